@@ -1,0 +1,35 @@
+"""Node vectors that know where a node lives and what role it plays.
+
+>>> import spinegraph as sg
+>>> sg.__version__.count(".")
+2
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public name -> the module that holds it; loaded on first use (PEP 562), so that importing the package is quick.
+_HOMES = {
+    "Graph": "spinegraph.graph.graph",
+    "errors": "spinegraph.errors",
+    "rooted_pagerank": "spinegraph.structure.rooted_pagerank",
+}
+
+__all__ = sorted(["__version__", *_HOMES])
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its home on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'spinegraph' has no attribute {name!r}")
+    module = import_module(_HOMES[name])
+    value = module if _HOMES[name] == f"spinegraph.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__

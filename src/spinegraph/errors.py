@@ -1,0 +1,87 @@
+"""Everything spinegraph raises or warns about.
+
+Each error is also a child of the builtin it refines, so both kinds of ``except`` work::
+
+    SpineError
+    ├── GraphFormatError       (ValueError)         a graph, edge list or table that breaks a rule
+    │   └── MissingFeaturesError                    features that do not match the nodes or the model
+    ├── ParameterError         (ValueError)         an argument or setting outside its range
+    ├── ModelFormatError       (ValueError)         a model folder that cannot be trusted
+    ├── UnknownNodeError       (KeyError)           a name that is not in the graph
+    ├── MissingFileError       (FileNotFoundError)  nothing is there
+    ├── MissingPackageError    (ImportError)        an optional package is not installed
+    └── DownloadError          (OSError)            a data set could not be fetched or verified
+
+    SpineWarning               (UserWarning)
+    ├── DirectedInputWarning                        a directed graph was made symmetric
+    ├── EdgeCleaningWarning                         edges were dropped or merged
+    ├── IsolatedNodesWarning                        nodes that see only themselves
+    ├── SkippedColumnWarning                        a table column was left out
+    └── UnfamiliarDataWarning                       data unlike what the model was fitted on
+
+``NotFittedError`` lives with the estimator, where scikit-learn's own is loaded.
+"""
+
+
+class SpineError(Exception):
+    """Any error that spinegraph raises on purpose."""
+
+
+class GraphFormatError(SpineError, ValueError):
+    """A graph, edge list or feature table that breaks a rule."""
+
+
+class MissingFeaturesError(GraphFormatError):
+    """Features that do not match the graph's nodes or the fitted model."""
+
+
+class ParameterError(SpineError, ValueError):
+    """An argument or setting outside its range."""
+
+
+class ModelFormatError(SpineError, ValueError):
+    """A model folder that is missing, truncated, newer or not to be trusted."""
+
+
+class UnknownNodeError(SpineError, KeyError):
+    """A node name that is not in the graph."""
+
+    def __str__(self) -> str:
+        """Return the message itself: KeyError would show its repr."""
+        return str(self.args[0]) if self.args else ""
+
+
+class MissingFileError(SpineError, FileNotFoundError):
+    """A path where nothing is."""
+
+
+class MissingPackageError(SpineError, ImportError):
+    """An optional package that the call needs is not installed."""
+
+
+class DownloadError(SpineError, OSError):
+    """A data set that could not be fetched or whose checksum is wrong."""
+
+
+class SpineWarning(UserWarning):
+    """Any warning that spinegraph gives."""
+
+
+class DirectedInputWarning(SpineWarning):
+    """A directed graph was made symmetric."""
+
+
+class EdgeCleaningWarning(SpineWarning):
+    """Edges were dropped or merged while a graph was built."""
+
+
+class IsolatedNodesWarning(SpineWarning):
+    """Nodes without neighbours see only themselves."""
+
+
+class SkippedColumnWarning(SpineWarning):
+    """A column of a feature table was left out."""
+
+
+class UnfamiliarDataWarning(SpineWarning):
+    """Data given to a fitted model lies outside what it was fitted on."""
