@@ -10,7 +10,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# Public name -> the module that holds it; loaded on first use (PEP 562), so that importing the package is quick.
+# Public name -> the module that holds it, loaded on first use (PEP 562) so that the import is quick.
 _HOMES = {
     "Graph": "spinegraph.graph.graph",
     "errors": "spinegraph.errors",
