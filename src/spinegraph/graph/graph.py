@@ -1,0 +1,252 @@
+"""The graph: CSR arrays, node names and node features, frozen and checked once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.graph.checks import (
+    Features,
+    as_feature_names,
+    as_features,
+    as_weights,
+    check_adjacency,
+    frozen,
+)
+from spinegraph.graph.edges import EdgeReport, Reciprocal, clean_edges, warn_of_losses
+from spinegraph.graph.listing import read_listing
+from spinegraph.graph.names import NameIndex, as_names
+from spinegraph.kernels.adjacency import Adjacency
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """An undirected graph with named nodes, optional edge weights and optional node features.
+
+    Build one with :meth:`from_edges`, a converter or a reader; the constructor itself takes clean CSR arrays
+    and refuses others. Arrays are read-only.
+
+    Parameters
+    ----------
+    indptr : int64 array (n + 1,)
+        Where each node's row begins in ``indices``.
+    indices : int32 or int64 array (nnz,)
+        Neighbours, sorted within rows, both directions of every edge, no self-loops.
+    weights : float32 array (nnz,), optional
+        Edge weights above 0, the same in both directions.
+    names : array (n,), optional
+        Unique names: int64, or objects such as str; 0 .. n-1 unless given.
+    features : csr_array or array (n, f), optional
+        Node features as float32, without NaN or infinity.
+    feature_names : tuple of str (f,), optional
+        Column names.
+    report : EdgeReport, optional
+        What cleaning did when the graph was built from edges.
+
+    Examples
+    --------
+    >>> Graph(np.array([0, 1, 2]), np.array([1, 0]))
+    Graph(2 nodes, 1 edge)
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
+    weights: NDArray[np.float32] | None = None
+    names: NDArray[Any] = None  # type: ignore[assignment]
+    features: Features | None = None
+    feature_names: tuple[str, ...] | None = None
+    report: EdgeReport | None = None
+
+    def __post_init__(self) -> None:
+        indptr, indices = np.ascontiguousarray(self.indptr), np.ascontiguousarray(self.indices)
+        names = np.arange(max(len(indptr) - 1, 0)) if self.names is None else as_names(self.names)
+        weights = None if self.weights is None else np.ascontiguousarray(self.weights, dtype=np.float32)
+        check_adjacency(indptr, indices, weights, names)
+        features = None if self.features is None else as_features(self.features, names)
+        feature_names = as_feature_names(self.feature_names, features)
+        self._set(indptr, indices, weights, names, features, feature_names, self.report)
+
+    @classmethod
+    def _trusted(
+        cls,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        weights: NDArray[Any] | None,
+        names: NDArray[Any],
+        features: Features | None = None,
+        feature_names: tuple[str, ...] | None = None,
+        report: EdgeReport | None = None,
+    ) -> "Graph":
+        """Wrap arrays whose rules the caller has just established, without checking them again."""
+        graph = object.__new__(cls)
+        graph._set(indptr, indices, weights, names, features, feature_names, report)
+        return graph
+
+    def _set(
+        self,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        weights: NDArray[Any] | None,
+        names: NDArray[Any],
+        features: Features | None,
+        feature_names: tuple[str, ...] | None,
+        report: EdgeReport | None,
+    ) -> None:
+        index_type = np.int32 if len(names) < 2**31 else np.int64
+        values = {
+            "indptr": frozen(indptr.astype(np.int64, copy=False)),
+            "indices": frozen(indices.astype(index_type, copy=False)),
+            "weights": None if weights is None else frozen(weights),
+            "names": frozen(names),
+            "features": features,
+            "feature_names": feature_names,
+            "report": report,
+        }
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Any,
+        num_nodes: int | None = None,
+        weights: Any = None,
+        features: Any = None,
+        names: Iterable[Any] | None = None,
+        *,
+        feature_names: Iterable[str] | None = None,
+        directed: bool = False,
+        reciprocal: Reciprocal = "error",
+    ) -> "Graph":
+        """Build a graph from listed edges, between positions or between names.
+
+        Edges (u, v) and (v, u) are one edge. Self-loops and edges of weight 0 are dropped with a warning.
+        Without weights an edge counts once however often it is listed; with weights, repeats in one direction
+        add, and the two directions count once where they agree.
+
+        Parameters
+        ----------
+        edges : array or list of pairs (m, 2)
+            Integers are positions 0 .. num_nodes-1, unless integer ``names`` are given without ``num_nodes``.
+            Anything else is names.
+        num_nodes : int, optional
+            Number of nodes; by default the largest position plus one.
+        weights : array (m,), optional
+            One finite weight per listed edge, not negative.
+        features : array or sparse matrix (n, f), optional
+            One row per node, in the order of the names.
+        names : sequence (n,), optional
+            Node names in graph order; by default positions, or names in order of appearance.
+        feature_names : sequence of str (f,), optional
+            Column names.
+        directed : bool
+            Whether edges are one-way; then they are made symmetric, with a warning.
+        reciprocal : {"error", "sum", "mean", "max"}
+            How (u, v) and (v, u) of different weight become one edge.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob"), ("bob", "cy")], weights=[1, 2])
+        Graph(3 nodes, 2 edges, weighted, names 'ann', 'bob', ...)
+        """
+        sources, targets, found = read_listing(edges, num_nodes, names)
+        numbers = None if weights is None else as_weights(weights, len(sources))
+        clean = clean_edges(sources, targets, found, numbers, directed=directed, reciprocal=reciprocal)
+        table = None if features is None else as_features(features, found)
+        columns = as_feature_names(feature_names, table)
+        warn_of_losses(clean.report, stacklevel=2)
+        return cls._trusted(clean.indptr, clean.indices, clean.weights, found, table, columns, clean.report)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        count = self.num_edges
+        parts = [f"{len(self)} node{'s' * (len(self) != 1)}", f"{count} edge{'s' * (count != 1)}"]
+        if self.weights is not None:
+            parts.append("weighted")
+        if self.features is not None:
+            kind = "dense" if isinstance(self.features, np.ndarray) else "sparse"
+            parts.append(f"{self.features.shape[1]} {kind} features")
+        if self.names.dtype == object:
+            parts.append(f"names {', '.join(map(repr, self.names[:2]))}{', ...' * (len(self) > 2)}")
+        return f"Graph({', '.join(parts)})"
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes, isolated ones included."""
+        return len(self)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges."""
+        return len(self.indices) // 2
+
+    @property
+    def has_features(self) -> bool:
+        """Whether nodes carry features."""
+        return self.features is not None
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """Number of neighbours of each node, (n,)."""
+        return frozen(np.diff(self.indptr))
+
+    @cached_property
+    def strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights at each node, (n,); the degree in an unweighted graph."""
+        if self.weights is None:
+            return frozen(self.degrees.astype(np.float64))
+        strengths = np.zeros(len(self))
+        filled = np.flatnonzero(self.degrees)
+        if len(filled):
+            strengths[filled] = np.add.reduceat(self.weights, self.indptr[filled], dtype=np.float64)
+        return frozen(strengths)
+
+    @cached_property
+    def _name_index(self) -> NameIndex:
+        return NameIndex(self.names)
+
+    def positions(self, names: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the positions of the given nodes in the graph's order.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob"), ("bob", "cy")]).positions(["cy", "ann"])
+        array([2, 0])
+        """
+        return self._name_index.positions(names)
+
+    def neighbors(self, name: Any) -> NDArray[Any]:
+        """Return the names of a node's neighbours, in graph order.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob"), ("bob", "cy")]).neighbors("bob")
+        array(['ann', 'cy'], dtype=object)
+        """
+        position = int(self.positions([name])[0])
+        found: NDArray[Any] = self.names[self.indices[self.indptr[position] : self.indptr[position + 1]]]
+        return found
+
+    def adjacency(self) -> Adjacency:
+        """Return the arrays that kernels read.
+
+        Examples
+        --------
+        >>> Graph.from_edges([(0, 1)]).adjacency().indices.tolist()
+        [1, 0]
+        """
+        nothing = np.zeros(0, np.float32)
+        return Adjacency(
+            indptr=self.indptr,
+            indices=self.indices,
+            weights=nothing if self.weights is None else self.weights,
+            rows=np.zeros(0, np.int32),
+            patch_indptr=np.zeros(1, np.int64),
+            patch_indices=np.zeros(0, self.indices.dtype),
+            patch_weights=nothing,
+        )

@@ -1,0 +1,132 @@
+"""Reads what a user passes as edges: pairs of positions or pairs of names."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.errors import GraphFormatError, UnknownNodeError
+from spinegraph.graph.edges import MOST_NODES
+from spinegraph.graph.names import NameIndex, as_names, in_order_of_appearance
+
+ROOMY = 2**24  # up to here, node ids may leave any gaps
+
+
+def read_listing(
+    edges: Any, num_nodes: int | None = None, names: Iterable[Any] | None = None
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]], NDArray[Any]]:
+    """Return sources, targets (positions, (m,)) and node names (n,) of listed edges.
+
+    Integers are positions when ``num_nodes`` is given or when no name is an integer; else they are names.
+
+    Examples
+    --------
+    >>> read_listing([("ann", "bob")], names=["bob", "ann"])
+    (array([1]), array([0]), array(['bob', 'ann'], dtype=object))
+    """
+    pairs = _as_pairs(edges, has_names=names is not None)
+    known = None if names is None else as_names(names)
+    if num_nodes is not None and (not isinstance(num_nodes, int | np.integer) or num_nodes < 1):
+        raise GraphFormatError(f"num_nodes must be a whole number of at least 1; got {num_nodes!r}")
+    if known is not None and num_nodes is not None and len(known) != num_nodes:
+        raise GraphFormatError(f"num_nodes is {num_nodes} but {len(known)} names were given")
+    if np.issubdtype(pairs.dtype, np.integer) and (
+        known is None or num_nodes is not None or not _any_whole(known)
+    ):
+        n = len(known) if known is not None else num_nodes
+        n = _require_in_range(pairs, None if n is None else int(n))
+        return pairs[:, 0], pairs[:, 1], np.arange(n) if known is None else known
+    if known is None:
+        if num_nodes is not None:
+            raise GraphFormatError(
+                "num_nodes goes with edges between positions; for named edges pass names=..."
+            )
+        known, flat = in_order_of_appearance(pairs.ravel())
+    else:
+        flat = _positions(known, pairs)
+    if not len(known):
+        raise GraphFormatError(
+            "a graph has at least one node; pass num_nodes=... or names=... beside empty edges"
+        )
+    return flat[::2], flat[1::2], known
+
+
+def _as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
+    """Return the edges as an (m, 2) array of integers or objects."""
+    if isinstance(edges, np.ndarray):
+        pairs = edges
+    else:
+        rows = list(edges)
+        try:
+            pairs = np.asarray(rows)
+        except (ValueError, OverflowError):  # rows of different length, or names that are tuples
+            pairs = np.zeros((0, 0))
+        if rows and (pairs.ndim != 2 or not np.issubdtype(pairs.dtype, np.number)):
+            pairs = _objects(rows)
+    if pairs.size == 0 and pairs.shape in ((0,), (0, 0), (0, 2)):
+        return np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        hint = "; pass edges.T" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
+        raise GraphFormatError(
+            f"edges must have shape (m, 2), a source and a target a row; got {pairs.shape}{hint}"
+        )
+    if np.issubdtype(pairs.dtype, np.integer) or pairs.dtype == object:
+        return pairs
+    if pairs.dtype.kind in "US" or has_names:
+        return pairs.astype(object)
+    raise GraphFormatError(
+        f"edges must hold integers (positions) or names; got dtype {pairs.dtype}. "
+        "Convert whole numbers with .astype(int)"
+    )
+
+
+def _objects(rows: list[Any]) -> NDArray[Any]:
+    """Return an (m, 2) object array of the rows, whatever kind of hashable the names are."""
+    pairs = np.empty((len(rows), 2), dtype=object)
+    for place, row in enumerate(rows):
+        if isinstance(row, str | bytes) or not hasattr(row, "__len__") or len(row) != 2:
+            hint = (
+                "; pass weights apart, as weights=[...]" if hasattr(row, "__len__") and len(row) == 3 else ""
+            )
+            raise GraphFormatError(f"edges[{place}] must be a pair (source, target); got {row!r}{hint}")
+        pairs[place, 0], pairs[place, 1] = row
+    return pairs
+
+
+def _any_whole(names: NDArray[Any]) -> bool:
+    return names.dtype == np.int64 or any(isinstance(name, int | np.integer) for name in names)
+
+
+def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
+    """Return the number of nodes after a check that every position is one of theirs."""
+    if not len(pairs):
+        if n is None:
+            raise GraphFormatError(
+                "a graph has at least one node; pass num_nodes=... or names=... beside empty edges"
+            )
+        return n
+    largest = int(pairs.max())
+    if n is None:
+        n = largest + 1
+        if (n > ROOMY and n > 64 * pairs.size) or n > MOST_NODES:
+            raise GraphFormatError(
+                f"the largest node id is {largest}, with only {len(pairs)} edges; without names, ids are "
+                f"positions 0 .. num_nodes-1. Pass names=np.unique(edges) to read them as names, or num_nodes={n}"
+            )
+    if largest >= n or int(pairs.min()) < 0:
+        place, side = np.argwhere((pairs < 0) | (pairs >= n))[0].tolist()
+        raise GraphFormatError(
+            f"edges[{place}, {side}] is {int(pairs[place, side])}; with {n} nodes, positions are 0 .. {n - 1}"
+        )
+    return n
+
+
+def _positions(names: NDArray[Any], pairs: NDArray[Any]) -> NDArray[np.int64]:
+    flat = pairs.ravel()
+    try:
+        return NameIndex(names).positions(flat)
+    except UnknownNodeError as error:
+        raise GraphFormatError(f"edges: {error}. Add what is missing to names=...") from error
+    except TypeError as error:
+        raise GraphFormatError(f"node names must be hashable, such as str or int: {error}") from error

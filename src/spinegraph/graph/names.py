@@ -1,0 +1,169 @@
+"""Node names: made, checked and looked up."""
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
+
+
+def as_names(values: Iterable[Any]) -> NDArray[Any]:
+    """Return unique node names as an int64 array, or as an object array of hashables.
+
+    Examples
+    --------
+    >>> as_names([3, 1]), as_names(["ann", "bob"])
+    (array([3, 1]), array(['ann', 'bob'], dtype=object))
+    """
+    names = _as_array(values)
+    if names.dtype == np.int64:
+        if not is_range(names):
+            ordered = np.sort(names)
+            repeated: list[Any] = np.unique(ordered[1:][ordered[1:] == ordered[:-1]]).tolist()
+            _refuse_repeated(repeated)
+        return names
+    for place, name in enumerate(names):
+        if name is None or (isinstance(name, float) and math.isnan(name)):
+            raise GraphFormatError(f"names[{place}] is {name!r}; every node needs a name")
+    seen: set[Hashable] = set()
+    try:
+        _refuse_repeated([name for name in names if name in seen or seen.add(name)])  # type: ignore[func-returns-value]
+    except TypeError as error:
+        raise GraphFormatError(f"node names must be hashable, such as str or int: {error}") from error
+    return names
+
+
+def in_order_of_appearance(values: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct names in order of appearance, and the position of each value among them.
+
+    Examples
+    --------
+    >>> in_order_of_appearance(["bob", "ann", "bob"])
+    (array(['bob', 'ann'], dtype=object), array([0, 1, 0]))
+    """
+    array = _as_array(values)
+    if array.dtype == np.int64:
+        found, first, inverse = np.unique(array, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return found[order], rank[inverse]
+    try:
+        index = {name: place for place, name in enumerate(dict.fromkeys(array))}
+    except TypeError as error:
+        raise GraphFormatError(f"node names must be hashable, such as str or int: {error}") from error
+    return as_names(index), np.fromiter((index[name] for name in array), np.int64, len(array))
+
+
+def is_range(names: NDArray[Any]) -> bool:
+    """Return whether the names are 0, 1, ... n-1 in this order."""
+    return names.dtype == np.int64 and bool((names == np.arange(len(names))).all())
+
+
+class NameIndex:
+    """Finds the positions of node names; needs no table when the names are 0 .. n-1.
+
+    Examples
+    --------
+    >>> NameIndex(as_names(["ann", "bob"])).positions(["bob"])
+    array([1])
+    """
+
+    def __init__(self, names: NDArray[Any]) -> None:
+        self._names = names
+        self._range = is_range(names)
+        self._order: NDArray[np.int64] | None = None
+        self._table: dict[Any, int] | None = None
+        if names.dtype != np.int64:
+            self._table = {name: place for place, name in enumerate(names)}
+        elif not self._range:
+            self._order = np.argsort(names)
+
+    def find(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the position of each name, -1 where it is unknown."""
+        if isinstance(wanted, str | bytes):
+            raise ParameterError(f"pass a list of names, such as [{wanted!r}]; got {wanted!r}")
+        array = _as_array(wanted)
+        if self._table is not None:
+            return np.fromiter((self._table.get(name, -1) for name in array), np.int64, len(array))
+        if array.dtype != np.int64:
+            return np.fromiter((self._find_one(name) for name in array), np.int64, len(array))
+        if self._order is None:
+            return np.where((array >= 0) & (array < len(self._names)), array, -1)
+        places = np.searchsorted(self._names, array, sorter=self._order)
+        places = self._order[np.minimum(places, len(self._order) - 1)]
+        return np.where(self._names[places] == array, places, -1)
+
+    def positions(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the position of each name; an unknown one is an error."""
+        wanted = wanted if isinstance(wanted, str | bytes | Sequence | np.ndarray) else list(wanted)
+        found = self.find(wanted)
+        unknown = np.flatnonzero(found < 0)
+        if len(unknown):
+            listed = [_as_array(wanted)[place] for place in unknown[:5]]
+            raise UnknownNodeError(
+                f"{len(unknown)} of {len(found)} names are not in the graph, the first: "
+                f"{', '.join(repr(_plain(name)) for name in listed)}; its names look like "
+                f"{', '.join(repr(_plain(name)) for name in self._names[:3])}"
+            )
+        return found
+
+    def _find_one(self, name: Any) -> int:
+        is_whole = isinstance(name, int | np.integer) or (isinstance(name, float) and name.is_integer())
+        if not is_whole or not -(2**63) <= int(name) < 2**63:
+            return -1
+        return int(self.find(np.array([int(name)], dtype=np.int64))[0])
+
+
+def first_few(names: Iterable[Any], most: int = 5) -> str:
+    """Return the first few names for a message.
+
+    Examples
+    --------
+    >>> first_few(["ann", "bob", "cy"], most=2)
+    "'ann', 'bob', ..."
+    """
+    listed = [repr(_plain(name)) for name in islice(names, most + 1)]
+    return ", ".join([*listed[:most], "..."] if len(listed) > most else listed)
+
+
+def _plain(name: Any) -> Any:
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def _as_array(values: Iterable[Any]) -> NDArray[Any]:
+    """Return a flat int64 array where all values are whole numbers that fit, else an object array."""
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise GraphFormatError(f"names must be one-dimensional; got shape {values.shape}")
+        if values.dtype == object:
+            return _whole_numbers(values.tolist(), values)
+        if np.issubdtype(values.dtype, np.integer) and (
+            values.dtype != np.uint64 or not (values >> 63).any()
+        ):
+            return values.astype(np.int64, copy=False)
+        values = values.tolist()
+    listed = list(values)
+    return _whole_numbers(listed, None)
+
+
+def _whole_numbers(listed: list[Any], array: NDArray[Any] | None) -> NDArray[Any]:
+    if listed and all(
+        isinstance(value, int | np.integer) and not isinstance(value, bool) for value in listed
+    ):
+        try:
+            return np.array(listed, dtype=np.int64)
+        except OverflowError:
+            pass
+    return np.fromiter(listed, dtype=object, count=len(listed)) if array is None else array
+
+
+def _refuse_repeated(repeated: list[Any]) -> None:
+    if repeated:
+        raise GraphFormatError(
+            f"node names must be unique; given more than once: {first_few(dict.fromkeys(repeated))}"
+        )
