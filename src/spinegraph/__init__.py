@@ -12,10 +12,15 @@ __version__ = "0.1.0"
 
 # Public name -> the module that holds it, loaded on first use (PEP 562) so that the import is quick.
 _HOMES = {
+    "FeatureEncoder": "spinegraph.graph.encode",
     "Graph": "spinegraph.graph.graph",
+    "datasets": "spinegraph.graph.datasets",
     "errors": "spinegraph.errors",
+    "made": "spinegraph.graph.made",
     "rooted_pagerank": "spinegraph.structure.rooted_pagerank",
 }
+
+_MODULES = {"datasets", "errors", "made"}
 
 __all__ = sorted(["__version__", *_HOMES])
 
@@ -25,7 +30,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'spinegraph' has no attribute {name!r}")
     module = import_module(_HOMES[name])
-    value = module if _HOMES[name] == f"spinegraph.{name}" else getattr(module, name)
+    value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value
 

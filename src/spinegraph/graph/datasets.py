@@ -1,0 +1,246 @@
+"""The paper's networks: from a local folder, or converted from the public originals and cached.
+
+A network is looked for in the folder that ``SPINEGRAPH_DATA`` names, then in the cache
+(:func:`cache_folder`), and is downloaded into the cache when it is in neither.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError
+from spinegraph.graph.dataset_file import features_of, read_arrays
+from spinegraph.graph.graph import Graph
+
+NAMES = (
+    "airports_brazil",
+    "airports_europe",
+    "amazon_photo",
+    "citeseer",
+    "cora",
+    "ego_twitter",
+    "fb686",
+    "fb_ego_414",
+    "ppi",
+    "pubmed",
+    "twitch_ENGB",
+    "twitch_ES",
+    "twitch_PTBR",
+    "twitch_RU",
+)
+
+_KNOWN_KEYS = {
+    *("edges", "num_nodes", "feat_data", "feat_indices", "feat_indptr", "feat_shape", "feature_names"),
+    *("labels", "train_idx", "val_idx", "test_idx", "node_ids"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A network with what is known about its nodes.
+
+    Attributes
+    ----------
+    name : str
+    graph : Graph
+        Features, where there are any, are CSR float32 and as raw as the original has them.
+    labels : int64 array (n,) with -1 = unknown, or uint8 array (n, c), or None
+    train, val, test : int64 arrays of node positions, or None where no public split exists
+    extras : dict of arrays
+        Whatever else the file holds, under its own key (``graph_id``, ``views``, ``circle_names`` ...).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tiny = Dataset("tiny", Graph.from_edges(np.array([[0, 1]])), labels=np.array([0, -1]))
+    >>> len(tiny.graph), tiny.train is None
+    (2, True)
+    """
+
+    name: str
+    graph: Graph
+    labels: NDArray[Any] | None = None
+    train: NDArray[np.int64] | None = None
+    val: NDArray[np.int64] | None = None
+    test: NDArray[np.int64] | None = None
+    extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def has_approximate_labels(self) -> bool:
+        """Say whether the labels were re-derived: compare methods on them, never quote the scores."""
+        return bool(self.extras.get("labels_are_approximate", False))
+
+
+def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
+    """Load one of the paper's networks by name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``NAMES``, such as ``"cora"``.
+    folder : path, optional
+        Look here and nowhere else for ``<name>.npz``.
+
+    Examples
+    --------
+    >>> load("cora").graph.num_edges   # doctest: +SKIP
+    5278
+    """
+    if name not in NAMES:
+        raise ParameterError(f"name must be one of {', '.join(NAMES)}; got {name!r}")
+    return read_dataset(_find(name, folder), name)
+
+
+def load_ppi(folder: str | os.PathLike[str] | None = None) -> list[Dataset]:
+    """Load PPI as its 24 tissue networks, in order of id: 20 to train on, 2 to validate, 2 to test.
+
+    A tissue's whole node set is its ``train``, ``val`` or ``test``; the other two are empty.
+
+    Examples
+    --------
+    >>> [len(tissue.graph) for tissue in load_ppi()][:3]   # doctest: +SKIP
+    [1767, 1377, 2263]
+    """
+    return split_by_graph(load("ppi", folder))
+
+
+def split_by_graph(dataset: Dataset) -> list[Dataset]:
+    """Split a data set that holds several networks into one per value of ``extras["graph_id"]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> both = Graph.from_edges(np.array([[0, 1], [2, 3]]))
+    >>> parts = split_by_graph(Dataset("two", both, extras={"graph_id": np.array([0, 0, 1, 1])}))
+    >>> [part.graph.num_edges for part in parts]
+    [1, 1]
+    """
+    graph, extras = dataset.graph, dict(dataset.extras)
+    if "graph_id" not in extras:
+        raise ParameterError(f"{dataset.name} is one network: it has no graph_id")
+    graph_id, titles = extras.pop("graph_id"), extras.pop("graph_names", None)
+    parts = []
+    for place, number in enumerate(np.unique(graph_id)):
+        members = np.flatnonzero(graph_id == number)
+        title = f"{dataset.name}/{number if titles is None else titles[place]}"
+        parts.append(
+            Dataset(
+                title,
+                graph.subgraph(graph.names[members]),
+                labels=None if dataset.labels is None else dataset.labels[members],
+                **{split: _within(members, getattr(dataset, split)) for split in ("train", "val", "test")},
+                extras={
+                    key: value[members] if value.shape[:1] == (len(graph),) else value
+                    for key, value in extras.items()
+                },
+            )
+        )
+    return parts
+
+
+def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Dataset:
+    """Read one npz file of the layout: ``edges``, ``num_nodes``, features, labels and splits.
+
+    Examples
+    --------
+    >>> read_dataset("cora.npz").labels.shape   # doctest: +SKIP
+    (2708,)
+    """
+    arrays, place = read_arrays(path), str(path)
+    for key in ("edges", "num_nodes"):
+        if key not in arrays:
+            raise GraphFormatError(f"{place}: the key {key!r} is missing; found {', '.join(sorted(arrays))}")
+    if arrays["num_nodes"].shape != () or arrays["num_nodes"].dtype.kind not in "iu":
+        raise GraphFormatError(f"{place}: num_nodes must be one integer; got {arrays['num_nodes']!r}")
+    num_nodes = int(arrays["num_nodes"])
+    columns = arrays.get("feature_names")
+    try:
+        graph = Graph.from_edges(
+            arrays["edges"],
+            num_nodes=num_nodes,
+            names=arrays.get("node_ids"),
+            features=features_of(arrays, place),
+            feature_names=None if columns is None else tuple(map(str, columns.tolist())),
+        )
+    except GraphFormatError as fault:
+        raise GraphFormatError(f"{place}: {fault}") from fault
+    return Dataset(
+        name or Path(path).stem,
+        graph,
+        labels=_labels(arrays, num_nodes, place),
+        **{split: _positions(arrays, f"{split}_idx", num_nodes, place) for split in ("train", "val", "test")},
+        extras={key: value for key, value in arrays.items() if key not in _KNOWN_KEYS},
+    )
+
+
+def cache_folder() -> Path:
+    """Return the folder that downloads are kept in: ``SPINEGRAPH_CACHE``, or the system's usual place.
+
+    Examples
+    --------
+    >>> cache_folder().is_absolute()
+    True
+    """
+    if chosen := os.environ.get("SPINEGRAPH_CACHE"):
+        return Path(chosen).absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "spinegraph"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "spinegraph"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "spinegraph"
+
+
+def _find(name: str, folder: str | os.PathLike[str] | None) -> Path:
+    """Return the file of ``name``."""
+    if folder is not None:
+        path = Path(folder) / f"{name}.npz"
+        if not path.is_file():
+            raise MissingFileError(f"{path}: no such file; leave folder out to look in SPINEGRAPH_DATA")
+        return path
+    data = os.environ.get("SPINEGRAPH_DATA")
+    for place in ([Path(data)] if data else []) + [cache_folder()]:
+        if (place / f"{name}.npz").is_file():
+            return place / f"{name}.npz"
+    raise MissingFileError(
+        f"{name}.npz is neither in SPINEGRAPH_DATA ({data or 'not set'}) nor in {cache_folder()}"
+    )
+
+
+def _labels(arrays: Mapping[str, NDArray[Any]], num_nodes: int, place: str) -> NDArray[Any] | None:
+    """Return labels as int64 (n,) or uint8 (n, c)."""
+    if "labels" not in arrays:
+        return None
+    labels = arrays["labels"]
+    if labels.ndim not in (1, 2) or len(labels) != num_nodes or labels.dtype.kind not in "iub":
+        raise GraphFormatError(
+            f"{place}: labels must be integers of shape ({num_nodes},) or ({num_nodes}, c); "
+            f"got {labels.dtype} {labels.shape}"
+        )
+    return labels.astype(np.int64 if labels.ndim == 1 else np.uint8)
+
+
+def _positions(
+    arrays: Mapping[str, NDArray[Any]], key: str, num_nodes: int, place: str
+) -> NDArray[np.int64] | None:
+    """Return a split's node positions, checked."""
+    if key not in arrays:
+        return None
+    found = arrays[key]
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise GraphFormatError(f"{place}: {key} must be one row of integers; got {found.dtype} {found.shape}")
+    if len(found) and not (found.min() >= 0 and found.max() < num_nodes):
+        raise GraphFormatError(
+            f"{place}: {key} must lie in 0..{num_nodes - 1}; got {found.min()}..{found.max()}"
+        )
+    return found.astype(np.int64)
+
+
+def _within(members: NDArray[np.int64], chosen: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    """Return the places in ``members`` (ascending) that ``chosen`` names."""
+    return None if chosen is None else np.flatnonzero(np.isin(members, chosen))
