@@ -1,0 +1,504 @@
+import copy
+import json
+import subprocess
+import sys
+from datetime import UTC, date, datetime, time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.preprocessing import StandardScaler, normalize
+
+from spinegraph.errors import (
+    GraphFormatError,
+    MissingFeaturesError,
+    ModelFormatError,
+    ParameterError,
+    SkippedColumnWarning,
+    SpineError,
+)
+from spinegraph.graph.encode import FeatureEncoder
+from spinegraph.graph.encode_columns import bucket
+
+PEOPLE = {
+    "team": ["north", "south", None, "north", "west"],
+    "age": [31.0, 45.0, None, 28.0, 61.0],
+    "remote": [True, False, True, None, False],
+    "joined": [date(2020, 1, 1), date(2021, 6, 1), None, date(2019, 3, 9), date(2024, 2, 29)],
+    "level": [1, 2, 3, 4, 5],
+}
+
+
+def as_pandas(columns):
+    return pd.DataFrame(columns)
+
+
+def as_polars(columns):
+    return pl.DataFrame(columns)
+
+
+def as_rows(columns):
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def column_of(encoder, matrix, name):
+    return matrix.toarray()[:, encoder.feature_names_.index(name)]
+
+
+@pytest.mark.parametrize("form", [dict, pa.table, as_pandas, as_polars, as_rows])
+def test_every_form_of_a_table_gives_the_same_features(form):
+    expected = FeatureEncoder().fit(PEOPLE)
+    encoder = FeatureEncoder().fit(form(PEOPLE))
+    assert encoder.feature_names_ == expected.feature_names_
+    assert encoder.kinds_ == expected.kinds_
+    np.testing.assert_array_equal(
+        encoder.transform(form(PEOPLE)).toarray(), expected.transform(PEOPLE).toarray()
+    )
+
+
+def test_output_is_a_sparse_float32_matrix_with_named_columns():
+    encoder = FeatureEncoder()
+    matrix = encoder.fit_transform(PEOPLE)
+    assert isinstance(matrix, sp.csr_array)
+    assert matrix.dtype == np.float32
+    assert matrix.shape == (5, len(encoder.feature_names_)) == (5, encoder.num_features)
+
+
+def test_numbers_are_standardised_as_scikit_learn_does():
+    values = np.random.default_rng(0).normal(50, 9, size=200)
+    expected = StandardScaler().fit_transform(values[:, None])[:, 0]
+    np.testing.assert_allclose(
+        FeatureEncoder().fit_transform({"x": values}).toarray()[:, 0], expected, rtol=1e-5, atol=1e-6
+    )
+
+
+def test_categories_are_one_hot_as_pandas_does():
+    column = ["b", "a", "c", "a"]
+    encoder = FeatureEncoder().fit({"x": column})
+    assert encoder.feature_names_ == ("x = a", "x = b", "x = c")
+    np.testing.assert_array_equal(
+        encoder.transform({"x": column}).toarray(), pd.get_dummies(column).to_numpy(dtype=np.float32)
+    )
+
+
+def test_a_number_gap_becomes_the_mean_and_raises_its_own_flag():
+    encoder = FeatureEncoder()
+    matrix = encoder.fit_transform(PEOPLE)
+    assert column_of(encoder, matrix, "age")[2] == 0.0
+    assert column_of(encoder, matrix, "age is missing").tolist() == [0, 0, 1, 0, 0]
+    assert column_of(encoder, matrix, "team is missing").tolist() == [0, 0, 1, 0, 0]
+    assert column_of(encoder, matrix, "remote")[3] == 0.5
+    assert "level is missing" not in encoder.feature_names_
+
+
+def test_a_gap_in_a_column_that_had_none_is_filled_and_counted():
+    encoder = FeatureEncoder().fit({"age": [20.0, 40.0], "team": ["a", "b"]})
+    matrix, report = encoder.transform_report({"age": [None, 40.0], "team": ["a", None]})
+    assert matrix.toarray().tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert report.missing == {"age": 1, "team": 1}
+
+
+def test_nan_counts_as_missing_in_every_form():
+    for form in (dict, as_pandas, as_polars):
+        encoder = FeatureEncoder().fit(form({"x": [1.5, float("nan"), 3.5]}))
+        assert encoder.feature_names_ == ("x", "x is missing")
+
+
+def test_unknown_categories_are_all_zero_and_reported_with_examples():
+    encoder = FeatureEncoder().fit({"team": ["north", "south"]})
+    matrix, report = encoder.transform_report({"team": ["east", "north", "east", "up"]})
+    assert matrix.toarray().tolist() == [[0, 0], [1, 0], [0, 0], [0, 0]]
+    assert report.unknown == {"team": 3}
+    assert report.examples == {"team": ("east", "up")}
+    assert report.rows == 4
+
+
+def test_many_distinct_strings_are_hashed_and_unseen_ones_fall_into_a_bucket():
+    cities = [f"city {number % 300}" for number in range(1000)]
+    encoder = FeatureEncoder(hash_width=32).fit({"city": cities})
+    assert encoder.kinds_ == {"city": "hashed"}
+    assert encoder.num_features == 32
+    matrix, report = encoder.transform_report({"city": ["city 1", "never seen", None]})
+    assert matrix.sum(axis=1).tolist() == [1.0, 1.0, 0.0]
+    assert matrix[[0]].indices[0] == bucket("city 1", 32)
+    assert report.unknown == {}
+
+
+def test_the_hash_is_the_same_in_another_process():
+    code = "from spinegraph.graph.encode_columns import bucket; print(bucket('Lisbon', 2**20))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(found.stdout) == bucket("Lisbon", 2**20) == 831475
+
+
+def test_dates_are_standardised_seconds_however_they_are_written():
+    days = ["2024-01-01", "2024-01-03", "2024-01-05"]
+    typed = FeatureEncoder().fit({"when": [date.fromisoformat(day) for day in days]})
+    written = FeatureEncoder().fit({"when": days})
+    assert typed.kinds_ == written.kinds_ == {"when": "date"}
+    ask = {"when": ["2024-01-03T00:00:00Z", "2024-01-03T02:00:00+02:00", "2024-01-03"]}
+    assert typed.transform(ask).toarray().tolist() == [[0.0]] * 3
+    exact = np.array([-1, 0, 1]) * np.sqrt(1.5)
+    np.testing.assert_allclose(typed.transform({"when": days}).toarray()[:, 0], exact, rtol=1e-5)
+    moments = pd.DataFrame({"when": pd.to_datetime(days)})
+    np.testing.assert_allclose(typed.transform(moments).toarray()[:, 0], exact, rtol=1e-5)
+
+
+def test_times_of_day_and_durations_are_numbers():
+    encoder = FeatureEncoder().fit({"start": [time(8), time(10)]})
+    assert encoder.kinds_ == {"start": "number"}
+    assert encoder.transform({"start": [time(9)]}).toarray().tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [f"person {number} writes about a long afternoon by the river" for number in range(5)],
+        [f"user-{number}" for number in range(50)],
+    ],
+)
+def test_text_like_columns_are_left_out_with_a_warning_that_says_how_to_include_them(column):
+    table = {"note": column, "level": list(range(len(column)))}
+    with pytest.warns(SkippedColumnWarning, match=r"'note' is left out.*columns=\{'note': 'hashed'\}"):
+        encoder = FeatureEncoder().fit(table)
+    assert encoder.feature_names_ == ("level",)
+    assert encoder.transform(table).shape == (len(column), 1)
+    assert encoder.transform({"level": [3]}).shape == (1, 1)  # what was left out is not asked for
+
+
+def test_the_users_word_overrides_the_choice_without_a_warning():
+    table = {"note": [f"user-{number}" for number in range(50)], "floor": list(range(50)), "raw": [2.5] * 50}
+    encoder = FeatureEncoder({"note": "hashed", "floor": "category", "raw": "raw"}).fit(table)
+    assert encoder.kinds_ == {"note": "hashed", "floor": "category", "raw": "raw"}
+    assert (column_of(encoder, encoder.transform(table), "raw") == 2.5).all()
+    assert FeatureEncoder({"note": "text", "floor": "skip"}).fit(table).feature_names_ == ("raw",)
+
+
+def test_empty_and_nested_columns_are_left_out_with_a_warning():
+    with pytest.warns(SkippedColumnWarning) as caught:
+        encoder = FeatureEncoder().fit({"empty": [None, None], "tags": [["a"], ["b"]], "x": [1.0, 2.0]})
+    assert len(caught) == 2
+    assert encoder.feature_names_ == ("x",)
+
+
+def test_a_constant_column_is_zero_not_noise():
+    for value in (0.0, 0.1, 1e-300, 1e300, -7.3):
+        matrix = FeatureEncoder({"x": "number"}).fit_transform({"x": [value] * 7})
+        assert matrix.nnz == 0
+    assert (FeatureEncoder.for_matrix(np.full((7, 2), 0.1)).transform(np.full((7, 2), 0.1)) == 0).all()
+
+
+def test_an_integer_a_float_and_a_text_are_one_level():
+    encoder = FeatureEncoder({"code": "category"}).fit({"code": [1, 2, 3]})
+    for column in ([2], [2.0], ["2"], np.array([2], dtype=np.uint8)):
+        assert encoder.transform({"code": column}).toarray().tolist() == [[0, 1, 0]]
+    flags = FeatureEncoder().fit({"flag": [True, False]})
+    for column in ([True], [1], ["true"], ["1"]):
+        assert flags.transform({"flag": column}).toarray().tolist() == [[1]]
+
+
+def test_a_far_value_stays_finite():
+    encoder = FeatureEncoder().fit({"x": [0.0, 1.0, 2.0]})
+    assert np.isfinite(encoder.transform({"x": [1e300]}).toarray()).all()
+    assert FeatureEncoder().fit_transform({"x": [1.7e308, -1.7e308]}).toarray().tolist() == [[1], [-1]]
+
+
+def test_many_mostly_empty_columns_are_scaled_by_row_like_a_matrix():
+    counts = np.random.default_rng(0).poisson(0.2, size=(40, 30)).astype(float)
+    table = {f"word {number}": counts[:, number] for number in range(30)} | {"age": np.arange(40) + 20.0}
+    encoder = FeatureEncoder()
+    matrix = encoder.fit_transform(table)
+    assert encoder.feature_names_[0] == "age"
+    np.testing.assert_allclose(matrix.toarray()[:, 1:], normalize(counts), rtol=1e-6)
+
+
+def test_sparse_counts_are_scaled_to_unit_rows_and_zero_rows_stay():
+    dense = np.random.default_rng(1).poisson(0.1, size=(30, 50))
+    dense[3] = 0
+    counts = sp.csr_array(dense)
+    encoder = FeatureEncoder.for_matrix(counts)
+    scaled = encoder.transform(counts)
+    assert isinstance(scaled, sp.csr_array)
+    np.testing.assert_allclose(scaled.toarray(), normalize(counts).toarray(), rtol=1e-6)
+    sums = FeatureEncoder.for_matrix(counts, "row_sum").transform(counts)
+    np.testing.assert_allclose(sums.toarray(), normalize(counts, norm="l1").toarray(), rtol=1e-6)
+
+
+def test_dense_numbers_are_standardised_by_column_and_stay_dense():
+    numbers = np.random.default_rng(2).normal(4, 3, size=(50, 4))
+    scaled = FeatureEncoder.for_matrix(numbers).transform(numbers)
+    assert isinstance(scaled, np.ndarray)
+    np.testing.assert_allclose(scaled, StandardScaler().fit_transform(numbers), rtol=1e-4, atol=1e-5)
+
+
+def test_sparse_numbers_below_zero_keep_their_zeros():
+    numbers = sp.csr_array(np.array([[1.0, 0.0], [-3.0, 0.0], [0.0, 2.0]]))
+    encoder = FeatureEncoder.for_matrix(numbers)
+    scaled = encoder.transform(numbers)
+    assert scaled.nnz == 3
+    np.testing.assert_allclose(scaled.power(2).mean(axis=0), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(encoder.transform(numbers.toarray()), scaled.toarray(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_raw_matrix_passes_untouched_when_asked(form):
+    numbers = form(np.array([[1.0, -200.5], [0.0, 3.25]], dtype=np.float32))
+    found = FeatureEncoder.for_matrix(numbers, scaling="none").transform(numbers)
+    assert type(found) is type(numbers)
+    assert (found != numbers).sum() == 0
+
+
+def test_matrix_features_are_named_by_the_caller_or_by_place():
+    numbers = np.ones((3, 2))
+    assert FeatureEncoder().fit(numbers).feature_names_ == ("feature 0", "feature 1")
+    named = FeatureEncoder.for_matrix(numbers, feature_names=["a", "b"])
+    assert FeatureEncoder.from_state(*named.state()).feature_names_ == ("a", "b")
+    with pytest.raises(ParameterError, match="must name 2 columns; got 1"):
+        FeatureEncoder.for_matrix(numbers, feature_names=["a"])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_matrix_with_unusable_values_names_the_place(value, form):
+    with pytest.raises(GraphFormatError, match="row 1, column 2"):
+        FeatureEncoder.for_matrix(form(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, value]])))
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.ones(3), np.ones((2, 2, 2)), np.array([["a", "b"]]), np.ones((1, 1), "c16")]
+)
+def test_a_matrix_of_the_wrong_kind_is_refused(wrong):
+    with pytest.raises(GraphFormatError, match="numbers in two dimensions"):
+        FeatureEncoder.for_matrix(wrong)
+
+
+def test_a_matrix_of_another_width_is_refused():
+    encoder = FeatureEncoder.for_matrix(np.ones((3, 4)))
+    with pytest.raises(MissingFeaturesError, match="fitted on 4 features per node, this matrix has 5"):
+        encoder.transform(np.ones((3, 5)))
+
+
+def test_missing_and_extra_columns_are_named():
+    encoder = FeatureEncoder().fit({"age": [1.0, 2.0], "team": ["a", "b"]})
+    with pytest.raises(MissingFeaturesError, match="missing 'team'; not known 'town'"):
+        encoder.transform({"age": [1.0], "town": ["x"]})
+    with pytest.raises(MissingFeaturesError, match="not known 'town'"):
+        encoder.transform({"age": [1.0], "team": ["a"], "town": ["x"]})
+    lenient = FeatureEncoder(extra="ignore").fit({"age": [1.0, 2.0]})
+    matrix, report = lenient.transform_report({"age": [1.5], "town": ["x"]})
+    assert matrix.shape == (1, 1)
+    assert report.extra == ("town",)
+    with pytest.raises(MissingFeaturesError, match="missing 'age'"):
+        lenient.transform({"town": ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("columns", "table", "message"),
+    [
+        ({}, {"x": [1.0, np.inf]}, "column 'x', row 1: a number must be finite"),
+        ({"x": "raw"}, {"x": [1.0, None]}, "column 'x', row 1: a raw column may have no gaps"),
+        ({"x": "count"}, {"x": [1.0, -2.0]}, "column 'x', row 1: a count is at least 0; got -2"),
+        ({"x": "number"}, {"x": ["1", "two"]}, "column 'x': expected numbers"),
+        ({"x": "boolean"}, {"x": ["yes", "true"]}, "true, false, 1 or 0; got 'yes'"),
+        ({"x": "date"}, {"x": ["2024-01-01", "soon"]}, "ISO 8601 date.*got 'soon'"),
+        ({"x": "number"}, {"x": [date(2024, 1, 1)]}, "expected numbers, got date32"),
+        ({"x": "category"}, {"x": [["a"], ["b"]]}, "expected single values"),
+        ({}, {"x": [1, "two"]}, "column 'x': values of one type"),
+        ({}, {"x": [1, 2], "y": [1]}, "one length"),
+        ({}, {"x": np.ones((2, 2))}, "column 'x': expected one dimension"),
+        ({}, {"x": 5}, "column 'x': expected a sequence"),
+        ({}, [{"x": 1}, 5], "row 1: expected a dict"),
+        ({}, "words", "got str"),
+        ({}, {"x": []}, "without rows"),
+        ({"x": "skip"}, {"x": [1, 2]}, "no column is left"),
+        ({}, pa.table([[1], [2]], names=["x", "x"]), "'x' is there 2 times"),
+        ({}, {1: [1], "1": [2]}, "differ also as text"),
+        ({"x": "raw"}, {"x": [1e300]}, "32-bit"),
+    ],
+)
+def test_bad_tables_are_refused_with_the_column_and_the_rule(columns, table, message):
+    with pytest.raises(GraphFormatError, match=message):
+        FeatureEncoder(columns).fit_transform(table)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"columns": {"x": "colour"}}, "kind of column 'x'.*got 'colour'"),
+        ({"columns": {"y": "number"}}, "columns names 'y', which the table does not have"),
+        ({"max_levels": 0}, "max_levels must be"),
+        ({"hash_width": 2**21}, "hash_width must be"),
+        ({"scaling": "tall"}, "scaling must be one of"),
+        ({"extra": "drop"}, "extra must be"),
+    ],
+)
+def test_bad_settings_are_refused_at_fit(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        FeatureEncoder(**settings).fit({"x": [1, 2]})
+
+
+def test_an_encoder_that_is_not_fitted_says_so():
+    with pytest.raises(ParameterError, match="call fit"):
+        FeatureEncoder().transform({"x": [1]})
+
+
+def test_a_failed_fit_leaves_the_earlier_one():
+    encoder = FeatureEncoder().fit({"x": [1.0, 2.0]})
+    with pytest.raises(GraphFormatError):
+        encoder.fit({"x": [np.inf]})
+    assert encoder.transform({"x": [1.5]}).shape == (1, 1)
+
+
+def test_no_rows_give_no_rows():
+    encoder = FeatureEncoder().fit(PEOPLE)
+    assert encoder.transform([]).shape == (0, encoder.num_features)
+    assert encoder.transform({name: [] for name in PEOPLE}).shape == (0, encoder.num_features)
+
+
+def test_categorical_types_and_zoned_times_are_understood():
+    moments = pd.to_datetime(["2024-01-01T00:00:00.123456789Z", "2024-01-02T00:00:00Z"], format="ISO8601")
+    frame = pd.DataFrame({"team": pd.Categorical(["a", "b"]), "when": moments})
+    encoder = FeatureEncoder({"when": "category"}).fit(frame)
+    assert encoder.kinds_ == {"team": "category", "when": "category"}
+    again = encoder.transform({"team": ["b"], "when": [datetime(2024, 1, 2, tzinfo=UTC)]})
+    assert again.sum() == 2
+
+
+values = {
+    "number": st.floats(allow_nan=True, allow_infinity=False, width=32) | st.none(),
+    "category": st.text(max_size=3) | st.none(),
+    "boolean": st.booleans() | st.none(),
+    "date": st.dates(date(1900, 1, 1), date(2100, 1, 1)) | st.none(),
+    "hashed": st.text(max_size=5) | st.integers(0, 9).map(str) | st.none(),
+}
+
+
+@st.composite
+def tables(draw):
+    count = draw(st.integers(1, 8))
+    kinds = draw(
+        st.dictionaries(st.text(max_size=4), st.sampled_from(sorted(values)), min_size=1, max_size=5)
+    )
+    table = {
+        name: draw(st.lists(values[kind], min_size=count, max_size=count)) for name, kind in kinds.items()
+    }
+    return kinds, table
+
+
+@given(tables())
+def test_a_saved_encoder_replays_exactly(made):
+    kinds, table = made
+    encoder = FeatureEncoder(kinds, hash_width=8).fit(table)
+    meta, arrays = encoder.state()
+    again = FeatureEncoder.from_state(json.loads(json.dumps(meta)), arrays)
+    assert again.feature_names_ == encoder.feature_names_
+    first, second = encoder.transform(table), again.transform(table)
+    assert np.isfinite(first.toarray()).all()
+    np.testing.assert_array_equal(first.toarray(), second.toarray())
+
+
+@given(tables())
+def test_rows_are_encoded_one_by_one_as_together(made):
+    kinds, table = made
+    encoder = FeatureEncoder(kinds, hash_width=8).fit(table)
+    together = encoder.transform(table).toarray()
+    for row, expected in zip(as_rows(table), together, strict=True):
+        np.testing.assert_array_equal(encoder.transform([row]).toarray()[0], expected)
+
+
+def test_a_saved_matrix_encoder_replays_exactly():
+    numbers = np.random.default_rng(3).normal(size=(9, 3))
+    for matrix in (numbers, sp.csr_array(numbers), np.eye(9)):
+        encoder = FeatureEncoder.for_matrix(matrix)
+        again = FeatureEncoder.from_state(*encoder.state())
+        difference = encoder.transform(matrix) - again.transform(matrix)
+        assert abs(difference).sum() == 0
+
+
+TABLE_STATE = FeatureEncoder({"level": "hashed"}).fit(PEOPLE).state()[0]
+MATRIX_STATE = FeatureEncoder.for_matrix([[1.0, 2.0], [3.0, 5.0]]).state()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "pickle"},
+        {"version": 2},
+        {"version": True},
+        {"extra": "run"},
+        {"source": "elsewhere"},
+        {"columns": []},
+        {"columns": "all"},
+        {"columns": [5]},
+        {"columns": TABLE_STATE["columns"] * 2},
+        {"columns": [TABLE_STATE["columns"][0] | {"kind": "eval"}]},
+        {"columns": [TABLE_STATE["columns"][0] | {"levels": ["a", "a"]}]},
+        {"columns": [TABLE_STATE["columns"][0] | {"levels": ["a", 5]}]},
+        {"columns": [TABLE_STATE["columns"][1] | {"mean": float("nan")}]},
+        {"columns": [TABLE_STATE["columns"][1] | {"mean": "0"}]},
+        {"columns": [TABLE_STATE["columns"][1] | {"mean": 10**400}]},
+        {"columns": [TABLE_STATE["columns"][1] | {"scale": 0.0}]},
+        {"columns": [TABLE_STATE["columns"][1] | {"kind": "raw", "has_gaps": True}]},
+        {"columns": [TABLE_STATE["columns"][4] | {"width": 10**12}]},
+        {"columns": [TABLE_STATE["columns"][4] | {"has_gaps": 1}]},
+        {"left_out": {"note": "number"}},
+        {"left_out": {"team": "skip"}},
+        {"left_out": None},
+    ],
+)
+def test_a_hostile_table_state_is_refused(change):
+    with pytest.raises(ModelFormatError, match="encoder"):
+        FeatureEncoder.from_state(TABLE_STATE | change, {})
+
+
+def test_a_state_whose_counts_do_not_come_last_is_refused():
+    meta, _ = FeatureEncoder({"x": "raw", "y": "count"}).fit({"x": [1.0], "y": [2.0]}).state()
+    meta["columns"].reverse()
+    with pytest.raises(ModelFormatError, match="count columns must come last"):
+        FeatureEncoder.from_state(meta, {})
+
+
+@pytest.mark.parametrize(
+    ("change", "arrays"),
+    [
+        ({"scaling": "auto"}, {}),
+        ({"width": -1}, {}),
+        ({"width": 3}, {}),
+        ({"names": ["one"]}, {}),
+        ({"names": [1, 2]}, {}),
+        ({}, {"mean": np.zeros(3)}),
+        ({}, {"scale": None}),
+        ({}, {"scale": np.zeros(2)}),
+        ({}, {"scale": np.array([1.0, np.nan])}),
+        ({}, {"mean": np.array([1.0, np.inf])}),
+        ({}, {"mean": np.array([1, 2])}),
+    ],
+)
+def test_a_hostile_matrix_state_is_refused(change, arrays):
+    given_arrays = {key: value for key, value in (MATRIX_STATE[1] | arrays).items() if value is not None}
+    with pytest.raises(ModelFormatError, match="encoder"):
+        FeatureEncoder.from_state(MATRIX_STATE[0] | change, given_arrays)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(json_values, st.sampled_from(sorted(TABLE_STATE)), st.sampled_from(sorted(TABLE_STATE["columns"][1])))
+def test_any_changed_state_is_refused_or_works(value, key, column_key):
+    changed = copy.deepcopy(TABLE_STATE) | {key: value}
+    inner = copy.deepcopy(TABLE_STATE)
+    inner["columns"][1][column_key] = value
+    for meta in (value, changed, inner):
+        try:
+            encoder = FeatureEncoder.from_state(meta, {})
+            encoder.transform(PEOPLE)
+        except SpineError:
+            pass
