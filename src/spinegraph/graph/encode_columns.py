@@ -55,10 +55,12 @@ class NumericColumn:
             return cls(name, kind)
         # A power of two is taken out first, which costs no digit, so that squares cannot overflow.
         exponent = math.frexp(np.abs(known).max(initial=0.0))[1]
-        small = np.ldexp(known, -exponent) if len(known) else np.zeros(1)
+        small = np.ldexp(known, -exponent) if len(known) else np.ones(1)
         mean, spread = math.ldexp(small.mean(), exponent), float(small.std())
-        # Rounding gives a constant column a tiny spread; dividing by it would blow noise up.
-        scale = 1.0 if spread <= 1e-12 or kind == "boolean" else math.ldexp(spread, exponent)
+        scale = 1.0 if kind == "boolean" else math.ldexp(spread, exponent)
+        if spread <= 1e-12:
+            # Rounding gives a constant column a tiny spread; dividing by it would blow noise up.
+            mean, scale = float(known[0]) if len(known) else 0.0, 1.0
         return cls(name, kind, mean, scale, has_gaps=len(known) < len(values))
 
     def encode(self, column: pa.Array) -> Block:
