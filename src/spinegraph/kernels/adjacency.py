@@ -1,4 +1,4 @@
-"""What kernels read of a graph: CSR arrays, and whole rows that replace some of them."""
+"""What every kernel reads: one tuple of arrays for a graph, an overlay or memory-mapped files."""
 
 from typing import Any, NamedTuple
 
@@ -7,23 +7,71 @@ from numpy.typing import NDArray
 
 
 class Adjacency(NamedTuple):
-    """CSR arrays of a graph, with an optional patch of replaced and added rows.
+    """Rows of neighbours: a base in CSR form, and whole rows that replace or extend it.
 
-    Without an overlay ``rows`` is empty and every row is read from the first three arrays. With one,
-    ``rows[node]`` is -1 where the base row stands and ``r >= 0`` where row ``r`` of the patch replaces it.
+    Attributes
+    ----------
+    indptr : int64 array (n + 1,)
+    indices : int32 or int64 array (nnz,)
+        Sorted within a row, symmetric, no loops.
+    weights : float32 array (nnz,)
+        Empty when every edge weighs the same.
+    rows : int32 array (n_total,)
+        Empty without an overlay; else -1 for a base row, or the row of the patch that stands in for it.
+    patch_indptr : int64 array (p + 1,)
+    patch_indices : as ``indices``
+    patch_weights : float32 array, empty when every edge weighs the same
 
     Examples
     --------
-    >>> from spinegraph import Graph
-    >>> adjacency = Graph.from_edges([(0, 1), (1, 2)]).adjacency()
-    >>> adjacency.indptr.tolist(), adjacency.indices.tolist(), len(adjacency.rows)
-    ([0, 1, 3, 4], [1, 0, 2, 1], 0)
+    >>> pair = Adjacency.of(np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32))
+    >>> pair.num_nodes, pair.has_weights
+    (2, False)
     """
 
-    indptr: NDArray[np.int64]  # (n + 1,)
-    indices: NDArray[Any]  # (nnz,) int32 or int64
-    weights: NDArray[np.float32]  # (nnz,), or empty when unweighted
-    rows: NDArray[np.int32]  # (n_total,), or empty without an overlay
-    patch_indptr: NDArray[np.int64]  # (p + 1,)
-    patch_indices: NDArray[Any]  # same dtype as indices
-    patch_weights: NDArray[np.float32]  # or empty when unweighted
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
+    weights: NDArray[np.float32]
+    rows: NDArray[np.int32]
+    patch_indptr: NDArray[np.int64]
+    patch_indices: NDArray[Any]
+    patch_weights: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        weights: NDArray[Any] | None = None,
+        rows: NDArray[Any] | None = None,
+        patch_indptr: NDArray[Any] | None = None,
+        patch_indices: NDArray[Any] | None = None,
+        patch_weights: NDArray[Any] | None = None,
+    ) -> "Adjacency":
+        """Gather arrays without copying them, as read-only views, so that kernels compile once for all."""
+        index = np.int32 if indices.dtype == np.int32 else np.int64
+        return cls(
+            _view(indptr, np.int64),
+            _view(indices, index),
+            _view(weights, np.float32),
+            _view(rows, np.int32),
+            _view(patch_indptr, np.int64),
+            _view(patch_indices, index),
+            _view(patch_weights, np.float32),
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of the base and of the overlay together."""
+        return self.rows.size if self.rows.size else self.indptr.size - 1
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether steps follow edge weights."""
+        return self.weights.size + self.patch_weights.size > 0
+
+
+def _view(array: NDArray[Any] | None, dtype: type) -> NDArray[Any]:
+    view: NDArray[Any] = np.ascontiguousarray([] if array is None else np.asarray(array), dtype=dtype).view()
+    view.flags.writeable = False
+    return view

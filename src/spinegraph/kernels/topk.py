@@ -1,0 +1,148 @@
+"""The k largest values of one root, and the nodes that tie at the last place."""
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+# Values this close at the k-th place are one group: far above rounding, far below any tolerance.
+TIE = 1e-9
+# A tied group that would make a row of the operator longer than this many times k is dropped.
+ROOM = 4
+_BUCKETS = 1024
+# Three mantissa bits per bucket: eight buckets an octave, so one bucket holds little more than is asked for.
+_SHIFT = 49
+
+
+class Top(NamedTuple):
+    """Rows that kernels fill, one per root.
+
+    Attributes
+    ----------
+    nodes, weights : arrays (r, k)
+        By descending value, weights scaled to sum 1; padded with -1 and 0.
+    mass : float64 array (r,)
+        The sum before scaling.
+    kept : int32 array (r,)
+        How many leading places stay as they are.
+    tied : int32 array (r,)
+        How many nodes share the places after those; 0 also where the group was dropped.
+    """
+
+    nodes: NDArray[Any]
+    weights: NDArray[np.float32]
+    mass: NDArray[np.float64]
+    kept: NDArray[np.int32]
+    tied: NDArray[np.int32]
+
+    def rows(self, start: int, stop: int) -> "Top":
+        """View some of the rows."""
+        part = slice(start, stop)
+        return Top(self.nodes[part], self.weights[part], self.mass[part], self.kept[part], self.tied[part])
+
+
+def new_top(rows: int, k: int, dtype: DTypeLike) -> Top:
+    """Rows to be filled, with nodes of the given dtype."""
+    return Top(
+        np.empty((rows, k), dtype=dtype),
+        np.empty((rows, k), dtype=np.float32),
+        np.empty(rows, dtype=np.float64),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def keep_top(nodes, values, count, place, top, tied_nodes, used):
+    """Write the k largest of ``values[:count]`` (all > 0) into row ``place`` of ``top``.
+
+    The root comes first in ``nodes``. The tied nodes go to ``tied_nodes[used:]``; returns the new ``used``.
+    """
+    out_nodes, out_weights, out_mass, out_kept, out_tied = top
+    k = out_nodes.shape[1]
+    order = _largest(nodes, values, count, k)
+    chosen = min(k, count)
+    mass = 0.0
+    for i in range(chosen):
+        mass += values[order[i]]
+    for i in range(chosen):
+        out_nodes[place, i] = nodes[order[i]]
+        out_weights[place, i] = values[order[i]] / mass
+    for i in range(chosen, k):
+        out_nodes[place, i] = -1
+        out_weights[place, i] = 0.0
+    out_mass[place] = mass
+    out_kept[place] = chosen
+    out_tied[place] = 0
+    if count <= k:
+        return used
+
+    last = values[order[k - 1]]
+    above = 0
+    tied = 0
+    for i in range(count):
+        above += values[i] > last + TIE
+        tied += abs(values[i] - last) <= TIE
+    if above + tied > k:
+        out_kept[place] = above
+        if above + tied <= ROOM * k:
+            out_tied[place] = tied
+            for i in range(count):
+                if abs(values[i] - last) <= TIE:
+                    tied_nodes[used] = nodes[i]
+                    used += 1
+        elif above == 0:
+            # Dropping the group would leave nothing: the root alone stands for the row.
+            out_tied[place] = 1
+            tied_nodes[used] = nodes[0]
+            used += 1
+    return used
+
+
+@numba.njit(cache=True, nogil=True)
+def _largest(nodes, values, count, k):
+    """List at least the k largest of ``values[:count]``, descending; equal values by node."""
+    if count <= k:
+        order = np.arange(count)
+    else:
+        # The bits of positive floats order as the floats do, so a histogram of leading bits finds the cut.
+        bits = values.view(np.int64)
+        highest = bits[:count].max()
+        sizes = np.zeros(_BUCKETS, dtype=np.int64)
+        for i in range(count):
+            sizes[min((highest - bits[i]) >> _SHIFT, _BUCKETS - 1)] += 1
+        cut = 0
+        total = sizes[0]
+        while total < k:
+            cut += 1
+            total += sizes[cut]
+        order = np.empty(total, dtype=np.int64)
+        found = 0
+        for i in range(count):
+            if min((highest - bits[i]) >> _SHIFT, _BUCKETS - 1) <= cut:
+                order[found] = i
+                found += 1
+    _sort_descending(order, nodes, values)
+    return order
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort_descending(order, nodes, values):
+    """Shell sort in place: rows are short, and it compiles in a moment."""
+    gap = 1
+    while gap < order.size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, order.size):
+            held = order[i]
+            value = values[held]
+            j = i
+            while j >= gap:
+                other = order[j - gap]
+                if values[other] > value or (values[other] == value and nodes[other] < nodes[held]):
+                    break
+                order[j] = other
+                j -= gap
+            order[j] = held
+        gap //= 3

@@ -1,0 +1,193 @@
+"""Rooted PageRank of every node, or of some: by pushing (exact to a tolerance) or by counting walks."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spinegraph.errors import ParameterError
+from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.push import push_roots
+from spinegraph.kernels.rng import ROOTED_WALKS, stream_starts
+from spinegraph.kernels.steps import running_sums
+from spinegraph.kernels.threads import run_blocks
+from spinegraph.kernels.topk import ROOM, Top, new_top
+from spinegraph.kernels.walks import walk_roots
+from spinegraph.structure.profile import RootedPageRank
+
+Method = Literal["push", "walks"]
+DEFAULT_TOLERANCE = 1e-3
+_PUSH_BLOCK = 256
+_WALK_BLOCK = 1024
+
+
+def rooted_pagerank(
+    graph: Any,
+    *,
+    k: int = 20,
+    continuation: float = 0.5,
+    method: Method = "push",
+    tolerance: float = DEFAULT_TOLERANCE,
+    walks: int = 10,
+    walk_length: int = 40,
+    seed: int = 0,
+    roots: ArrayLike | None = None,
+    keys: ArrayLike | None = None,
+    threads: int | None = None,
+) -> RootedPageRank:
+    """Return the k largest rooted-PageRank values of each root.
+
+    A walker starts at the root; at each step it goes on to a neighbour, in proportion to edge weight, with
+    probability ``continuation``, and otherwise returns to the root. The value of a node is the share of time
+    spent there. A node without neighbours is its own whole profile.
+
+    Parameters
+    ----------
+    graph : Graph or Overlay
+    k : int
+        Length of a profile; rows are padded where fewer nodes are reached.
+    continuation : float
+        Probability of going on, strictly between 0 and 1.
+    method : {"push", "walks"}
+        ``push`` is deterministic and does not depend on the order of nodes. ``walks`` counts visits.
+    tolerance : float
+        For ``push``: the most probability mass that may stay unassigned per root, in (0, 1).
+    walks, walk_length : int
+        For ``walks``: how many per root, and their positions, the root's first one included.
+    seed : int
+        For ``walks``; every draw depends on (seed, root) alone.
+    roots : int array (r,), optional
+        Positions of the roots, repeats allowed; every node by default. Only their work is done.
+    keys : uint64 array (r,), optional
+        What identifies each root's random stream; by default the root's position.
+    threads : int, optional
+        All cores by default. The result is the same for any number.
+
+    Returns
+    -------
+    RootedPageRank
+        One row per root.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> pair = Graph.from_edges([(0, 1)])
+    >>> rooted_pagerank(pair, k=2, tolerance=1e-9).weights.round(4)
+    array([[0.6667, 0.3333],
+           [0.6667, 0.3333]], dtype=float32)
+    >>> rooted_pagerank(pair, k=2, roots=[1]).nodes.tolist()
+    [[1, 0]]
+    """
+    k = _whole("k", k)
+    if not 0 < continuation < 1:
+        raise ParameterError(f"continuation must be strictly between 0 and 1; got {continuation!r}")
+    if method not in ("push", "walks"):
+        raise ParameterError(f"method must be one of 'push', 'walks'; got {method!r}")
+    adjacency = graph.adjacency()
+    chosen = _roots(roots, adjacency.num_nodes)
+    if method == "push":
+        if not 0 < tolerance < 1:
+            raise ParameterError(f"tolerance must be strictly between 0 and 1; got {tolerance!r}")
+        return _by_push(adjacency, chosen, k, float(continuation), float(tolerance), threads)
+    streams = stream_starts(_whole("seed", seed, least=0), ROOTED_WALKS, _keys(keys, chosen))
+    length = _whole("walk_length", walk_length)
+    return _by_walks(
+        adjacency, chosen, streams, k, float(continuation), _whole("walks", walks), length, threads
+    )
+
+
+def _by_push(
+    adjacency: Adjacency,
+    roots: NDArray[Any],
+    k: int,
+    continuation: float,
+    tolerance: float,
+    threads: int | None,
+) -> RootedPageRank:
+    def fill(start: int, stop: int, top: Top, tied_nodes: NDArray[Any]) -> int:
+        n = adjacency.num_nodes
+        return int(push_roots(adjacency, n, roots[start:stop], continuation, tolerance, top, tied_nodes))
+
+    return _profile(adjacency, len(roots), k, fill, _PUSH_BLOCK, threads)
+
+
+def _by_walks(
+    adjacency: Adjacency,
+    roots: NDArray[Any],
+    streams: NDArray[np.uint64],
+    k: int,
+    continuation: float,
+    walks: int,
+    walk_length: int,
+    threads: int | None,
+) -> RootedPageRank:
+    sums, threads = running_sums(adjacency, len(roots) * walks * walk_length, threads)
+    threshold = np.uint64(round(continuation * 2**32))
+
+    def fill(start: int, stop: int, top: Top, tied_nodes: NDArray[Any]) -> int:
+        some, keyed = roots[start:stop], streams[start:stop]
+        return int(walk_roots(adjacency, sums, some, keyed, walks, walk_length, threshold, top, tied_nodes))
+
+    return _profile(adjacency, len(roots), k, fill, _WALK_BLOCK, threads)
+
+
+def _profile(
+    adjacency: Adjacency,
+    count: int,
+    k: int,
+    fill: Callable[[int, int, Top, NDArray[Any]], int],
+    block: int,
+    threads: int | None,
+) -> RootedPageRank:
+    """Let ``fill`` write blocks of rows, and gather what ties in each block."""
+    top = new_top(count, k, adjacency.indices.dtype)
+
+    def task(start: int, stop: int) -> NDArray[Any]:
+        tied_nodes = np.empty((stop - start) * ROOM * k, dtype=adjacency.indices.dtype)
+        used = fill(start, stop, top.rows(start, stop), tied_nodes)
+        return tied_nodes[:used].copy()
+
+    tied = run_blocks(task, count, block=block, threads=threads)
+    return RootedPageRank(
+        nodes=top.nodes,
+        weights=top.weights,
+        mass=top.mass,
+        num_nodes=adjacency.num_nodes,
+        kept=top.kept,
+        tied_indptr=np.concatenate([[0], np.cumsum(top.tied, dtype=np.int64)]),
+        tied_nodes=np.concatenate([*tied, np.empty(0, dtype=adjacency.indices.dtype)]),
+    )
+
+
+def _whole(name: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} must be a whole number >= {least}; got {value!r}")
+    return int(value)
+
+
+def _roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
+    if roots is None:
+        return np.arange(num_nodes, dtype=np.int64)
+    chosen = np.asarray(roots)
+    if chosen.ndim != 1 or not (chosen.size == 0 or np.issubdtype(chosen.dtype, np.integer)):
+        raise ParameterError(
+            f"roots must be a list of node positions; got {chosen.dtype} of shape {chosen.shape}. "
+            "For names, pass graph.positions(names)."
+        )
+    wrong = chosen[(chosen < 0) | (chosen >= num_nodes)] if chosen.size else chosen
+    if wrong.size:
+        raise ParameterError(f"roots must lie in 0 .. {num_nodes - 1}; got {wrong[:3].tolist()}")
+    return np.ascontiguousarray(chosen, dtype=np.int64)
+
+
+def _keys(keys: ArrayLike | None, roots: NDArray[np.int64]) -> NDArray[np.uint64]:
+    if keys is None:
+        return roots.astype(np.uint64)
+    given = np.asarray(keys)
+    if given.shape != roots.shape or not (given.size == 0 or np.issubdtype(given.dtype, np.integer)):
+        raise ParameterError(
+            f"keys must be one whole number per root, shape {roots.shape}; "
+            f"got {given.dtype} of shape {given.shape}"
+        )
+    return given.astype(np.uint64)
