@@ -1,6 +1,7 @@
 """The rules a graph's arrays must keep, checked once at the door."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError
+from spinegraph.graph.names import quoted
 
 Features = Any  # csr_array (float32) or NDArray[np.float32], shape (n, f)
 
@@ -57,7 +59,7 @@ def as_weights(weights: Any, num_edges: int) -> NDArray[np.floating[Any]]:
 
 
 def as_features(features: Any, names: NDArray[Any]) -> Features:
-    """Return features as read-only float32, sparse as csr_array and dense as C-contiguous, shape (n, f).
+    """Return features as float32, sparse as csr_array and dense as C-contiguous, shape (n, f).
 
     Examples
     --------
@@ -86,7 +88,7 @@ def as_features(features: Any, names: NDArray[Any]) -> Features:
     if not np.isfinite(dense).all():
         row, column = np.argwhere(~np.isfinite(dense))[0].tolist()
         _refuse_feature(row, column, array[row, column], names)
-    return frozen(dense)
+    return dense
 
 
 def as_feature_names(
@@ -157,7 +159,7 @@ def _check_rows(degrees: NDArray[Any], indices: NDArray[Any], names: Any) -> Non
     wrong |= rows == indices
     if wrong.any():
         raise GraphFormatError(
-            f"the row of node {names[rows[wrong.argmax()]]!r} must be sorted, without repeats and "
+            f"the row of node {quoted(names[rows[wrong.argmax()]])} must be sorted, without repeats and "
             "without the node itself; Graph.from_edges cleans any list of edges"
         )
 
@@ -191,25 +193,26 @@ def _sparse_features(features: Any, names: NDArray[Any]) -> csr_array:
         place = int((~np.isfinite(matrix.data)).argmax())
         row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
         _refuse_feature(row, int(matrix.indices[place]), matrix.data[place], names)
-    return frozen_csr(matrix)
+    return matrix
 
 
-def frozen_csr(matrix: csr_array) -> csr_array:
-    """Return a canonical CSR matrix over read-only views of the same arrays.
+def frozen_features(features: Features | None) -> Features | None:
+    """Return features over read-only views of the same arrays.
 
     Examples
     --------
-    >>> frozen_csr(csr_array(np.eye(2, dtype=np.float32))).data.flags.writeable
+    >>> frozen_features(csr_array(np.eye(2, dtype=np.float32))).data.flags.writeable
     False
     """
-    parts = (frozen(matrix.data), frozen(matrix.indices), frozen(matrix.indptr))
-    view = csr_array(parts, shape=matrix.shape, copy=False)
-    view.has_canonical_format = True
+    if features is None or isinstance(features, np.ndarray):
+        return None if features is None else frozen(features)
+    view = copy(features)  # the constructor could copy the index arrays into another dtype
+    view.data, view.indices, view.indptr = frozen(view.data), frozen(view.indices), frozen(view.indptr)
     return view
 
 
 def _refuse_feature(row: int, column: int, value: Any, names: NDArray[Any]) -> None:
     raise GraphFormatError(
-        f"features[{row}, {column}] (node {names[row]!r}) is {value}; "
+        f"features[{row}, {column}] (node {quoted(names[row])}) is {value}; "
         "features must be finite float32 numbers. Fill gaps first, or let FeatureEncoder mark them"
     )

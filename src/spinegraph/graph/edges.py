@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from spinegraph.errors import DirectedInputWarning, EdgeCleaningWarning, GraphFormatError, ParameterError
+from spinegraph.graph.names import quoted
 
 Reciprocal = Literal["error", "sum", "mean", "max"]
 MOST_NODES = 2**31 - 1  # a pair of node positions and its direction share one int64 key
@@ -70,8 +71,8 @@ def clean_edges(
 
     Unweighted, an edge counts once however often and in whichever direction it is listed. Weighted, listings
     in one direction add; the two directions count once where they agree (to float32 precision) and are an
-    error where they do not, unless ``reciprocal`` says how to combine every such pair. Self-loops and listings
-    of weight 0 are dropped.
+    error where they do not, unless ``reciprocal`` says how to combine every such pair. Self-loops and
+    listings of weight 0 are dropped.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def _combine(
     if len(weights) and weights.max() > np.finfo(np.float32).max:
         low, high = divmod(int(np.delete(keys, backward)[weights.argmax()] >> 1), len(names))
         raise GraphFormatError(
-            f"the weight of edge ({names[low]!r}, {names[high]!r}) is {weights.max():g}, "
+            f"the weight of edge ({quoted(names[low])}, {quoted(names[high])}) is {weights.max():g}, "
             f"more than float32 holds ({np.finfo(np.float32).max:g}); scale the weights down"
         )
     return weights.astype(np.float32)
@@ -218,10 +219,10 @@ def _require_equal(
     if len(unequal):
         first = unequal[0]
         low, high = divmod(int(keys[backward[first]] >> 1), len(names))
-        source, target = names[low], names[high]
+        source, target = quoted(names[low]), quoted(names[high])
         raise GraphFormatError(
             f"{_count(len(unequal), 'edge')} listed in both directions with different weights, for example "
-            f"({source!r}, {target!r}) with {there[first]:g} and ({target!r}, {source!r}) with "
+            f"({source}, {target}) with {there[first]:g} and ({target}, {source}) with "
             f"{back[first]:g}; pass reciprocal='sum', 'mean' or 'max' to say how to combine them"
         )
 

@@ -1,13 +1,14 @@
 """The graph: CSR arrays, node names and node features, frozen and checked once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spinegraph.errors import MissingFeaturesError
 from spinegraph.graph.checks import (
     Features,
     as_feature_names,
@@ -15,11 +16,16 @@ from spinegraph.graph.checks import (
     as_weights,
     check_adjacency,
     frozen,
+    frozen_features,
 )
 from spinegraph.graph.edges import EdgeReport, Reciprocal, clean_edges, warn_of_losses
 from spinegraph.graph.listing import read_listing
 from spinegraph.graph.names import NameIndex, as_names
+from spinegraph.graph.rows import row_sums
 from spinegraph.kernels.adjacency import Adjacency
+
+if TYPE_CHECKING:
+    from spinegraph.graph.overlay import Overlay
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,7 +107,7 @@ class Graph:
             "indices": frozen(indices.astype(index_type, copy=False)),
             "weights": None if weights is None else frozen(weights),
             "names": frozen(names),
-            "features": features,
+            "features": frozen_features(features),
             "feature_names": feature_names,
             "report": report,
         }
@@ -198,13 +204,7 @@ class Graph:
     @cached_property
     def strengths(self) -> NDArray[np.float64]:
         """Sum of the weights at each node, (n,); the degree in an unweighted graph."""
-        if self.weights is None:
-            return frozen(self.degrees.astype(np.float64))
-        strengths = np.zeros(len(self))
-        filled = np.flatnonzero(self.degrees)
-        if len(filled):
-            strengths[filled] = np.add.reduceat(self.weights, self.indptr[filled], dtype=np.float64)
-        return frozen(strengths)
+        return frozen(row_sums(self.indptr, self.weights))
 
     @cached_property
     def _name_index(self) -> NameIndex:
@@ -240,13 +240,101 @@ class Graph:
         >>> Graph.from_edges([(0, 1)]).adjacency().indices.tolist()
         [1, 0]
         """
-        nothing = np.zeros(0, np.float32)
-        return Adjacency(
-            indptr=self.indptr,
-            indices=self.indices,
-            weights=nothing if self.weights is None else self.weights,
-            rows=np.zeros(0, np.int32),
-            patch_indptr=np.zeros(1, np.int64),
-            patch_indices=np.zeros(0, self.indices.dtype),
-            patch_weights=nothing,
-        )
+        return Adjacency.of(self.indptr, self.indices, self.weights)
+
+    def feature_rows(self, positions: NDArray[np.int64]) -> Features:
+        """Return the features of the nodes at the given positions, (len(positions), f).
+
+        Examples
+        --------
+        >>> Graph.from_edges([(0, 1)], features=[[1.0], [2.0]]).feature_rows(np.array([1])).tolist()
+        [[2.0]]
+        """
+        if self.features is None:
+            raise MissingFeaturesError("this graph has no features; with_features(...) gives it some")
+        return self.features[positions]
+
+    def with_features(self, features: Any, feature_names: Iterable[str] | None = None) -> "Graph":
+        """Return the same graph with other features, (n, f), or without any (None).
+
+        Examples
+        --------
+        >>> Graph.from_edges([(0, 1)]).with_features([[1.0, 0.0], [0.0, 1.0]])
+        Graph(2 nodes, 1 edge, 2 dense features)
+        """
+        table = None if features is None else as_features(features, self.names)
+        columns = as_feature_names(feature_names, table)
+        return self._trusted(self.indptr, self.indices, self.weights, self.names, table, columns, self.report)
+
+    def subgraph(self, names: Iterable[Any]) -> "Graph":
+        """Return the graph of the named nodes, in the order given, and the edges among them.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob"), ("bob", "cy")]).subgraph(["cy", "bob"])
+        Graph(2 nodes, 1 edge, names 'cy', 'bob')
+        """
+        from spinegraph.graph.change import subgraph
+
+        return subgraph(self, names)
+
+    def relabel(self, names: Mapping[Any, Any] | Iterable[Any]) -> "Graph":
+        """Return the same graph under other names: one per node, or a mapping from old to new.
+
+        Nodes that a mapping leaves out keep their name.
+
+        Examples
+        --------
+        >>> Graph.from_edges([(0, 1)]).relabel(["ann", "bob"]).neighbors("ann").tolist()
+        ['bob']
+        """
+        from spinegraph.graph.change import relabel
+
+        return relabel(self, names)
+
+    @staticmethod
+    def union(graphs: Sequence["Graph"], keys: Sequence[Any] | None = None) -> "Graph":
+        """Return the disjoint union of graphs: no edge crosses.
+
+        Names must differ between the graphs. Where all are plain positions they are numbered on; with
+        ``keys``, one per graph, names become ``(key, name)``. Unweighted edges weigh 1 beside weighted ones.
+
+        Examples
+        --------
+        >>> pair = Graph.from_edges([(0, 1)])
+        >>> Graph.union([pair, pair])
+        Graph(4 nodes, 2 edges)
+        """
+        from spinegraph.graph.change import union
+
+        return union(graphs, keys)
+
+    def overlay(
+        self, names: Iterable[Any], edges: Any, features: Any = None, weights: Any = None
+    ) -> "Overlay":
+        """Return this graph plus new nodes and edges between names, without a copy of its arrays.
+
+        The arguments are those of :meth:`Overlay.add`.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob")]).overlay(["cy"], [("cy", "ann")]).neighbors("ann").tolist()
+        ['bob', 'cy']
+        """
+        from spinegraph.graph.overlay import Overlay
+
+        return Overlay.of(self).add(names, edges, features, weights)
+
+    def with_nodes(
+        self, names: Iterable[Any], edges: Any, features: Any = None, weights: Any = None
+    ) -> "Graph":
+        """Return a new graph with added nodes and edges between names.
+
+        The arguments are those of :meth:`Overlay.add`.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob")]).with_nodes(["cy"], [("cy", "ann")])
+        Graph(3 nodes, 2 edges, names 'ann', 'bob', ...)
+        """
+        return self.overlay(names, edges, features, weights).materialize()

@@ -25,7 +25,7 @@ def read_listing(
     >>> read_listing([("ann", "bob")], names=["bob", "ann"])
     (array([1]), array([0]), array(['bob', 'ann'], dtype=object))
     """
-    pairs = _as_pairs(edges, has_names=names is not None)
+    pairs = as_pairs(edges, has_names=names is not None)
     known = None if names is None else as_names(names)
     if num_nodes is not None and (not isinstance(num_nodes, int | np.integer) or num_nodes < 1):
         raise GraphFormatError(f"num_nodes must be a whole number of at least 1; got {num_nodes!r}")
@@ -52,8 +52,14 @@ def read_listing(
     return flat[::2], flat[1::2], known
 
 
-def _as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
-    """Return the edges as an (m, 2) array of integers or objects."""
+def as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
+    """Return edges as an (m, 2) array of integers or objects.
+
+    Examples
+    --------
+    >>> as_pairs([("ann", 3)], has_names=False)
+    array([['ann', 3]], dtype=object)
+    """
     if isinstance(edges, np.ndarray):
         pairs = edges
     else:
@@ -112,7 +118,8 @@ def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
         if (n > ROOMY and n > 64 * pairs.size) or n > MOST_NODES:
             raise GraphFormatError(
                 f"the largest node id is {largest}, with only {len(pairs)} edges; without names, ids are "
-                f"positions 0 .. num_nodes-1. Pass names=np.unique(edges) to read them as names, or num_nodes={n}"
+                f"positions 0 .. num_nodes-1. Pass names=np.unique(edges) to read them as names, "
+                f"or num_nodes={n}"
             )
     if largest >= n or int(pairs.min()) < 0:
         place, side = np.argwhere((pairs < 0) | (pairs >= n))[0].tolist()
@@ -128,5 +135,3 @@ def _positions(names: NDArray[Any], pairs: NDArray[Any]) -> NDArray[np.int64]:
         return NameIndex(names).positions(flat)
     except UnknownNodeError as error:
         raise GraphFormatError(f"edges: {error}. Add what is missing to names=...") from error
-    except TypeError as error:
-        raise GraphFormatError(f"node names must be hashable, such as str or int: {error}") from error

@@ -1,7 +1,7 @@
 """Node names: made, checked and looked up."""
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from itertools import islice
 from typing import Any
 
@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
+
+UNHASHABLE = "node names must be hashable, such as str or int"
 
 
 def as_names(values: Iterable[Any]) -> NDArray[Any]:
@@ -19,7 +21,7 @@ def as_names(values: Iterable[Any]) -> NDArray[Any]:
     >>> as_names([3, 1]), as_names(["ann", "bob"])
     (array([3, 1]), array(['ann', 'bob'], dtype=object))
     """
-    names = _as_array(values)
+    names = as_array(values)
     if names.dtype == np.int64:
         if not is_range(names):
             ordered = np.sort(names)
@@ -33,7 +35,7 @@ def as_names(values: Iterable[Any]) -> NDArray[Any]:
     try:
         _refuse_repeated([name for name in names if name in seen or seen.add(name)])  # type: ignore[func-returns-value]
     except TypeError as error:
-        raise GraphFormatError(f"node names must be hashable, such as str or int: {error}") from error
+        raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
     return names
 
 
@@ -45,7 +47,7 @@ def in_order_of_appearance(values: Iterable[Any]) -> tuple[NDArray[Any], NDArray
     >>> in_order_of_appearance(["bob", "ann", "bob"])
     (array(['bob', 'ann'], dtype=object), array([0, 1, 0]))
     """
-    array = _as_array(values)
+    array = as_array(values)
     if array.dtype == np.int64:
         found, first, inverse = np.unique(array, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -55,7 +57,7 @@ def in_order_of_appearance(values: Iterable[Any]) -> tuple[NDArray[Any], NDArray
     try:
         index = {name: place for place, name in enumerate(dict.fromkeys(array))}
     except TypeError as error:
-        raise GraphFormatError(f"node names must be hashable, such as str or int: {error}") from error
+        raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
     return as_names(index), np.fromiter((index[name] for name in array), np.int64, len(array))
 
 
@@ -85,11 +87,12 @@ class NameIndex:
 
     def find(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
         """Return the position of each name, -1 where it is unknown."""
-        if isinstance(wanted, str | bytes):
-            raise ParameterError(f"pass a list of names, such as [{wanted!r}]; got {wanted!r}")
-        array = _as_array(wanted)
+        array = as_array(wanted)
         if self._table is not None:
-            return np.fromiter((self._table.get(name, -1) for name in array), np.int64, len(array))
+            try:
+                return np.fromiter((self._table.get(name, -1) for name in array), np.int64, len(array))
+            except TypeError as error:
+                raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
         if array.dtype != np.int64:
             return np.fromiter((self._find_one(name) for name in array), np.int64, len(array))
         if self._order is None:
@@ -100,16 +103,9 @@ class NameIndex:
 
     def positions(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
         """Return the position of each name; an unknown one is an error."""
-        wanted = wanted if isinstance(wanted, str | bytes | Sequence | np.ndarray) else list(wanted)
-        found = self.find(wanted)
-        unknown = np.flatnonzero(found < 0)
-        if len(unknown):
-            listed = [_as_array(wanted)[place] for place in unknown[:5]]
-            raise UnknownNodeError(
-                f"{len(unknown)} of {len(found)} names are not in the graph, the first: "
-                f"{', '.join(repr(_plain(name)) for name in listed)}; its names look like "
-                f"{', '.join(repr(_plain(name)) for name in self._names[:3])}"
-            )
+        array = as_array(wanted)
+        found = self.find(array)
+        require_known(found, array, self._names)
         return found
 
     def _find_one(self, name: Any) -> int:
@@ -117,6 +113,23 @@ class NameIndex:
         if not is_whole or not -(2**63) <= int(name) < 2**63:
             return -1
         return int(self.find(np.array([int(name)], dtype=np.int64))[0])
+
+
+def require_known(
+    found: NDArray[np.int64], wanted: NDArray[Any], names: NDArray[Any], place: str = ""
+) -> None:
+    """Refuse names that were not found (-1), with the first few of them and some that are there.
+
+    Examples
+    --------
+    >>> require_known(np.array([0]), np.array(["ann"]), np.array(["ann", "bob"]))
+    """
+    unknown = np.flatnonzero(found < 0)
+    if len(unknown):
+        raise UnknownNodeError(
+            f"{place}{len(unknown)} of {len(found)} names are not in the graph: "
+            f"{first_few(wanted[unknown[:6]])}; its names look like {first_few(names[:4], most=3)}"
+        )
 
 
 def first_few(names: Iterable[Any], most: int = 5) -> str:
@@ -127,16 +140,31 @@ def first_few(names: Iterable[Any], most: int = 5) -> str:
     >>> first_few(["ann", "bob", "cy"], most=2)
     "'ann', 'bob', ..."
     """
-    listed = [repr(_plain(name)) for name in islice(names, most + 1)]
+    listed = [quoted(name) for name in islice(names, most + 1)]
     return ", ".join([*listed[:most], "..."] if len(listed) > most else listed)
 
 
-def _plain(name: Any) -> Any:
-    return name.item() if isinstance(name, np.generic) else name
+def quoted(name: Any) -> str:
+    """Return a name as a message shows it.
+
+    Examples
+    --------
+    >>> quoted("ann"), quoted(np.int64(3))
+    ("'ann'", '3')
+    """
+    return repr(name.item() if isinstance(name, np.generic) else name)
 
 
-def _as_array(values: Iterable[Any]) -> NDArray[Any]:
-    """Return a flat int64 array where all values are whole numbers that fit, else an object array."""
+def as_array(values: Iterable[Any]) -> NDArray[Any]:
+    """Return a flat int64 array where all values are whole numbers that fit, else an object array.
+
+    Examples
+    --------
+    >>> as_array([1, 2]), as_array([1, "b"])
+    (array([1, 2]), array([1, 'b'], dtype=object))
+    """
+    if isinstance(values, str | bytes):
+        raise ParameterError(f"pass a list of names, such as [{values!r}]; got {values!r}")
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise GraphFormatError(f"names must be one-dimensional; got shape {values.shape}")

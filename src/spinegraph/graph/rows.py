@@ -1,0 +1,69 @@
+"""Rows of CSR arrays and of features, gathered and joined."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse, vstack
+
+from spinegraph.graph.checks import Features
+
+
+def row_places(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where the entries of the given CSR rows lie, row after row.
+
+    Examples
+    --------
+    >>> row_places(np.array([0, 2, 3, 6]), np.array([2, 0]))
+    array([3, 4, 5, 0, 1])
+    """
+    starts, lengths = indptr[rows], indptr[rows + 1] - indptr[rows]
+    ends = np.cumsum(lengths)
+    shifts = np.repeat(starts - (ends - lengths), lengths)
+    places: NDArray[np.int64] = shifts + np.arange(len(shifts))
+    return places
+
+
+def pointers(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the CSR ``indptr`` of rows of the given lengths.
+
+    Examples
+    --------
+    >>> pointers(np.array([2, 0, 3]))
+    array([0, 2, 2, 5])
+    """
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
+
+
+def stacked(blocks: Sequence[Features]) -> Features:
+    """Put feature rows below each other; one sparse block makes all of them sparse.
+
+    Examples
+    --------
+    >>> stacked([np.zeros((1, 2), np.float32), csr_array((2, 2), dtype=np.float32)]).shape
+    (3, 2)
+    """
+    if any(issparse(block) for block in blocks):
+        return csr_array(vstack([csr_array(block) for block in blocks], format="csr"))
+    return np.concatenate(blocks)
+
+
+def row_sums(indptr: NDArray[Any], weights: NDArray[np.float32] | None) -> NDArray[np.float64]:
+    """Return the sum of each row's weights, (n,); their number where there are none.
+
+    Examples
+    --------
+    >>> row_sums(np.array([0, 2, 2]), np.array([0.5, 1], np.float32))
+    array([1.5, 0. ])
+    """
+    lengths = np.diff(indptr)
+    if weights is None:
+        return lengths.astype(np.float64)
+    sums = np.zeros(len(lengths))
+    filled = np.flatnonzero(lengths)  # reduceat would read the next row for an empty one
+    if len(filled):
+        sums[filled] = np.add.reduceat(weights, indptr[filled], dtype=np.float64)
+    return sums
