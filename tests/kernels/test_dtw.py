@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reference
+from spinegraph.kernels.dtw import dtw_distances, warping_table
+
+values = st.one_of(st.just(0.0), st.floats(0, 1, width=32), st.floats(0, 2**-13, width=32))
+
+
+@st.composite
+def tables(draw, max_rows=5, max_k=7):
+    """Float32 rows (n, k) that descend, many with zeros at their end."""
+    k = draw(st.integers(1, max_k))
+    rows = draw(st.lists(st.lists(values, min_size=k, max_size=k), min_size=1, max_size=max_rows))
+    return -np.sort(-np.array(rows, dtype=np.float32), axis=1)
+
+
+def every_pair(rows):
+    left, right = (grid.ravel() for grid in np.indices((len(rows), len(rows))))
+    return left, right
+
+
+def at_full_length(rows, left, right):
+    return dtw_distances(rows, rows, left, right, np.full(len(left), rows.shape[1]))
+
+
+@given(tables())
+def test_distances_are_the_textbook_recursions_within_1e_5_relative(rows):
+    left, right = every_pair(rows)
+    exact = [reference.dtw(rows[i], rows[j]) for i, j in zip(left, right, strict=True)]
+    np.testing.assert_allclose(at_full_length(rows, left, right), exact, rtol=1e-5, atol=1e-12)
+
+
+@given(tables(), st.data())
+def test_leaving_out_common_zeros_changes_no_bit(rows, data):
+    left, right = every_pair(rows)
+    k = rows.shape[1]
+    support = (rows > 0).sum(axis=1)
+    shortest = np.minimum(np.maximum(support[left], support[right]) + 1, k)
+    lengths = np.array([data.draw(st.integers(low, k)) for low in shortest])
+    short = dtw_distances(rows, rows, left, right, lengths)
+    np.testing.assert_array_equal(short, at_full_length(rows, left, right))
+
+
+@given(tables())
+def test_distance_is_symmetric_to_the_bit_and_zero_on_itself(rows):
+    left, right = every_pair(rows)
+    distances = at_full_length(rows, left, right).reshape(len(rows), len(rows))
+    np.testing.assert_array_equal(distances, distances.T)
+    assert not np.diagonal(distances).any()
+
+
+@pytest.mark.parametrize("pairs", [0, 1, 63, 64, 65, 129])
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_any_number_of_pairs_fills_its_lanes(pairs, k):
+    rng = np.random.default_rng(pairs)
+    rows = -np.sort(-rng.dirichlet(np.full(k, 0.3), size=9).astype(np.float32), axis=1)
+    left, right = rng.integers(0, 9, (2, pairs))
+    exact = [reference.dtw(rows[i], rows[j]) for i, j in zip(left, right, strict=True)]
+    np.testing.assert_allclose(at_full_length(rows, left, right), exact, rtol=1e-5, atol=1e-12)
+
+
+def test_distances_agree_with_dtaidistance_on_random_rows():
+    innerdistance = pytest.importorskip("dtaidistance.innerdistance")
+    dtaidistance = pytest.importorskip("dtaidistance.dtw")
+
+    class Ratio(innerdistance.CustomInnerDist):
+        @staticmethod
+        def inner_dist(x, y):
+            return max(x, y) / min(x, y) - 1
+
+        @staticmethod
+        def result(x):
+            return x
+
+        @staticmethod
+        def inner_val(x):
+            return x
+
+    rng = np.random.default_rng(0)
+    rows = -np.sort(-rng.dirichlet(np.full(20, 0.2), size=8).astype(np.float32), axis=1)
+    left, right = every_pair(rows)
+    shifted = rows.astype(np.float64) + 1e-3
+    theirs = [
+        dtaidistance.distance(shifted[i], shifted[j], inner_dist=Ratio, use_c=False)
+        for i, j in zip(left, right, strict=True)
+    ]
+    np.testing.assert_allclose(at_full_length(rows, left, right), theirs, rtol=1e-5, atol=1e-12)
+
+
+@settings(max_examples=50)
+@given(tables(max_rows=2))
+def test_warping_table_ends_in_the_textbook_distance(rows):
+    table, costs = warping_table(rows[0].astype(np.float64), rows[-1].astype(np.float64))
+    np.testing.assert_allclose(table[-1, -1], reference.dtw(rows[0], rows[-1]), rtol=1e-9, atol=1e-12)
+    assert costs.min() >= 0
