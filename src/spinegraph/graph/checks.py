@@ -27,14 +27,17 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def as_weights(weights: Any, num_edges: int) -> NDArray[np.floating[Any]]:
+def as_weights(
+    weights: Any, sources: NDArray[Any], targets: NDArray[Any], names: NDArray[Any]
+) -> NDArray[np.floating[Any]]:
     """Return one finite, non-negative weight per listed edge as a float array (m,).
 
     Examples
     --------
-    >>> as_weights([1, 2.5], 2)
+    >>> as_weights([1, 2.5], np.array([0, 1]), np.array([1, 2]), np.arange(3))
     array([1. , 2.5])
     """
+    num_edges = len(sources)
     array = np.asarray(weights)
     if array.shape != (num_edges,):
         raise GraphFormatError(
@@ -52,8 +55,10 @@ def as_weights(weights: Any, num_edges: int) -> NDArray[np.floating[Any]]:
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
         place = int(wrong.argmax())
+        source, target = quoted(names[sources[place]]), quoted(names[targets[place]])
         raise GraphFormatError(
-            f"weights[{place}] is {array[place].item()!r}; weights must be finite and not negative"
+            f"weights[{place}] of edge ({source}, {target}) is {array[place].item()!r}; "
+            "weights must be finite and not negative"
         )
     return array
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from spinegraph.errors import DirectedInputWarning, EdgeCleaningWarning, GraphFormatError, ParameterError
 from spinegraph.graph.names import quoted
+from spinegraph.graph.rows import pointers
 
 Reciprocal = Literal["error", "sum", "mean", "max"]
 MOST_NODES = 2**31 - 1  # a pair of node positions and its direction share one int64 key
@@ -101,20 +102,25 @@ def clean_edges(
     kept, self_loops, zero_weights = _worth_keeping(sources, targets, weights)
     keys, sums = _directed_edges(sources, targets, weights, kept, n)
     one_direction = len(keys)
-    backward = np.flatnonzero(keys[1:] >> 1 == keys[:-1] >> 1) + 1  # places of (v, u) right behind (u, v)
+    # Keys that differ in the last bit alone are the two directions of one edge.
+    backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
     combined = None if sums is None else _combine(keys, sums, backward, names, reciprocal)
+    if len(backward):
+        keys = np.delete(keys, backward)
     keys >>= 1
-    keys = np.delete(keys, backward)
+    edges = len(keys)
+    above, high = _halves(keys, n)
+    del keys  # the largest array by now
     report = EdgeReport(
         listed=listed,
-        edges=len(keys),
+        edges=edges,
         self_loops=self_loops,
         zero_weights=zero_weights,
         repeated=listed - self_loops - zero_weights - one_direction,
         reciprocal=len(backward),
-        one_way=len(keys) - len(backward) if directed else 0,
+        one_way=edges - len(backward) if directed else 0,
     )
-    return CleanEdges(*_symmetric(keys, combined, n), report)
+    return CleanEdges(*_symmetric(above, high, combined), report)
 
 
 def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:
@@ -154,17 +160,20 @@ def _directed_edges(
     n: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Return the distinct directed edges as sorted keys ``(low * n + high) * 2 + (source > target)``."""
-    if kept is not None:
-        sources, targets = sources[kept], targets[kept]
-        weights = None if weights is None else weights[kept]
-    keys = np.minimum(sources, targets).astype(np.int64)
-    keys *= n
-    keys += np.maximum(sources, targets)
+    keys = np.minimum(sources, targets).astype(np.int64, copy=False)
+    keys *= n - 1
+    keys += sources  # low * (n - 1) + low + high, without a temporary array for high
+    keys += targets
     keys <<= 1
     keys |= sources > targets
+    if kept is not None:
+        keys = keys[kept]
     if weights is None:
         keys.sort()
-        return keys[_starts(keys)], None
+        is_first = _starts(keys)
+        return (keys if is_first.all() else keys[is_first]), None
+    if kept is not None:
+        weights = weights[kept]
     order = np.argsort(keys, kind="stable")  # stable: sums do not depend on the sort's whims
     keys, weights = keys[order], weights[order]
     starts = np.flatnonzero(_starts(keys))
@@ -227,25 +236,26 @@ def _require_equal(
         )
 
 
-def _symmetric(
-    keys: NDArray[np.int64], weights: NDArray[np.float32] | None, n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]:
-    """Return the CSR arrays of both directions of the sorted edges ``low * n + high``."""
-    if not len(keys):
-        empty = None if weights is None else np.zeros(0, np.float32)
-        return np.zeros(n + 1, np.int64), np.zeros(0, np.int32), empty
-    high = (keys % n).astype(np.int32)
+def _halves(keys: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return how many larger neighbours each node has (n,), and these; overwrites ``low * n + high``."""
+    high = np.empty(len(keys), dtype=np.int32)
+    np.remainder(keys, n, out=high, casting="unsafe")
     keys //= n
-    above = np.bincount(keys, minlength=n)  # (n,) neighbours after each node
+    return np.bincount(keys, minlength=n), high
+
+
+def _symmetric(
+    above: NDArray[np.int64], high: NDArray[np.int32], weights: NDArray[np.float32] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]:
+    """Return the CSR arrays of both directions of edges that are given from their smaller end."""
+    n = len(above)
     carried = np.ones(len(high), np.int8) if weights is None else weights
-    rows = np.concatenate(([0], np.cumsum(above)))
-    turned = csr_array((carried, high, rows), shape=(n, n)).tocsc()
-    below = np.diff(turned.indptr)  # (n,) neighbours before each node
-    indptr = np.concatenate(([0], np.cumsum(above + below)))
+    turned = csr_array((carried, high, pointers(above)), shape=(n, n)).tocsc()
+    below = np.diff(turned.indptr)  # (n,) smaller neighbours
     # Each row is its smaller neighbours, then its larger ones, and both parts are sorted already.
     is_above = np.repeat(np.tile([False, True], n), np.column_stack((below, above)).ravel())  # (nnz,)
     return (
-        indptr,
+        pointers(above + below),
         _interleaved(is_above, high, turned.indices.astype(np.int32, copy=False)),
         None if weights is None else _interleaved(is_above, weights, turned.data),
     )

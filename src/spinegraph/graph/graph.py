@@ -159,7 +159,7 @@ class Graph:
         Graph(3 nodes, 2 edges, weighted, names 'ann', 'bob', ...)
         """
         sources, targets, found = read_listing(edges, num_nodes, names)
-        numbers = None if weights is None else as_weights(weights, len(sources))
+        numbers = None if weights is None else as_weights(weights, sources, targets, found)
         clean = clean_edges(sources, targets, found, numbers, directed=directed, reciprocal=reciprocal)
         table = None if features is None else as_features(features, found)
         columns = as_feature_names(feature_names, table)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from spinegraph.errors import GraphFormatError, UnknownNodeError
 from spinegraph.graph.edges import MOST_NODES
@@ -34,8 +35,9 @@ def read_listing(
     if np.issubdtype(pairs.dtype, np.integer) and (
         known is None or num_nodes is not None or not _any_whole(known)
     ):
-        n = len(known) if known is not None else num_nodes
-        n = _require_in_range(pairs, None if n is None else int(n))
+        given = len(known) if known is not None else num_nodes
+        n = _require_in_range(pairs, None if given is None else int(given))
+        pairs = pairs.astype(np.int64) if pairs.dtype == np.uint64 else pairs
         return pairs[:, 0], pairs[:, 1], np.arange(n) if known is None else known
     if known is None:
         if num_nodes is not None:
@@ -45,10 +47,6 @@ def read_listing(
         known, flat = in_order_of_appearance(pairs.ravel())
     else:
         flat = _positions(known, pairs)
-    if not len(known):
-        raise GraphFormatError(
-            "a graph has at least one node; pass num_nodes=... or names=... beside empty edges"
-        )
     return flat[::2], flat[1::2], known
 
 
@@ -60,14 +58,16 @@ def as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
     >>> as_pairs([("ann", 3)], has_names=False)
     array([['ann', 3]], dtype=object)
     """
-    if isinstance(edges, np.ndarray):
-        pairs = edges
+    if issparse(edges):
+        raise GraphFormatError("edges must be pairs; for an adjacency matrix use Graph.from_scipy(matrix)")
+    if hasattr(edges, "__array__"):
+        pairs = np.asarray(edges)
     else:
         rows = list(edges)
         try:
             pairs = np.asarray(rows)
-        except (ValueError, OverflowError):  # rows of different length, or names that are tuples
-            pairs = np.zeros((0, 0))
+        except (ValueError, OverflowError):  # rows of different length, or names that are sequences
+            pairs = _objects(rows)
         if rows and (pairs.ndim != 2 or not np.issubdtype(pairs.dtype, np.number)):
             pairs = _objects(rows)
     if pairs.size == 0 and pairs.shape in ((0,), (0, 0), (0, 2)):
@@ -107,7 +107,7 @@ def _any_whole(names: NDArray[Any]) -> bool:
 def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
     """Return the number of nodes after a check that every position is one of theirs."""
     if not len(pairs):
-        if n is None:
+        if not n:
             raise GraphFormatError(
                 "a graph has at least one node; pass num_nodes=... or names=... beside empty edges"
             )

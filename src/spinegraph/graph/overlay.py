@@ -103,8 +103,11 @@ class Overlay:
         total = len(self.base) + len(grown)
         touched = np.union1d(ends, np.arange(len(self), total))
         sources, targets = np.searchsorted(touched, ends).reshape(-1, 2).T
-        numbers = self._checked_weights(weights, len(sources))
         touched_names = _names_at(self.base, grown, touched)
+        self._require_fitting(weights, len(sources))
+        numbers = None
+        if self.base.weights is not None:
+            numbers = as_weights(() if weights is None else weights, sources, targets, touched_names)
         clean = clean_edges(sources, targets, touched_names, numbers, reciprocal=reciprocal)
         patch = patched(self.base, self.patch, touched, clean, total)
         grown_features = self._grown_features(features, new)
@@ -253,14 +256,11 @@ class Overlay:
         values[is_patched] = of_patch[self.patch.places[is_patched]]
         return values
 
-    def _checked_weights(self, weights: Any, num_edges: int) -> NDArray[np.floating[Any]] | None:
-        if self.base.weights is None:
-            if weights is not None:
-                raise GraphFormatError("the graph is unweighted; leave weights out, or build it with weights")
-            return None
-        if weights is None and num_edges:
+    def _require_fitting(self, weights: Any, num_edges: int) -> None:
+        if self.base.weights is None and weights is not None:
+            raise GraphFormatError("the graph is unweighted; leave weights out, or build it with weights")
+        if self.base.weights is not None and weights is None and num_edges:
             raise GraphFormatError("the graph is weighted; pass weights=..., one per added edge")
-        return as_weights(() if weights is None else weights, num_edges)
 
     def _grown_features(self, features: Any, new: NDArray[Any]) -> Features | None:
         if self.base.features is None:
