@@ -17,6 +17,7 @@ _HOMES = {
     "datasets": "spinegraph.graph.datasets",
     "errors": "spinegraph.errors",
     "made": "spinegraph.graph.made",
+    "read_graph": "spinegraph.graph.read",
     "rooted_pagerank": "spinegraph.structure.rooted_pagerank",
 }
 

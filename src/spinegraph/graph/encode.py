@@ -205,6 +205,11 @@ class FeatureEncoder:
         return _assemble(fitted.columns, blocks), report
 
     @property
+    def is_fitted(self) -> bool:
+        """Say whether the encoder has learned from data yet."""
+        return self._fitted is not None
+
+    @property
     def feature_names_(self) -> tuple[str, ...]:
         """Name the features, in order."""
         return self._need_fitted().feature_names

@@ -1,0 +1,166 @@
+"""The door for files: an edge list, table, matrix or GraphML becomes a Graph."""
+
+import logging
+import os
+from collections.abc import Sequence
+
+from spinegraph.errors import GraphFormatError
+from spinegraph.graph.align import Missing
+from spinegraph.graph.edge_columns import EdgeOptions
+from spinegraph.graph.edges import Reciprocal
+from spinegraph.graph.encode import FeatureEncoder
+from spinegraph.graph.feature_files import Extra, join_features, read_features
+from spinegraph.graph.file_contents import FileContents
+from spinegraph.graph.file_source import opened
+from spinegraph.graph.graph import Graph
+from spinegraph.graph.graphml import read_graphml
+from spinegraph.graph.network_npz import read_npz_network
+from spinegraph.graph.parquet_edges import read_parquet_edges
+from spinegraph.graph.text_edges import read_text_edges
+
+logger = logging.getLogger(__name__)
+
+Path = str | os.PathLike[str]
+_READERS = {
+    "text": read_text_edges,
+    "parquet": read_parquet_edges,
+    "npz": read_npz_network,
+    "xml": read_graphml,
+}
+
+
+def read_graph(
+    path: Path,
+    features: Path | None = None,
+    *,
+    columns: Sequence[str | int] | None = None,
+    weighted: bool | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    comments: Sequence[str] = ("#", "%"),
+    names: str | None = None,
+    num_nodes: int | None = None,
+    directed: bool = False,
+    reciprocal: Reciprocal = "error",
+    node_column: str | int | None = None,
+    missing: Missing = "error",
+    extra: Extra = "error",
+    encoder: FeatureEncoder | None = None,
+) -> Graph:
+    r"""Read a graph from a file, and its node features from another.
+
+    Edges come as text (commas, tabs, semicolons or white space), Parquet, npz (``edges`` and ``num_nodes``,
+    or SciPy's sparse matrix) or GraphML, any of them gzipped; what a file is shows in its first bytes. Node
+    names are integers where every name is one as usually written, else text. They are sorted; npz and
+    GraphML, which list their nodes, keep their order.
+
+    Parameters
+    ----------
+    path : path
+        The edge file.
+    features : path, optional
+        Node features as npz, npy, CSV, TSV, Parquet or GraphML. A table is joined by its column of names; a
+        bare matrix has row ``i`` for node ``i``. Numbers are taken as they are; a table with other columns
+        goes through a :class:`~spinegraph.graph.encode.FeatureEncoder`.
+    columns : two or three names or positions, optional
+        Source, target and perhaps weight. By default columns with usual titles (source, target, from, to and
+        the like), else the first two.
+    weighted : bool, optional
+        By default weights are read from a column titled weight, and from the third column of text without
+        titles where that holds numbers. True takes the third column whatever its title; False reads none.
+    header : bool, optional
+        Whether the first line of text is titles. By default it is when its titles are usual ones or stand
+        above integers.
+    delimiter : str, optional
+        What parts the fields of text; ``" "`` is any white space.
+    comments : sequence of str
+        Lines of text that begin with one of these are skipped.
+    names : {"integer", "text"}, optional
+        What node names are.
+    num_nodes : int, optional
+        Nodes are 0 .. num_nodes-1, listed in an edge or not.
+    directed, reciprocal
+        As in :meth:`Graph.from_edges <spinegraph.graph.graph.Graph.from_edges>`.
+    node_column : str or int, optional
+        The column of node names in a feature table; by default one titled node, id or name, else the first.
+    missing : {"error", "zero"}
+        With "zero", nodes without a feature row get zeros, and rows without a node are left out.
+    extra : {"error", "isolated"}
+        With "isolated", feature rows that name no node make nodes without edges.
+    encoder : FeatureEncoder, optional
+        Encodes the features; fitted on them if it is not fitted yet. Keep it to read other files alike.
+
+    Raises
+    ------
+    GraphFormatError
+        The file breaks a rule; the message names file and line, the text, the rule and a way out.
+    MissingFileError
+        There is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     size = file.write("source,target,weight\nann,bob,2\nbob,cy,1\n"), file.flush()
+    ...     read_graph(file.name)
+    Graph(3 nodes, 2 edges, weighted, names 'ann', 'bob', ...)
+    """
+    options = EdgeOptions(
+        columns if columns is None or isinstance(columns, str) else tuple(columns),
+        weighted,
+        header,
+        delimiter,
+        comments if isinstance(comments, str) else tuple(comments),
+        names,
+        num_nodes,
+    )
+    contents = read_contents(path, options)
+    if features is not None:
+        contents = join_features(
+            contents, read_features(features, node_column), missing=missing, extra=extra, encoder=encoder
+        )
+    for note in contents.notes:
+        logger.info("%s: %s", contents.path, note)
+    return build_graph(contents, directed=directed, reciprocal=reciprocal)
+
+
+def read_contents(path: Path, options: EdgeOptions | None = None) -> FileContents:
+    """Read what an edge file holds, before anything is merged, dropped or made symmetric.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+    ...     size = file.write("ann bob"), file.flush()
+    ...     read_contents(file.name).names.tolist()
+    ['ann', 'bob']
+    """
+    with opened(path) as source:
+        kind, name = source.kind, source.path
+    if kind not in _READERS:
+        raise GraphFormatError(f"{name}: holds a bare array, which is no edge list; pass it as features=...")
+    return _READERS[kind](path, options or EdgeOptions())
+
+
+def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: Reciprocal = "error") -> Graph:
+    """Build the Graph of a file's contents; an error names the file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> build_graph(FileContents("tiny.csv", np.array([3, 5]), np.array([[0, 1]]))).names.tolist()
+    [3, 5]
+    """
+    try:
+        return Graph.from_edges(
+            contents.edges,
+            num_nodes=len(contents.names),
+            weights=contents.weights,
+            features=contents.features,
+            names=contents.names,
+            feature_names=contents.feature_names,
+            directed=directed or contents.directed,
+            reciprocal=reciprocal,
+        )
+    except GraphFormatError as fault:
+        raise type(fault)(f"{contents.path}: {fault}") from fault
