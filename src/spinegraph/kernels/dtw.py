@@ -14,8 +14,8 @@ _ONE = np.float32(1)
 _ZERO = np.float32(0)
 # Larger than any distance, and still finite after a division by OFFSET.
 _FAR = np.float32(1e30)
-# Pairs that advance together, one per SIMD lane: enough to hide the loop around them, few enough for L1.
-_LANES = 64
+# Pairs that advance together, one per SIMD lane: enough to hide the loop around them, few enough for cache.
+_LANES = 128
 
 
 @numba.njit(cache=True, inline="always")
@@ -26,19 +26,36 @@ def _cell(a, over_a, b, over_b, up, diagonal, left):
     return best + abs(a - b) * over_smaller
 
 
+@numba.njit(cache=True, nogil=True)
+def _by_length(left, right, ends_a, ends_b, k):
+    """Pairs in the order of their length (m,), and the number of pairs up to each length (k + 1,)."""
+    lengths = np.empty(len(left), np.int64)
+    upto = np.zeros(k + 1, np.int64)
+    for pair in range(len(left)):
+        # One zero that both rows share is kept, where there is one.
+        lengths[pair] = min(max(ends_a[left[pair]], ends_b[right[pair]]) + 1, k)
+        upto[lengths[pair]] += 1
+    upto = np.cumsum(upto)
+    order = np.empty(len(left), np.int64)
+    places = upto.copy()
+    for pair in range(len(left) - 1, -1, -1):
+        places[lengths[pair]] -= 1
+        order[places[lengths[pair]]] = pair
+    return order, upto
+
+
 @numba.njit(cache=True, inline="always")
-def _pack(table, slot, rows, chosen, first, length):
-    """Copy the first ``length`` values of 64 rows, one row per lane, and their inverses.
+def _pack(table, slot, rows, chosen, length):
+    """Copy the first ``length`` values of the ``chosen`` rows, one row per lane, and their inverses.
 
     An odd length gets a pad in front: it costs nothing against the other row's pad, and is far from all else.
     """
     pad = length & 1
     for lane in range(_LANES):
-        # A short last block repeats its last pair: every lane then holds real numbers.
-        row = chosen[min(first + lane, len(chosen) - 1)]
         table[2, slot, lane] = _FAR
-        for i in range(length):
-            table[2 + pad + i, slot, lane] = rows[row, i]
+    for i in range(length):
+        for lane in range(_LANES):
+            table[2 + pad + i, slot, lane] = rows[chosen[lane], i]
     for i in range(2, 2 + length + pad):
         for lane in range(_LANES):
             table[i, slot + 1, lane] = _ONE / (table[i, slot, lane] + _OFFSET)
@@ -46,7 +63,7 @@ def _pack(table, slot, rows, chosen, first, length):
 
 @numba.njit(cache=True, inline="always")
 def _warp(table, length):
-    """Fill the table for 64 packed pairs; the distances end in ``table[length + 1, 4]``.
+    """Fill the table for the packed pairs; the distances end in ``table[length + 1, 4]``.
 
     Two rows by two columns a step, so that four cells share their loads. ``table[0]`` and ``table[1]`` hold
     what a step reads besides column ``j``: in one array of fixed strides LLVM proves that nothing overlaps.
@@ -91,24 +108,34 @@ def _warp(table, length):
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"}, error_model="numpy")
-def dtw_distances(rows_a, rows_b, left, right, lengths):
-    """DTW distances of ``rows_a[left]`` to ``rows_b[right]``, float32 (m,), over ``lengths`` (m,) values.
+def dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right):
+    """DTW distances of ``rows_a[left]`` to ``rows_b[right]``, float32 (m,).
 
-    A length is k, or leaves out only places where both rows are zero and keeps one such place. 64 pairs share
-    their longest length, so pairs of like length should stand together.
+    Beyond ``ends_a`` and ``ends_b`` rows are zero; places where both are, all but the first, are left out.
+    Exact: steps between two zeros cost nothing, so a path to the first common zero goes on to the end for
+    free, and a path to the end, its steps beyond that zero folded back onto it, only gets cheaper.
     """
     m, k = len(left), rows_a.shape[1]
     distances = np.empty(m, np.float32)
     table = np.empty((k + 3, 5, _LANES), np.float32)
+    some_left, some_right = np.empty(_LANES, np.int64), np.empty(_LANES, np.int64)
+    order, upto = _by_length(left, right, ends_a, ends_b, k)
+    length = 1
     for first in range(0, m, _LANES):
         last = min(first + _LANES, m)
-        length = lengths[first:last].max()
-        _pack(table, 0, rows_a, left, first, length)
-        _pack(table, 2, rows_b, right, first, length)
+        while upto[length] < last:  # as long as the block's longest
+            length += 1
+        for lane in range(_LANES):
+            # A short last block repeats its last pair: every lane then holds real numbers.
+            pair = order[min(first + lane, m - 1)]
+            some_left[lane] = left[pair]
+            some_right[lane] = right[pair]
+        _pack(table, 0, rows_a, some_left, length)
+        _pack(table, 2, rows_b, some_right, length)
         even = length + (length & 1)
         _warp(table, even)
         for lane in range(last - first):
-            distances[first + lane] = table[even + 1, 4, lane]
+            distances[order[first + lane]] = table[even + 1, 4, lane]
     return distances
 
 

@@ -1,7 +1,7 @@
 """How far apart two profiles are: exact dynamic time warping, Euclidean, cosine."""
 
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -117,32 +117,15 @@ def as_rows(values: ArrayLike, what: str) -> Rows:
 
 
 def _warped(rows_a: Rows, rows_b: Rows) -> Comparison:
-    """DTW up to the first place where both rows are zero for good.
-
-    Exact: steps between two zeros cost nothing, so a path to the first common zero goes on to the end for
-    free, and a path to the end, its steps beyond that zero folded back onto it, only gets cheaper. Where
-    either row has no zero at its end nothing is left out.
-    """
-    k = rows_a.shape[1]
+    """DTW, with the zeros at the rows' ends left out."""
     ends_a, ends_b = _support(rows_a), _support(rows_b)
-
-    def compare(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
-        lengths = np.minimum(np.maximum(ends_a[left], ends_b[right]) + 1, k)
-        if not len(lengths) or lengths.min() == lengths.max():
-            return cast(Rows, dtw_distances(rows_a, rows_b, left, right, lengths))
-        order = np.argsort(lengths, kind="stable")
-        distances = np.empty(len(left), dtype=np.float32)
-        distances[order] = dtw_distances(rows_a, rows_b, left[order], right[order], lengths[order])
-        return distances
-
-    return compare
+    return lambda left, right: cast(Rows, dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right))
 
 
-def _support(rows: Rows) -> NDArray[Any]:
-    """Values of each row up to the last that is not zero (n,), in a type that NumPy sorts by radix."""
-    k = rows.shape[1]
-    last = k - np.argmax(rows[:, ::-1] > 0, axis=1)
-    return np.where(rows.any(axis=1), last, 0).astype(np.uint16 if k < 2**16 - 1 else np.int64)
+def _support(rows: Rows) -> NDArray[np.int64]:
+    """Values of each row up to the last that is not zero (n,)."""
+    last = rows.shape[1] - np.argmax(rows[:, ::-1] > 0, axis=1)
+    return np.where(rows.any(axis=1), last, 0)
 
 
 def _turned(rows_a: Rows, rows_b: Rows) -> Comparison:
