@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinegraph.errors import MissingFeaturesError
+from spinegraph.errors import GraphFormatError, MissingFeaturesError
 from spinegraph.graph.checks import (
     Features,
     as_feature_names,
@@ -18,6 +18,7 @@ from spinegraph.graph.checks import (
     frozen,
     frozen_features,
 )
+from spinegraph.graph.convert.methods import Conversions
 from spinegraph.graph.edges import EdgeReport, Reciprocal, clean_edges, warn_of_losses
 from spinegraph.graph.listing import read_listing
 from spinegraph.graph.names import NameIndex, as_names
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph:
+class Graph(Conversions):
     """An undirected graph with named nodes, optional edge weights and optional node features.
 
     Build one with :meth:`from_edges`, a converter or a reader; the constructor itself takes clean CSR arrays
@@ -159,12 +160,44 @@ class Graph:
         Graph(3 nodes, 2 edges, weighted, names 'ann', 'bob', ...)
         """
         sources, targets, found = read_listing(edges, num_nodes, names)
-        numbers = None if weights is None else as_weights(weights, sources, targets, found)
-        clean = clean_edges(sources, targets, found, numbers, directed=directed, reciprocal=reciprocal)
-        table = None if features is None else as_features(features, found)
+        return cls._from_positions(
+            sources,
+            targets,
+            found,
+            weights,
+            features,
+            feature_names,
+            directed=directed,
+            reciprocal=reciprocal,
+            stacklevel=2,
+        )
+
+    @classmethod
+    def _from_positions(
+        cls,
+        sources: NDArray[Any],
+        targets: NDArray[Any],
+        names: NDArray[Any],
+        weights: Any = None,
+        features: Any = None,
+        feature_names: Iterable[str] | None = None,
+        *,
+        directed: bool = False,
+        reciprocal: Reciprocal = "error",
+        stacklevel: int = 1,
+    ) -> "Graph":
+        """Build a graph from positions (m,) that are in range and names (n,) that are checked.
+
+        Warnings point ``stacklevel`` frames above this one.
+        """
+        if not len(names):
+            raise GraphFormatError("a graph has at least one node; got none")
+        numbers = None if weights is None else as_weights(weights, sources, targets, names)
+        clean = clean_edges(sources, targets, names, numbers, directed=directed, reciprocal=reciprocal)
+        table = None if features is None else as_features(features, names)
         columns = as_feature_names(feature_names, table)
-        warn_of_losses(clean.report, stacklevel=2)
-        return cls._trusted(clean.indptr, clean.indices, clean.weights, found, table, columns, clean.report)
+        warn_of_losses(clean.report, stacklevel=stacklevel + 1)
+        return cls._trusted(clean.indptr, clean.indices, clean.weights, names, table, columns, clean.report)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -176,7 +209,8 @@ class Graph:
             parts.append("weighted")
         if self.features is not None:
             kind = "dense" if isinstance(self.features, np.ndarray) else "sparse"
-            parts.append(f"{self.features.shape[1]} {kind} features")
+            width = self.features.shape[1]
+            parts.append(f"{width} {kind} feature{'s' * (width != 1)}")
         if self.names.dtype == object:
             parts.append(f"names {', '.join(map(repr, self.names[:2]))}{', ...' * (len(self) > 2)}")
         return f"Graph({', '.join(parts)})"
@@ -323,7 +357,7 @@ class Graph:
         """
         from spinegraph.graph.overlay import Overlay
 
-        return Overlay.of(self).add(names, edges, features, weights)
+        return Overlay.of(self)._add(names, edges, features, weights, stacklevel=2)
 
     def with_nodes(
         self, names: Iterable[Any], edges: Any, features: Any = None, weights: Any = None
@@ -337,4 +371,6 @@ class Graph:
         >>> Graph.from_edges([("ann", "bob")]).with_nodes(["cy"], [("cy", "ann")])
         Graph(3 nodes, 2 edges, names 'ann', 'bob', ...)
         """
-        return self.overlay(names, edges, features, weights).materialize()
+        from spinegraph.graph.overlay import Overlay
+
+        return Overlay.of(self)._add(names, edges, features, weights, stacklevel=2).materialize()

@@ -92,6 +92,19 @@ class Overlay:
         >>> Overlay.of(Graph.from_edges([(0, 1)])).add([2], [(2, 0)]).degrees.tolist()
         [2, 1, 1]
         """
+        return self._add(names, edges, features, weights, reciprocal, stacklevel=2)
+
+    def _add(
+        self,
+        names: Iterable[Any],
+        edges: Any,
+        features: Any,
+        weights: Any,
+        reciprocal: Reciprocal = "error",
+        *,
+        stacklevel: int,
+    ) -> "Overlay":
+        """Do what :meth:`add` says; warnings point ``stacklevel`` frames above this one."""
         new = as_names(names)
         known = new[_find(self.base, self._added_index, new) >= 0]
         if len(known):
@@ -111,7 +124,7 @@ class Overlay:
         clean = clean_edges(sources, targets, touched_names, numbers, reciprocal=reciprocal)
         patch = patched(self.base, self.patch, touched, clean, total)
         grown_features = self._grown_features(features, new)
-        warn_of_losses(clean.report, stacklevel=2)
+        warn_of_losses(clean.report, stacklevel=stacklevel + 1)
         return Overlay(self.base, frozen(grown), patch, grown_features, clean.report)
 
     def materialize(self) -> Graph:

@@ -67,3 +67,18 @@ def row_sums(indptr: NDArray[Any], weights: NDArray[np.float32] | None) -> NDArr
     if len(filled):
         sums[filled] = np.add.reduceat(weights, indptr[filled], dtype=np.float64)
     return sums
+
+
+def each_edge_once(
+    indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[np.float32] | None
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
+    """Return sources, targets and weights of every undirected edge once, source before target.
+
+    Examples
+    --------
+    >>> each_edge_once(np.array([0, 1, 2]), np.array([1, 0]), None)
+    (array([0]), array([1]), None)
+    """
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    is_first = rows < indices
+    return rows[is_first], indices[is_first], None if weights is None else weights[is_first]
