@@ -32,13 +32,14 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     if not path.is_file():
         raise MissingFileError(f"{path}: no such file")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise GraphFormatError(f"{path}: expected an npz archive, found a single array")
             return {key: np.asarray(archive[key]) for key in archive.files}
+    except GraphFormatError:
+        raise
     except _UNREADABLE as fault:
-        if isinstance(fault, GraphFormatError):
-            raise
         raise GraphFormatError(
             f"{path}: not a readable npz archive of plain arrays ({fault}); fetch or write the file again"
         ) from fault

@@ -1,7 +1,8 @@
 """The paper's networks: from a local folder, or converted from the public originals and cached.
 
 A network is looked for in the folder that ``SPINEGRAPH_DATA`` names, then in the cache
-(:func:`cache_folder`), and is downloaded into the cache when it is in neither.
+(:func:`cache_folder`), and is downloaded into the cache when it is in neither. What is checked then:
+:func:`spinegraph.graph.originals.sources.convert_original`.
 """
 
 import os
@@ -17,23 +18,10 @@ from numpy.typing import NDArray
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError
 from spinegraph.graph.dataset_file import features_of, read_arrays
 from spinegraph.graph.graph import Graph
+from spinegraph.graph.originals.download import Progress
+from spinegraph.graph.originals.sources import SOURCES, convert_original
 
-NAMES = (
-    "airports_brazil",
-    "airports_europe",
-    "amazon_photo",
-    "citeseer",
-    "cora",
-    "ego_twitter",
-    "fb686",
-    "fb_ego_414",
-    "ppi",
-    "pubmed",
-    "twitch_ENGB",
-    "twitch_ES",
-    "twitch_PTBR",
-    "twitch_RU",
-)
+NAMES = tuple(sorted(SOURCES))
 
 _KNOWN_KEYS = {
     *("edges", "num_nodes", "feat_data", "feat_indices", "feat_indptr", "feat_shape", "feature_names"),
@@ -77,7 +65,13 @@ class Dataset:
         return bool(self.extras.get("labels_are_approximate", False))
 
 
-def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
+def load(
+    name: str,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = True,
+    progress: Progress | None = None,
+) -> Dataset:
     """Load one of the paper's networks by name.
 
     Parameters
@@ -86,6 +80,9 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
         One of ``NAMES``, such as ``"cora"``.
     folder : path, optional
         Look here and nowhere else for ``<name>.npz``.
+    download : bool
+        Whether to fetch the public original when the network is in no local folder.
+    progress : callable(file, bytes so far, bytes in all or None), optional
 
     Examples
     --------
@@ -94,20 +91,34 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     """
     if name not in NAMES:
         raise ParameterError(f"name must be one of {', '.join(NAMES)}; got {name!r}")
-    return read_dataset(_find(name, folder), name)
+    path = _find(name, folder)
+    if path is None:
+        if not download:
+            raise MissingFileError(
+                f"{name}.npz is neither in SPINEGRAPH_DATA (now {os.environ.get('SPINEGRAPH_DATA')!r}) "
+                f"nor in {cache_folder()}; allow the download, or set SPINEGRAPH_DATA"
+            )
+        path = convert_original(name, cache_folder(), progress)
+    return read_dataset(path, name)
 
 
-def load_ppi(folder: str | os.PathLike[str] | None = None) -> list[Dataset]:
+def load_ppi(
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = True,
+    progress: Progress | None = None,
+) -> list[Dataset]:
     """Load PPI as its 24 tissue networks, in order of id: 20 to train on, 2 to validate, 2 to test.
 
-    A tissue's whole node set is its ``train``, ``val`` or ``test``; the other two are empty.
+    A tissue's whole node set is its ``train``, ``val`` or ``test``; the other two are empty. The
+    parameters are those of :func:`load`.
 
     Examples
     --------
-    >>> [len(tissue.graph) for tissue in load_ppi()][:3]   # doctest: +SKIP
-    [1767, 1377, 2263]
+    >>> len(load_ppi())   # doctest: +SKIP
+    24
     """
-    return split_by_graph(load("ppi", folder))
+    return split_by_graph(load("ppi", folder, download=download, progress=progress))
 
 
 def split_by_graph(dataset: Dataset) -> list[Dataset]:
@@ -196,8 +207,8 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "spinegraph"
 
 
-def _find(name: str, folder: str | os.PathLike[str] | None) -> Path:
-    """Return the file of ``name``."""
+def _find(name: str, folder: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file of ``name``, or None where it is in no local folder."""
     if folder is not None:
         path = Path(folder) / f"{name}.npz"
         if not path.is_file():
@@ -207,9 +218,7 @@ def _find(name: str, folder: str | os.PathLike[str] | None) -> Path:
     for place in ([Path(data)] if data else []) + [cache_folder()]:
         if (place / f"{name}.npz").is_file():
             return place / f"{name}.npz"
-    raise MissingFileError(
-        f"{name}.npz is neither in SPINEGRAPH_DATA ({data or 'not set'}) nor in {cache_folder()}"
-    )
+    return None
 
 
 def _labels(arrays: Mapping[str, NDArray[Any]], num_nodes: int, place: str) -> NDArray[Any] | None:
