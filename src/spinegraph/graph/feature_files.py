@@ -126,14 +126,14 @@ def join_features(
 
 
 def _from_npz(arrays: dict[str, NDArray[Any]], path: str) -> FeatureFile:
-    names = texts_of(arrays, "names", path)
+    names = texts_of(arrays, "names" if "names" in arrays else "node_ids", path)
     columns = texts_of(arrays, "feature_names", path)
     if "format" in arrays and "shape" in arrays:
         data = sparse_matrix(arrays, path).tocsr()
     else:
         data = features_of(arrays, path)
     if data is None:
-        others = [key for key in arrays if key not in ("names", "feature_names")]
+        others = [key for key in arrays if key not in ("names", "node_ids", "feature_names")]
         if len(others) != 1:
             raise GraphFormatError(
                 f"{path}: no array is called 'features'; "

@@ -74,10 +74,10 @@ def read_text_table(path: str | os.PathLike[str], node_column: str | int | None)
     name = os.fspath(path)
     with opened(path) as source:
         found = blocks(source.stream, name, LONGEST_ROW)
-        first = next(found, None)
-        lines = first_lines(first, name, _COMMENTS) if first is not None else []
-        if first is None or not lines:
+        first = next((block for block in found if first_lines(block, name, _COMMENTS)), None)
+        if first is None:
             raise GraphFormatError(f"{name}: holds no rows; expected a name and features a line")
+        lines = first_lines(first, name, _COMMENTS)
         delimiter = find_delimiter([text for _, text in lines], name)
         rows = [split_line(text, delimiter) for _, text in lines]
         has_titles = _is_header(rows)

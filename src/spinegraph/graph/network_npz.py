@@ -21,9 +21,10 @@ _CSR_KEYS = ("feat_data", "feat_indices", "feat_indptr", "feat_shape")
 def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> FileContents:
     """Read a network from an npz file.
 
-    Either the layout of the package's data sets: ``edges`` (m, 2) with ``num_nodes``, optional ``weights``
-    (m,), ``names`` (n,), ``labels``, and features as a matrix ``features`` or in the CSR parts ``feat_data``,
-    ``feat_indices``, ``feat_indptr``, ``feat_shape``; or an adjacency matrix from ``scipy.sparse.save_npz``.
+    Either the layout of the package's data sets: ``edges`` (m, 2) with ``num_nodes``; optionally ``weights``
+    (m,), ``names`` or ``node_ids`` (n,), ``labels``, and features as a matrix ``features`` or in the CSR
+    parts ``feat_data``, ``feat_indices``, ``feat_indptr``, ``feat_shape``. Or an adjacency matrix as
+    ``scipy.sparse.save_npz`` writes it.
 
     Examples
     --------
@@ -132,7 +133,7 @@ def _from_layout(arrays: Mapping[str, NDArray[Any]], path: str, options: EdgeOpt
         raise GraphFormatError(
             f"{path}: edges must be integers of shape (m, 2); got {edges.dtype} {edges.shape}"
         )
-    names = texts_of(arrays, "names", path)
+    names = texts_of(arrays, "names" if "names" in arrays else "node_ids", path)
     n = _num_nodes(arrays, names, edges, path, options)
     _require_in_range(edges, n, path)
     weights = arrays.get("weights") if options.weighted is not False else None

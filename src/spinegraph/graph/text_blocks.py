@@ -28,18 +28,17 @@ def blocks(stream: BinaryIO, path: str, longest_line: int = LONGEST_LINE) -> Ite
     >>> list(blocks(io.BytesIO(b"a b\r\nc d\n"), "tiny.txt"))
     [Block(first_line=1, data=b'a b\nc d\n')]
     """
-    line, rest, at_start = 1, b"", True
-    while True:
+    line, rest, is_end = 1, b"", False
+    while not is_end:
         fresh = stream.read(BLOCK)
-        if at_start:
-            fresh, at_start = fresh.removeprefix(_BOM), False
+        is_end = len(fresh) < BLOCK
         whole = rest + fresh if rest else fresh
-        if not fresh and not whole:
-            return
+        if line == 1 and not rest:
+            whole = whole.removeprefix(_BOM)
         # Old Macs end lines by a carriage return alone: without any line feed, that is one.
         if b"\n" not in whole and b"\r" in whole[:-1]:
             whole = whole.replace(b"\r", b"\n")
-        cut = whole.rfind(b"\n") + 1 if fresh else len(whole)
+        cut = len(whole) if is_end else whole.rfind(b"\n") + 1
         data, rest = whole[:cut], whole[cut:]
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

@@ -1,7 +1,6 @@
 """Reads edge lists written as text: commas, tabs or white space, plain or gzip, by blocks through Arrow."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
@@ -19,7 +18,7 @@ from spinegraph.graph.file_source import opened
 from spinegraph.graph.node_codes import DistinctNames, IntegerNames
 from spinegraph.graph.text_blocks import LONGEST_LINE, WHITESPACE, Block, blocks, plain
 from spinegraph.graph.text_faults import NotIntegersError, explain_fault
-from spinegraph.graph.text_layout import Layout, find_layout
+from spinegraph.graph.text_layout import Layout, find_layout, first_lines
 
 _LARGEST_WEIGHT = float(np.finfo(np.float32).max)
 
@@ -46,89 +45,111 @@ def read_text_edges(path: str | os.PathLike[str], options: EdgeOptions) -> FileC
 
 def _read(stream: BinaryIO, path: str, options: EdgeOptions) -> FileContents:
     found = blocks(stream, path)
-    first = next(found, None)
+    first = next((block for block in found if first_lines(block, path, options.comments)), None)
     if first is None:
-        raise GraphFormatError(f"{path}: holds no edges; expected 'source target' lines")
+        raise GraphFormatError(
+            f"{path}: holds no edges, only comments or blank lines; expected 'source target' lines"
+        )
     layout = find_layout(first, path, options)
-    endpoints: IntegerNames | DistinctNames = IntegerNames() if layout.names == "integer" else DistinctNames()
-    weights: list[NDArray[np.float32]] = []
-    for block, table in _tables(chain([first], found), layout):
+    reader = _BlockReader(layout)
+    for block in chain([first], found):
+        fault = None
         try:
-            if isinstance(endpoints, IntegerNames):
-                _add_integers(endpoints, table, layout)
-            else:
-                _require_names(endpoints.add(table["source"], table["target"]))
-            if layout.columns.weight is not None:
-                weights.append(_checked_weights(table["weight"].to_numpy()))
-        except _BlockError as fault:
-            explain_fault(block, layout, str(fault))
-    if isinstance(endpoints, IntegerNames):
-        names, edges = endpoints.finish(options.num_nodes)
-    else:
-        names, edges = endpoints.finish()
-    if not len(edges) and not len(names):
+            reader.take(block)
+        except (pa.ArrowInvalid, _BlockError) as error:
+            fault = str(error)
+        if fault is not None:
+            explain_fault(block, layout, fault)
+    names, edges, weights = reader.finish()
+    if not len(names):
         raise GraphFormatError(
             f"{path}: holds a header but no edges; expected 'source target' lines below it"
         )
-    joined = (
-        np.concatenate([*weights, np.zeros(0, np.float32)]) if layout.columns.weight is not None else None
-    )
-    return FileContents(path, names, edges, weights=joined, notes=(layout.note,))
+    return FileContents(path, names, edges, weights=weights, notes=(layout.note,))
 
 
-def _tables(found: Iterator[Block], layout: Layout) -> Iterator[tuple[Block, Any]]:
-    """Yield each block with its table of the columns that matter."""
-    titles = [f"other {place}" for place in range(layout.width)]
-    titles[layout.columns.source], titles[layout.columns.target] = "source", "target"
-    name_type = pa.int64() if layout.names == "integer" else pa.dictionary(pa.int32(), pa.string())
-    types = {"source": name_type, "target": name_type}
-    if layout.columns.weight is not None:
-        titles[layout.columns.weight] = "weight"
-        types["weight"] = pa.float64()
-    reading = csv.ReadOptions(column_names=titles, block_size=2 * LONGEST_LINE)
-    quote: str | bool = False if layout.delimiter == WHITESPACE else '"'
-    parsing = csv.ParseOptions(delimiter=layout.delimiter, quote_char=quote, ignore_empty_lines=False)
-    converting = csv.ConvertOptions(
-        column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
-    )
-    for block in found:
+class _BlockReader:
+    """Parses block after block by one layout and keeps endpoints and weights."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._endpoints = IntegerNames() if layout.names == "integer" else DistinctNames()
+        self._weights: list[NDArray[np.float32]] = []
+        titles = [f"other {place}" for place in range(layout.width)]
+        titles[layout.columns.source], titles[layout.columns.target] = "source", "target"
+        if layout.columns.weight is not None:
+            titles[layout.columns.weight] = "weight"
+        quote: str | bool = False if layout.delimiter == WHITESPACE else '"'
+        self._reading = csv.ReadOptions(column_names=titles, block_size=2 * LONGEST_LINE)
+        self._parsing = csv.ParseOptions(
+            delimiter=layout.delimiter, quote_char=quote, ignore_empty_lines=False
+        )
+
+    def take(self, block: Block) -> None:
+        """Keep what a block holds, or raise without a place: :func:`explain_fault` finds that."""
+        layout = self._layout
         data = plain(block.data, layout.delimiter, layout.options.comments)
         if layout.begins_with_header(block):
             data = data[data.index(b"\n") + 1 :]
         if not data:
-            continue
-        try:
-            if layout.names == "integer" and _has_padded_integers(data, layout.delimiter):
-                raise _BlockError("a name is not an integer")
-            table = csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
-            if len(table) != data.count(b"\n"):
-                raise _BlockError("a quote is not closed on its line")
-        except (pa.ArrowInvalid, _BlockError) as fault:
-            explain_fault(block, layout, str(fault))
-        yield block, table
+            return
+        is_weighted = layout.columns.weight is not None
+        if isinstance(self._endpoints, IntegerNames):
+            table = self._parse(data, pa.int64(), is_weighted)
+            if _may_be_padded(data, layout.delimiter):
+                _require_unpadded(self._parse(data, pa.string(), False))
+            sources, targets = table["source"].to_numpy(), table["target"].to_numpy()
+            _require_in_range(sources, targets, layout.options.num_nodes)
+            self._endpoints.add(sources, targets)
+        else:
+            table = self._parse(data, pa.dictionary(pa.int32(), pa.string()), is_weighted)
+            _require_names(self._endpoints.add(table["source"], table["target"]))
+        if is_weighted:
+            self._weights.append(_checked_weights(table["weight"].to_numpy()))
+
+    def finish(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32] | None]:
+        """Return names (n,), edges (m, 2) as positions, and weights (m,)."""
+        if isinstance(self._endpoints, IntegerNames):
+            names, edges = self._endpoints.finish(self._layout.options.num_nodes)
+        else:
+            names, edges = self._endpoints.finish()
+        if self._layout.columns.weight is None:
+            return names, edges, None
+        return names, edges, np.concatenate([*self._weights, np.zeros(0, np.float32)])
+
+    def _parse(self, data: bytes, name_type: Any, is_weighted: bool) -> Any:
+        types = {"source": name_type, "target": name_type} | ({"weight": pa.float64()} if is_weighted else {})
+        converting = csv.ConvertOptions(
+            column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
+        )
+        table = csv.read_csv(pa.BufferReader(data), self._reading, self._parsing, converting)
+        if len(table) != data.count(b"\n"):
+            raise _BlockError("a quote is not closed on its line")
+        return table
 
 
-def _has_padded_integers(data: bytes, delimiter: str) -> bool:
-    """Return whether some field may begin like 007 or 0x1f: as a number it would lose what it says."""
-    text = np.frombuffer(b"\n" + data, np.uint8)  # every line ends in a line feed, so text[2:] is never short
-    before = text[:-2]
-    begins = (before == ord("\n")) | (before == ord(delimiter)) | (before == ord('"')) | (before == ord(" "))
-    begins &= text[1:-1] == ord("0")
-    if not begins.any():
-        return False
-    after = text[2:][begins]
-    return bool(
-        (((after >= ord("0")) & (after <= ord("9"))) | (after == ord("x")) | (after == ord("X"))).any()
+def _may_be_padded(data: bytes, delimiter: str) -> bool:
+    """Return whether some field begins like 007 or 0x1f, in one pass over the bytes."""
+    text = np.frombuffer(b"\n" + data, np.uint8)  # (b,); the last byte is a line feed
+    before, after = text[:-2], text[2:]
+    is_begin = (
+        (before == ord("\n")) | (before == ord(delimiter)) | (before == ord('"')) | (before == ord(" "))
     )
+    is_begin &= text[1:-1] == ord("0")
+    return bool(np.isin(after[is_begin], np.frombuffer(b"0123456789xX", np.uint8)).any())
 
 
-def _add_integers(endpoints: IntegerNames, table: Any, layout: Layout) -> None:
-    sources, targets = table["source"].to_numpy(), table["target"].to_numpy()
-    n = layout.options.num_nodes
+def _require_unpadded(table: Any) -> None:
+    """Refuse integers that would lose what they say as numbers: 007 is not 7."""
+    for side in ("source", "target"):
+        if pc.any(pc.match_substring_regex(table[side], r"^\s*-?0[0-9xX]")).as_py():
+            raise _BlockError("a name is not an integer")
+
+
+def _require_in_range(sources: NDArray[np.int64], targets: NDArray[np.int64], n: int | None) -> None:
     for ids in (sources, targets):
         if n is not None and len(ids) and (ids.min() < 0 or ids.max() >= n):
             raise _BlockError("a node id is out of range")
-    endpoints.add(sources, targets)
 
 
 def _require_names(names: Any) -> None:

@@ -43,6 +43,7 @@ class Layout:
     columns: EdgeColumns
     names: str  # "integer" or "text"
     options: EdgeOptions
+    first_line: int  # of the block that it was found in
 
     @property
     def note(self) -> str:
@@ -55,7 +56,7 @@ class Layout:
 
     def begins_with_header(self, block: Block) -> bool:
         """Return whether the first line of data in this block is the header."""
-        return self.has_header and block.first_line == 1
+        return self.has_header and block.first_line == self.first_line
 
 
 def find_layout(block: Block, path: str, options: EdgeOptions) -> Layout:
@@ -72,10 +73,6 @@ def find_layout(block: Block, path: str, options: EdgeOptions) -> Layout:
     (',', True, 'integer')
     """
     lines = first_lines(block, path, options.comments)
-    if not lines:
-        raise GraphFormatError(
-            f"{path}: holds no edges, only comments or blank lines; expected 'source target' lines"
-        )
     delimiter = options.delimiter or find_delimiter([text for _, text in lines], path)
     records = [Record(line, text, split_line(text, delimiter)) for line, text in lines]
     has_header = _is_header(records) if options.header is None else options.header
@@ -90,7 +87,7 @@ def find_layout(block: Block, path: str, options: EdgeOptions) -> Layout:
     )
     wanted = "integer" if options.num_nodes is not None else options.names
     names = wanted or ("integer" if _are_integers(body, columns) else "text")
-    return Layout(path, delimiter, has_header, len(first.fields), columns, names, options)
+    return Layout(path, delimiter, has_header, len(first.fields), columns, names, options, block.first_line)
 
 
 def split_line(text: str, delimiter: str) -> list[str]:
@@ -166,6 +163,9 @@ def find_delimiter(texts: Sequence[str], path: str) -> str:
     >>> find_delimiter(["ann;bob", "bob;cy"], "tiny.txt")
     ';'
     """
+    # Numbers hold no spaces, so between them tabs and spaces are the same.
+    if _all_numbers(texts[1:] or texts) and len(texts[0].split()) == len(texts[-1].split()):
+        return WHITESPACE
     is_csv = path.lower().removesuffix(".gz").endswith(".csv")
     for candidate in ",\t;" if is_csv else "\t,;":
         if all(candidate in text for text in texts):
@@ -175,6 +175,10 @@ def find_delimiter(texts: Sequence[str], path: str) -> str:
         if 2 * sum(candidate in text for text in texts) > len(texts):
             return candidate
     return WHITESPACE
+
+
+def _all_numbers(texts: Sequence[str]) -> bool:
+    return all(NUMBER.fullmatch(field) for text in texts for field in text.split())
 
 
 def _is_header(records: Sequence[Record]) -> bool:
