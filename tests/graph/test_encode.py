@@ -64,6 +64,7 @@ def test_every_form_of_a_table_gives_the_same_features(form):
 def test_output_is_a_sparse_float32_matrix_with_named_columns():
     encoder = FeatureEncoder()
     matrix = encoder.fit_transform(PEOPLE)
+    assert encoder.scaling_ is None
     assert isinstance(matrix, sp.csr_array)
     assert matrix.dtype == np.float32
     assert matrix.shape == (5, len(encoder.feature_names_)) == (5, encoder.num_features)
@@ -222,6 +223,7 @@ def test_sparse_counts_are_scaled_to_unit_rows_and_zero_rows_stay():
     counts = sp.csr_array(dense)
     encoder = FeatureEncoder.for_matrix(counts)
     scaled = encoder.transform(counts)
+    assert encoder.scaling_ == "row"
     assert isinstance(scaled, sp.csr_array)
     np.testing.assert_allclose(scaled.toarray(), normalize(counts).toarray(), rtol=1e-6)
     sums = FeatureEncoder.for_matrix(counts, "row_sum").transform(counts)
@@ -230,7 +232,9 @@ def test_sparse_counts_are_scaled_to_unit_rows_and_zero_rows_stay():
 
 def test_dense_numbers_are_standardised_by_column_and_stay_dense():
     numbers = np.random.default_rng(2).normal(4, 3, size=(50, 4))
-    scaled = FeatureEncoder.for_matrix(numbers).transform(numbers)
+    encoder = FeatureEncoder.for_matrix(numbers)
+    scaled = encoder.transform(numbers)
+    assert encoder.scaling_ == "column"
     assert isinstance(scaled, np.ndarray)
     np.testing.assert_allclose(scaled, StandardScaler().fit_transform(numbers), rtol=1e-4, atol=1e-5)
 

@@ -74,6 +74,8 @@ class FeatureEncoder:
     feature_names_ : tuple of str (f,)
     kinds_ : dict of column to kind
         Every column of the table, those left out too.
+    scaling_ : str or None
+        What "auto" chose for a matrix.
 
     Examples
     --------
@@ -219,6 +221,12 @@ class FeatureEncoder:
         """Name every column's kind; empty for a matrix."""
         fitted = self._need_fitted()
         return {column.name: column.kind for column in fitted.columns} | dict(fitted.left_out)
+
+    @property
+    def scaling_(self) -> str | None:
+        """Name the scaling that a matrix gets, "auto" resolved; None for a table."""
+        matrix = self._need_fitted().matrix
+        return None if matrix is None else matrix.scaling
 
     @property
     def num_features(self) -> int:
