@@ -186,7 +186,14 @@ def test_isolated_nodes_no_edges_and_one_node_are_legal():
         ),
         ({"edges": [(0, 1), (-1, 0)]}, GraphFormatError, r"edges\[1, 0\] is -1"),
         ({"edges": [(0, 10**12)]}, GraphFormatError, r"largest node id is 1000000000000.*np.unique\(edges\)"),
-        ({"edges": [(0, 1, 2)]}, GraphFormatError, r"shape \(m, 2\), .* got \(1, 3\)"),
+        ({"edges": [(0, 1, 2)]}, GraphFormatError, r"edges\[0\] must be a pair .* pass weights apart"),
+        ({"edges": np.zeros((4, 3), int)}, GraphFormatError, r"shape \(m, 2\), .* got \(4, 3\)"),
+        (
+            {"edges": [(0, 1)], "num_nodes": 2**40},
+            GraphFormatError,
+            "at most 2147483647 nodes; got 1099511627776",
+        ),
+        ({"edges": [(0, 1.5)]}, GraphFormatError, "or names; got dtype float64"),
         (
             {"edges": [(0, 1), (1,)]},
             GraphFormatError,

@@ -184,6 +184,13 @@ def test_self_loops_in_an_addition_are_dropped_with_a_warning():
     assert overlay.num_edges == 2
 
 
+@pytest.mark.parametrize("grow", [Graph.overlay, Graph.with_nodes, lambda g, *a: Overlay.of(g).add(*a)])
+def test_a_warning_points_at_the_line_that_added(grow):
+    with pytest.warns(EdgeCleaningWarning) as caught:
+        grow(Graph.from_edges([(0, 1)]), [2], [(2, 2)])
+    assert caught[0].filename == __file__
+
+
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [

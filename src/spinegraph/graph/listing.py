@@ -1,6 +1,7 @@
 """Reads what a user passes as edges: pairs of positions or pairs of names."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -60,16 +61,7 @@ def as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
     """
     if issparse(edges):
         raise GraphFormatError("edges must be pairs; for an adjacency matrix use Graph.from_scipy(matrix)")
-    if hasattr(edges, "__array__"):
-        pairs = np.asarray(edges)
-    else:
-        rows = list(edges)
-        try:
-            pairs = np.asarray(rows)
-        except (ValueError, OverflowError):  # rows of different length, or names that are sequences
-            pairs = _objects(rows)
-        if rows and (pairs.ndim != 2 or not np.issubdtype(pairs.dtype, np.number)):
-            pairs = _objects(rows)
+    pairs = np.asarray(edges) if hasattr(edges, "__array__") else _pairs_of_rows(list(edges))
     if pairs.size == 0 and pairs.shape in ((0,), (0, 0), (0, 2)):
         return np.zeros((0, 2), np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -87,8 +79,26 @@ def as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
     )
 
 
-def _objects(rows: list[Any]) -> NDArray[Any]:
-    """Return an (m, 2) object array of the rows, whatever kind of hashable the names are."""
+def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:
+    """Return listed rows as (m, 2): int64 where all are whole numbers, float64 where all are numbers."""
+    try:
+        # Objects: as text, one long name would make every entry as wide.
+        pairs = np.array(rows, dtype=object)
+    except ValueError:  # names that are sequences, beside some that are not
+        pairs = _row_by_row(rows)
+    if rows and pairs.shape != (len(rows), 2):
+        pairs = _row_by_row(rows)
+    kinds = set(map(type, pairs.ravel().tolist()))
+    if kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+        with suppress(OverflowError):  # such numbers can be names still
+            return pairs.astype(np.int64)
+    if kinds and all(issubclass(kind, int | float | np.number) for kind in kinds):
+        return pairs.astype(np.float64)
+    return pairs
+
+
+def _row_by_row(rows: list[Any]) -> NDArray[Any]:
+    """Return an (m, 2) object array of rows whose names may be sequences themselves."""
     pairs = np.empty((len(rows), 2), dtype=object)
     for place, row in enumerate(rows):
         if isinstance(row, str | bytes) or not hasattr(row, "__len__") or len(row) != 2:
@@ -106,6 +116,8 @@ def _any_whole(names: NDArray[Any]) -> bool:
 
 def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
     """Return the number of nodes after a check that every position is one of theirs."""
+    if n is not None and n > MOST_NODES:
+        raise GraphFormatError(f"a graph holds at most {MOST_NODES} nodes; got {n}")
     if not len(pairs):
         if not n:
             raise GraphFormatError(

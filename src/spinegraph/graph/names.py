@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -55,10 +56,10 @@ def in_order_of_appearance(values: Iterable[Any]) -> tuple[NDArray[Any], NDArray
         rank[order] = np.arange(len(order))
         return found[order], rank[inverse]
     try:
-        index = {name: place for place, name in enumerate(dict.fromkeys(array))}
+        index = {name: place for place, name in enumerate(dict.fromkeys(array.tolist()))}
     except TypeError as error:
         raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
-    return as_names(index), np.fromiter((index[name] for name in array), np.int64, len(array))
+    return as_names(index), np.fromiter(map(index.__getitem__, array.tolist()), np.int64, len(array))
 
 
 def is_range(names: NDArray[Any]) -> bool:
@@ -180,13 +181,10 @@ def as_array(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _whole_numbers(listed: list[Any], array: NDArray[Any] | None) -> NDArray[Any]:
-    if listed and all(
-        isinstance(value, int | np.integer) and not isinstance(value, bool) for value in listed
-    ):
-        try:
+    kinds = set(map(type, listed))
+    if kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+        with suppress(OverflowError):
             return np.array(listed, dtype=np.int64)
-        except OverflowError:
-            pass
     return np.fromiter(listed, dtype=object, count=len(listed)) if array is None else array
 
 

@@ -84,6 +84,16 @@ def patched(base: "Graph", patch: Patch, touched: NDArray[np.int64], clean: Clea
         Added edges among the touched nodes, by their place in ``touched``.
     total : int
         Number of nodes from now on.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> from spinegraph.graph.edges import clean_edges
+    >>> base, touched = Graph.from_edges([(0, 1), (1, 2)]), np.array([0, 2])
+    >>> added = clean_edges(np.array([0]), np.array([1]), touched)
+    >>> patch = patched(base, empty_patch(base), touched, added, total=3)
+    >>> patch.places.tolist(), patch.rows.indices.tolist()
+    ([0, -1, 1], [1, 2, 0, 1])
     """
     known = touched[touched < len(patch.places)]
     now = rows_of(base, patch, known)

@@ -211,9 +211,10 @@ class Conversions:
         ----------
         edges : table (m rows)
         source, target : str, optional
-            Columns of the ends; by default "source" and "target", or else the first two.
+            Columns of the ends; by default those with usual titles ("source" and "target", "from" and
+            "to" ...), or else the first two.
         weight : str or False, optional
-            Column of the weights; by default "weight" where there is one. False ignores it.
+            Column of the weights; by default "weight" or a like title where there is one. False ignores it.
         nodes : table, optional
             One row per node: its name and its features.
         node : str, optional

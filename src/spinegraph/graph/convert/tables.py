@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +12,11 @@ from spinegraph.errors import GraphFormatError, ParameterError, SkippedColumnWar
 from spinegraph.graph.align import Missing, align_features
 from spinegraph.graph.convert.attributes import column_names
 from spinegraph.graph.convert.packages import optional_package
+from spinegraph.graph.edge_columns import EdgeColumns, EdgeOptions, choose_columns
 from spinegraph.graph.edges import Reciprocal
+from spinegraph.graph.encode_values import plain
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import in_order_of_appearance
+from spinegraph.graph.names import as_array, in_order_of_appearance
 from spinegraph.graph.rows import each_edge_once
 from spinegraph.graph.table import as_table
 
@@ -37,17 +39,17 @@ def from_dataframe(
 ) -> Graph:
     """Convert; see :meth:`Graph.from_dataframe`."""
     table = as_table(edges)
-    source_column, target_column = _end_columns(table, source, target)
-    ends = [_names(table, source_column, "edges"), _names(table, target_column, "edges")]
-    weights = _weights(table, weight)
-    listed, rows, matrix, columns = _node_table(nodes, node, features, stacklevel + 1)
-    names, places = in_order_of_appearance(_joined(listed, *ends))
+    chosen = _edge_columns(table, source, target, weight)
+    ends = [_names(table, place, "edges") for place in (chosen.source, chosen.target)]
+    weights = None if chosen.weight is None else _numbers(table, chosen.weight, "edges")
+    rows, matrix, columns = _node_table(nodes, node, features, stacklevel + 1)
+    names, codes = _numbered([rows, *ends])
     if nodes is not None:
-        matrix = align_features(names, rows, matrix, missing)
-    places = places[len(listed) :]
+        matrix = align_features(names, rows.names[rows.codes], matrix, missing)
+    sources, targets = codes[len(rows.codes) :].reshape(-1, 2).T
     return Graph._from_positions(
-        places[: len(table)],
-        places[len(table) :],
+        sources,
+        targets,
         names,
         weights,
         matrix if columns else None,
@@ -71,45 +73,43 @@ def to_dataframe(graph: Graph, kind: Kind = "pandas", table: Literal["edges", "n
     return made.to_pandas() if kind == "pandas" else package.from_arrow(made)
 
 
-def _end_columns(table: pa.Table, source: str | None, target: str | None) -> tuple[str, str]:
-    """Return the names of the two columns of ends: those asked for, 'source' and 'target', or first two."""
-    columns = table.column_names
-    if source is None and target is None:
-        if {"source", "target"} <= set(columns):
-            return "source", "target"
-        if len(columns) < 2:
-            raise GraphFormatError(f"edges need two columns, a source and a target; got {columns}")
-        return columns[0], columns[1]
-    if source is None or target is None:
+class _Names(NamedTuple):
+    """A column of names: the distinct ones, and which of them each row holds."""
+
+    names: NDArray[Any]  # (distinct,) int64 or objects
+    codes: NDArray[Any]  # (rows,)
+
+
+def _edge_columns(
+    table: pa.Table, source: str | None, target: str | None, weight: str | bool | None
+) -> EdgeColumns:
+    """Return which columns hold source, target and weight, by the rules of edge files."""
+    if (source is None) != (target is None):
         raise ParameterError(f"pass source and target together; got source={source!r}, target={target!r}")
-    for column in (source, target):
-        _require_column(table, column, "edges")
-    return source, target
-
-
-def _weights(table: pa.Table, weight: str | bool | None) -> NDArray[Any] | None:
-    if weight is False or (weight is None and "weight" not in table.column_names):
-        return None
-    column = weight if isinstance(weight, str) else "weight"
-    _require_column(table, column, "edges")
-    return _numbers(table, column, "edges")
+    if table.num_columns < 2:
+        raise GraphFormatError(f"edges need two columns, a source and a target; got {table.column_names}")
+    titles, weighted = table.column_names, False if weight is False else None
+    columns: list[str] | None = None if source is None or target is None else [source, target]
+    chosen = choose_columns(titles, len(titles), EdgeOptions(columns, weighted), "edges")
+    if not isinstance(weight, str):
+        return chosen
+    columns = [titles[chosen.source], titles[chosen.target], weight]
+    return choose_columns(titles, len(titles), EdgeOptions(columns), "edges")
 
 
 def _node_table(
     nodes: Any, node: str | None, features: Sequence[str] | None, stacklevel: int
-) -> tuple[NDArray[Any], NDArray[Any], Any, list[str]]:
-    """Return node names in table order, twice, with their features (r, f) and the columns these come from."""
+) -> tuple[_Names, Any, list[str]]:
+    """Return node names in table order, their features (r, f) and the columns these come from."""
     if nodes is None:
         if node is not None or features is not None:
             raise ParameterError("node and features name columns of a node table; pass nodes=... as well")
-        nothing = np.zeros(0, dtype=object)
-        return nothing, nothing, None, []
+        return _Names(np.zeros(0, dtype=object), np.zeros(0, dtype=np.int64)), None, []
     table = as_table(nodes)
     if not table.num_columns:
         raise GraphFormatError("nodes need a column of names; the table has no columns")
     name_column = node if node is not None else table.column_names[0]
-    _require_column(table, name_column, "nodes")
-    names = _names(table, name_column, "nodes")
+    names = _names(table, _place(table, name_column), "nodes")
     if features is None:
         others = [column for column in table.column_names if column != name_column]
         features = [column for column in others if _is_number(table.schema.field(column).type)]
@@ -124,57 +124,60 @@ def _node_table(
     columns = list(features)
     matrix = np.empty((len(table), len(columns)), dtype=np.float32)
     for place, column in enumerate(columns):
-        _require_column(table, column, "nodes")
         with np.errstate(over="ignore"):  # infinity is refused when the graph is built
-            matrix[:, place] = _numbers(table, column, "nodes")
-    return names, names, matrix, columns
+            matrix[:, place] = _numbers(table, _place(table, column), "nodes")
+    return names, matrix, columns
 
 
-def _require_column(table: pa.Table, column: str, place: str) -> None:
+def _place(table: pa.Table, column: str) -> int:
     if column not in table.column_names:
-        raise GraphFormatError(f"{place} have no column {column!r}; the columns are {table.column_names}")
+        raise GraphFormatError(f"nodes have no column {column!r}; the columns are {table.column_names}")
+    return int(table.column_names.index(column))
 
 
-def _names(table: pa.Table, column: str, place: str) -> NDArray[Any]:
-    """Return a column of node names: int64, or objects."""
-    values = table.column(column)
+def _names(table: pa.Table, place: int, which: str) -> _Names:
+    values, title = table.column(place), f"{which}: column {table.column_names[place]!r}"
     if values.null_count:
         row = values.is_null().to_pylist().index(True)
-        raise GraphFormatError(f"{place}: column {column!r} has no name in row {row}; every node needs one")
+        raise GraphFormatError(f"{title} has no name in row {row}; every node needs one")
     if pa.types.is_floating(values.type):
         raise GraphFormatError(
-            f"{place}: column {column!r} holds {values.type}, which makes no good names; "
-            "convert it to integers or strings"
+            f"{title} holds {values.type}, which makes no good names; convert it to integers or strings"
         )
-    if pa.types.is_integer(values.type) and not pa.types.is_uint64(values.type):
-        return np.asarray(values.to_numpy(), dtype=np.int64)
-    listed = values.to_pylist()
-    return np.fromiter(listed, dtype=object, count=len(listed))
+    if pa.types.is_nested(values.type):
+        return _Names(*in_order_of_appearance(values.to_pylist()))
+    coded = plain(values).dictionary_encode()
+    return _Names(as_array(coded.dictionary.to_pylist()), coded.indices.to_numpy())
 
 
-def _numbers(table: pa.Table, column: str, place: str) -> NDArray[Any]:
-    values = table.column(column)
+def _numbered(parts: list[_Names]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return all names in order of appearance, nodes first and then edge by edge, and all codes."""
+    merged, codes = in_order_of_appearance([name for part in parts for name in part.names.tolist()])
+    first_code = np.cumsum([0, *(len(part.names) for part in parts)])
+    nodes, sources, targets = (
+        codes[start:][part.codes] if len(part.codes) else np.zeros(0, np.int64)
+        for start, part in zip(first_code, parts, strict=False)
+    )
+    order, places = in_order_of_appearance(
+        np.concatenate((nodes, np.column_stack((sources, targets)).ravel()))
+    )
+    return merged[order.astype(np.int64)], places
+
+
+def _numbers(table: pa.Table, place: int, which: str) -> NDArray[Any]:
+    values, title = table.column(place), f"{which}: column {table.column_names[place]!r}"
     if not _is_number(values.type):
-        raise GraphFormatError(f"{place}: column {column!r} must hold numbers; got {values.type}")
+        raise GraphFormatError(f"{title} must hold numbers; got {values.type}")
     if values.null_count:
         row = values.is_null().to_pylist().index(True)
         raise GraphFormatError(
-            f"{place}: column {column!r} has no value in row {row}; "
-            "fill gaps first, or let FeatureEncoder mark them"
+            f"{title} has no value in row {row}; fill gaps first, or let FeatureEncoder mark them"
         )
     return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
-
-
-def _joined(*parts: NDArray[Any]) -> NDArray[Any]:
-    filled = [part for part in parts if len(part)]
-    if not filled:
-        return np.zeros(0, dtype=object)
-    kinds = {part.dtype for part in filled}
-    return np.concatenate(filled if len(kinds) == 1 else [part.astype(object) for part in filled])
 
 
 def _edges_table(graph: Graph) -> pa.Table:
