@@ -1,49 +1,31 @@
-"""Counts the visits of one root and keeps the most visited nodes."""
+"""Counts the visits of one root and keeps the most visited nodes.
 
-from typing import Any, NamedTuple
+``counter`` is a plain tuple::
+
+    keys    nodes (size,)           hash table with open addressing, -1 where a slot is free
+    counts  int32 (size,)           visits of each key
+    shift   int                     how far a hash is shifted to become a slot
+    found   int64 (positions + 1,)  slots in the order of first visit
+    sizes   int64 (positions + 1,)  nodes per count while sorting, 0 between roots
+    nodes   nodes (positions + 1,)  sorted by visits, descending
+    visits  int32 (positions + 1,)  as many as each of these nodes had
+"""
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from spinegraph.kernels.topk import ROOM
+from spinegraph.kernels.topk import ROOM, write_row
 
 _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Counter(NamedTuple):
-    """A hash table of visited nodes, and the room to sort them by count.
-
-    Attributes
-    ----------
-    keys, counts : arrays (size,)
-        Open addressing; -1 where a slot is free.
-    shift : int
-        How far a hash is shifted to become a slot.
-    found : int64 array (positions + 1,)
-        Slots in the order of first visit.
-    sizes : int64 array (positions + 1,)
-        Nodes per count while sorting, 0 between roots.
-    nodes, visits : arrays (positions + 1,)
-        Sorted by count, descending.
-    """
-
-    keys: NDArray[Any]
-    counts: NDArray[np.int32]
-    shift: int
-    found: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    nodes: NDArray[Any]
-    visits: NDArray[np.int32]
-
-
 @numba.njit(cache=True, nogil=True)
 def new_counter(positions, like):
-    """Room for one root's ``positions``, at nodes of the dtype of ``like``."""
+    """Make room for one root's ``positions``, at nodes of the dtype of ``like``."""
     bits = 8
     while (1 << bits) < 4 * positions:
         bits += 1
-    return Counter(
+    return (
         np.full(1 << bits, -1, dtype=like.dtype),
         np.zeros(1 << bits, dtype=np.int32),
         64 - bits,
@@ -62,37 +44,26 @@ def count_visits(counter, root, positions, seen, row, top, tied_nodes, used):
     """
     distinct = _tally(counter, root, positions, seen)
     _sort(counter, distinct)
-    out_nodes, out_weights, out_mass, out_kept, out_tied = top
-    k = out_nodes.shape[1]
-    chosen = min(k, distinct)
-    mass = 0
-    for i in range(chosen):
-        mass += counter.visits[i]
-    for i in range(chosen):
-        out_nodes[row, i] = counter.nodes[i]
-        out_weights[row, i] = counter.visits[i] / mass
-    for i in range(chosen, k):
-        out_nodes[row, i] = -1
-        out_weights[row, i] = 0.0
-    out_mass[row] = mass / positions
-    out_kept[row] = chosen
-    out_tied[row] = 0
-    if distinct > k and counter.visits[k] == counter.visits[k - 1]:
+    nodes, visits = counter[5], counter[6]
+    kept, tied = top[3], top[4]
+    k = top[0].shape[1]
+    write_row(nodes, visits, distinct, positions, row, top)
+    if distinct > k and visits[k] == visits[k - 1]:
         above = k - 1
-        while above > 0 and counter.visits[above - 1] == counter.visits[k]:
+        while above > 0 and visits[above - 1] == visits[k]:
             above -= 1
         stop = k + 1
-        while stop < distinct and counter.visits[stop] == counter.visits[k]:
+        while stop < distinct and visits[stop] == visits[k]:
             stop += 1
-        out_kept[row] = above
+        kept[row] = above
         if stop <= ROOM * k:
-            out_tied[row] = stop - above
+            tied[row] = stop - above
             for i in range(above, stop):
-                tied_nodes[used] = counter.nodes[i]
+                tied_nodes[used] = nodes[i]
                 used += 1
         elif above == 0:
             # Dropping the group would leave nothing: the root alone stands for the row.
-            out_tied[row] = 1
+            tied[row] = 1
             tied_nodes[used] = root
             used += 1
     return used
@@ -101,8 +72,8 @@ def count_visits(counter, root, positions, seen, row, top, tied_nodes, used):
 @numba.njit(cache=True, nogil=True)
 def _tally(counter, root, positions, seen):
     """Count into the hash table; returns how many distinct nodes there are."""
-    keys, counts, found = counter.keys, counter.counts, counter.found
-    shift = np.uint64(counter.shift)
+    keys, counts, bits, found, _, _, _ = counter
+    shift = np.uint64(bits)
     mask = np.uint64(keys.size - 1)
     slot = (np.uint64(root) * _HASH) >> shift
     keys[slot] = root
@@ -126,10 +97,10 @@ def _tally(counter, root, positions, seen):
 @numba.njit(cache=True, nogil=True)
 def _sort(counter, distinct):
     """Sort the distinct nodes by count, descending, and empty the table."""
-    sizes = counter.sizes
+    keys, counts, _, found, sizes, nodes, visits = counter
     most = 0
     for i in range(distinct):
-        count = counter.counts[counter.found[i]]
+        count = counts[found[i]]
         sizes[count] += 1
         most = max(most, count)
     place = 0
@@ -138,12 +109,12 @@ def _sort(counter, distinct):
         sizes[count] = place
         place += size
     for i in range(distinct):
-        slot = counter.found[i]
-        count = counter.counts[slot]
+        slot = found[i]
+        count = counts[slot]
         place = sizes[count]
         sizes[count] = place + 1
-        counter.nodes[place] = counter.keys[slot]
-        counter.visits[place] = count
-        counter.keys[slot] = -1
-        counter.counts[slot] = 0
+        nodes[place] = keys[slot]
+        visits[place] = count
+        keys[slot] = -1
+        counts[slot] = 0
     sizes[: most + 1] = 0

@@ -1,13 +1,18 @@
-"""How a kernel finds a node's row of neighbours in an Adjacency."""
+"""How a kernel finds a node's row of neighbours.
+
+Kernels take an Adjacency as a plain tuple, so that no class of ours is part of their cache, and take it apart
+before their loops: reading an array out of a tuple counts references, with atomic instructions that cost more
+than a step of a walk.
+"""
 
 import numba
 
 
 @numba.njit(cache=True, nogil=True)
-def row_of(adjacency, node):
-    """Bounds of a node's row, and whether they point into the patch: (start, stop, patched)."""
-    if adjacency.rows.size > 0:
-        row = adjacency.rows[node]
+def row_of(indptr, rows, patch_indptr, node):
+    """Return the bounds of a node's row and whether they point into the patch: (start, stop, patched)."""
+    if rows.size > 0:
+        row = rows[node]
         if row >= 0:
-            return adjacency.patch_indptr[row], adjacency.patch_indptr[row + 1], True
-    return adjacency.indptr[node], adjacency.indptr[node + 1], False
+            return patch_indptr[row], patch_indptr[row + 1], True
+    return indptr[node], indptr[node + 1], False

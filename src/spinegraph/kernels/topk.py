@@ -36,11 +36,6 @@ class Top(NamedTuple):
     kept: NDArray[np.int32]
     tied: NDArray[np.int32]
 
-    def rows(self, start: int, stop: int) -> "Top":
-        """View some of the rows."""
-        part = slice(start, stop)
-        return Top(self.nodes[part], self.weights[part], self.mass[part], self.kept[part], self.tied[part])
-
 
 def new_top(rows: int, k: int, dtype: DTypeLike) -> Top:
     """Rows to be filled, with nodes of the given dtype."""
@@ -54,50 +49,55 @@ def new_top(rows: int, k: int, dtype: DTypeLike) -> Top:
 
 
 @numba.njit(cache=True, nogil=True)
-def keep_top(nodes, values, count, place, top, tied_nodes, used):
-    """Write the k largest of ``values[:count]`` (all > 0) into row ``place`` of ``top``.
+def keep_top(nodes, values, count, row, top, tied_nodes, used):
+    """Write the k largest of ``values[:count]`` (all > 0) into a row of ``top``.
 
     The root comes first in ``nodes``. The tied nodes go to ``tied_nodes[used:]``; returns the new ``used``.
     """
-    out_nodes, out_weights, out_mass, out_kept, out_tied = top
-    k = out_nodes.shape[1]
+    kept, tied = top[3], top[4]
+    k = top[0].shape[1]
     order = _largest(nodes, values, count, k)
-    chosen = min(k, count)
-    mass = 0.0
-    for i in range(chosen):
-        mass += values[order[i]]
-    for i in range(chosen):
-        out_nodes[place, i] = nodes[order[i]]
-        out_weights[place, i] = values[order[i]] / mass
-    for i in range(chosen, k):
-        out_nodes[place, i] = -1
-        out_weights[place, i] = 0.0
-    out_mass[place] = mass
-    out_kept[place] = chosen
-    out_tied[place] = 0
+    write_row(nodes[order], values[order], order.size, 1, row, top)
     if count <= k:
         return used
-
     last = values[order[k - 1]]
     above = 0
-    tied = 0
+    group = 0
     for i in range(count):
         above += values[i] > last + TIE
-        tied += abs(values[i] - last) <= TIE
-    if above + tied > k:
-        out_kept[place] = above
-        if above + tied <= ROOM * k:
-            out_tied[place] = tied
+        group += abs(values[i] - last) <= TIE
+    if above + group > k:
+        kept[row] = above
+        if above + group <= ROOM * k:
+            tied[row] = group
             for i in range(count):
                 if abs(values[i] - last) <= TIE:
                     tied_nodes[used] = nodes[i]
                     used += 1
         elif above == 0:
             # Dropping the group would leave nothing: the root alone stands for the row.
-            out_tied[place] = 1
+            tied[row] = 1
             tied_nodes[used] = nodes[0]
             used += 1
     return used
+
+
+@numba.njit(cache=True, nogil=True)
+def write_row(nodes, values, count, unit, row, top):
+    """Write the first k of descending values, scaled, and their sum in the given unit; no ties."""
+    out_nodes, out_weights, mass, kept, tied = top
+    k = out_nodes.shape[1]
+    chosen = min(k, count)
+    total = values[:chosen].sum()
+    for i in range(chosen):
+        out_nodes[row, i] = nodes[i]
+        out_weights[row, i] = values[i] / total
+    for i in range(chosen, k):
+        out_nodes[row, i] = -1
+        out_weights[row, i] = 0.0
+    mass[row] = total / unit
+    kept[row] = chosen
+    tied[row] = 0
 
 
 @numba.njit(cache=True, nogil=True)

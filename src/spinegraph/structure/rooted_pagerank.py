@@ -10,14 +10,15 @@ from spinegraph.errors import ParameterError
 from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.push import push_roots
 from spinegraph.kernels.rng import ROOTED_WALKS, stream_starts
-from spinegraph.kernels.steps import running_sums
-from spinegraph.kernels.threads import run_blocks
-from spinegraph.kernels.topk import ROOM, Top, new_top
+from spinegraph.kernels.steps import alias_rows
+from spinegraph.kernels.threads import run_blocks, thread_count
+from spinegraph.kernels.topk import ROOM, new_top
 from spinegraph.kernels.walks import walk_roots
 from spinegraph.structure.profile import RootedPageRank
 
 Method = Literal["push", "walks"]
 DEFAULT_TOLERANCE = 1e-3
+Rows = tuple[NDArray[Any], ...]
 _PUSH_BLOCK = 256
 _WALK_BLOCK = 1024
 
@@ -99,22 +100,24 @@ def rooted_pagerank(
 
 def _by_push(
     adjacency: Adjacency,
-    roots: NDArray[Any],
+    roots: NDArray[np.int64],
     k: int,
     continuation: float,
     tolerance: float,
     threads: int | None,
 ) -> RootedPageRank:
-    def fill(start: int, stop: int, top: Top, tied_nodes: NDArray[Any]) -> int:
-        n = adjacency.num_nodes
-        return int(push_roots(adjacency, n, roots[start:stop], continuation, tolerance, top, tied_nodes))
+    arrays, n = tuple(adjacency), adjacency.num_nodes
+
+    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> int:
+        used = push_roots(arrays, n, roots[start:stop], continuation, tolerance, top, tied_nodes)
+        return int(used)
 
     return _profile(adjacency, len(roots), k, fill, _PUSH_BLOCK, threads)
 
 
 def _by_walks(
     adjacency: Adjacency,
-    roots: NDArray[Any],
+    roots: NDArray[np.int64],
     streams: NDArray[np.uint64],
     k: int,
     continuation: float,
@@ -122,12 +125,14 @@ def _by_walks(
     walk_length: int,
     threads: int | None,
 ) -> RootedPageRank:
-    sums, threads = running_sums(adjacency, len(roots) * walks * walk_length, threads)
+    arrays = tuple(adjacency)
+    tables, threads = alias_rows(adjacency, len(roots) * walks * walk_length, threads)
     threshold = np.uint64(round(continuation * 2**32))
 
-    def fill(start: int, stop: int, top: Top, tied_nodes: NDArray[Any]) -> int:
+    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> int:
         some, keyed = roots[start:stop], streams[start:stop]
-        return int(walk_roots(adjacency, sums, some, keyed, walks, walk_length, threshold, top, tied_nodes))
+        used = walk_roots(arrays, tables, some, keyed, walks, walk_length, threshold, top, tied_nodes)
+        return int(used)
 
     return _profile(adjacency, len(roots), k, fill, _WALK_BLOCK, threads)
 
@@ -136,7 +141,7 @@ def _profile(
     adjacency: Adjacency,
     count: int,
     k: int,
-    fill: Callable[[int, int, Top, NDArray[Any]], int],
+    fill: Callable[[int, int, Rows, NDArray[Any]], int],
     block: int,
     threads: int | None,
 ) -> RootedPageRank:
@@ -145,10 +150,12 @@ def _profile(
 
     def task(start: int, stop: int) -> NDArray[Any]:
         tied_nodes = np.empty((stop - start) * ROOM * k, dtype=adjacency.indices.dtype)
-        used = fill(start, stop, top.rows(start, stop), tied_nodes)
+        used = fill(start, stop, tuple(column[start:stop] for column in top), tied_nodes)
         return tied_nodes[:used].copy()
 
-    tied = run_blocks(task, count, block=block, threads=threads)
+    # Small enough that every thread gets several, whatever the number of roots.
+    even = count // (8 * thread_count(threads))
+    tied = run_blocks(task, count, block=min(block, max(even, 16)), threads=threads)
     return RootedPageRank(
         nodes=top.nodes,
         weights=top.weights,
