@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError
@@ -70,7 +71,7 @@ def read_features(path: str | os.PathLike[str], node_column: str | int | None = 
             return _from_table(read_parquet_table(source.stream, name, node_column), name)
         if source.kind == "xml":
             found = parse_graphml(source.stream, name)
-            table, names = node_table(found, name), node_names(found)
+            table, names = node_table(found, name), node_names(found, name)
             return FeatureFile(
                 name, table, names, tuple(table.column_names), lambda row: f"{name}: node {names[row]}"
             )
@@ -145,9 +146,8 @@ def _from_npz(arrays: dict[str, NDArray[Any]], path: str) -> FeatureFile:
 
 
 def _from_table(found: NamedTable, path: str) -> FeatureFile:
-    names = found.names.to_numpy()
-    if names.dtype == object:
-        names = np.array([*(name.strip() for name in names), None], dtype=object)[:-1]
+    is_text = not pa.types.is_integer(found.names.type)
+    names = (pc.utf8_trim_whitespace(found.names) if is_text else found.names).to_numpy()
     titles = tuple(found.table.column_names) if found.has_titles else None
     return FeatureFile(path, found.table, names, titles, found.line_of)
 

@@ -57,6 +57,7 @@ def read_parquet_table(stream: Any, path: str, node_column: str | int | None) ->
     """
     with open_parquet(stream, path) as file:
         table = file.read()
+        table.validate(full=True)  # Parquet itself does not check that text is UTF-8
     return _parted(table, node_column, path, has_titles=True, line_of=lambda row: f"{path}: row {row}")
 
 
@@ -96,7 +97,7 @@ def read_text_table(path: str | os.PathLike[str], node_column: str | int | None)
     return _parted(table, place, name, has_titles=has_titles, line_of=_LineOf(name, has_titles))
 
 
-def _parse(stream: io.RawIOBase, titles: list[str], place: int, delimiter: str) -> Any:
+def _parse(stream: "_Plain", titles: list[str], place: int, delimiter: str) -> Any:
     quote: str | bool = False if delimiter == WHITESPACE else '"'
     table = csv.read_csv(
         pa.PythonFile(io.BufferedReader(stream, 2**20), mode="r"),
@@ -105,6 +106,8 @@ def _parse(stream: io.RawIOBase, titles: list[str], place: int, delimiter: str) 
         # Names are text until they meet the graph's: 007 must not become 7.
         csv.ConvertOptions(column_types={titles[place]: pa.large_string()}, null_values=list(_GAPS)),
     )
+    if table.num_rows != stream.lines:
+        raise pa.ArrowInvalid("a quote is not closed on its line")
     for position, column in enumerate(table.columns):
         if position != place and pa.types.is_string(column.type):
             is_gap = pc.is_in(column, pa.array(_GAPS))
@@ -184,7 +187,8 @@ class _Plain(io.RawIOBase):
     def __init__(self, first: Block, rest: Iterator[Block], delimiter: str, *, skip_first: bool) -> None:
         self._rest, self._delimiter = rest, delimiter
         data = plain(first.data, delimiter, _COMMENTS)
-        self._data = memoryview(data[data.index(b"\n") + 1 :] if skip_first else data)
+        data = data[data.index(b"\n") + 1 :] if skip_first else data
+        self.lines, self._data = data.count(b"\n"), memoryview(data)
 
     def readable(self) -> bool:
         return True
@@ -194,7 +198,9 @@ class _Plain(io.RawIOBase):
             block = next(self._rest, None)
             if block is None:
                 return 0
-            self._data = memoryview(plain(block.data, self._delimiter, _COMMENTS))
+            data = plain(block.data, self._delimiter, _COMMENTS)
+            self.lines += data.count(b"\n")
+            self._data = memoryview(data)
         count = min(len(buffer), len(self._data))
         buffer[:count] = self._data[:count]
         self._data = self._data[count:]

@@ -57,24 +57,24 @@ def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileCont
                 )
             edges[row, side] = position[node]
     weights, note = _weights(found, name, options)
-    names = node_names(found, options.names)
+    names = node_names(found, name, options.names)
     notes = (f"GraphML, {'directed' if found.directed else 'undirected'}; {note}",)
     return FileContents(name, names, edges, weights=weights, directed=found.directed, notes=notes)
 
 
-def node_names(found: GraphML, wanted: str | None = None) -> Any:
+def node_names(found: GraphML, path: str, wanted: str | None = None) -> Any:
     """Return the node ids in file order, as integers where all of them are.
 
     Examples
     --------
-    >>> node_names(GraphML(nodes={"7": {}, "3": {}}))
+    >>> node_names(GraphML(nodes={"7": {}, "3": {}}), "tiny.graphml")
     array([7, 3])
     """
     if wanted != "text" and all(map(is_integer, found.nodes)):
         return np.fromiter(map(int, found.nodes), np.int64, len(found.nodes))
     if wanted == "integer":
         wrong = next(node for node in found.nodes if not is_integer(node))
-        raise GraphFormatError(f"node id {shown(wrong)} is not an integer, but names='integer'")
+        raise GraphFormatError(f"{path}: node id {shown(wrong)} is not an integer, but names='integer'")
     return np.array([*found.nodes, None], dtype=object)[:-1]
 
 

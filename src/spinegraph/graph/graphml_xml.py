@@ -58,7 +58,7 @@ def parse_graphml(stream: BinaryIO, path: str) -> GraphML:
         raise GraphFormatError(
             f"{path}:{fault.lineno}: not well-formed XML ({message}); write it again"
         ) from fault
-    except ValueError as fault:  # an encoding that Python does not know
+    except (ValueError, LookupError) as fault:  # an encoding that Python does not know
         if isinstance(fault, GraphFormatError):
             raise
         raise GraphFormatError(f"{path}: not readable as XML: {fault}") from fault

@@ -176,6 +176,8 @@ def _num_nodes(
         raise GraphFormatError(f"{path}: holds {n} nodes, but num_nodes={options.num_nodes} was asked for")
     if names is not None and len(names) != n:
         raise GraphFormatError(f"{path}: {len(names)} names for {n} nodes; every node needs one name")
+    if n < 1:
+        raise GraphFormatError(f"{path}: no edges, so no nodes; a graph has at least one node: add num_nodes")
     require_modest(n, len(names) if names is not None else len(edges), path)
     return n
 

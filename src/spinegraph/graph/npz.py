@@ -34,7 +34,7 @@ _FAULTS = (
         OSError,
         ValueError,
         TypeError,
-        KeyError,
+        LookupError,
         OverflowError,
         NotImplementedError,
         RuntimeError,

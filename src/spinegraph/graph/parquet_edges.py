@@ -52,6 +52,7 @@ def read_parquet_edges(path: str | os.PathLike[str], options: EdgeOptions) -> Fi
         weights: list[NDArray[np.float64]] = []
         first_row = 0
         for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
+            batch.validate(full=True)  # Parquet itself does not check that text is UTF-8
             reader = _Batch(batch, first_row, source.path, options.num_nodes)
             endpoints.add(*(reader.names(title, as_integers=is_integer) for title in wanted[:2]))
             if len(wanted) == 3:

@@ -18,6 +18,7 @@ from spinegraph.graph.edge_columns import (
 from spinegraph.graph.text_blocks import WHITESPACE, Block, is_skipped, shown
 
 _SAMPLE_LINES, _SAMPLE_BYTES = 1000, 2**18
+_WHITE = re.compile(r"[ \t]+")
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 NUMBER = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE
@@ -99,7 +100,7 @@ def split_line(text: str, delimiter: str) -> list[str]:
     (['Lee, Ann', 'bob'], ['ann', 'bob'])
     """
     if delimiter == WHITESPACE:
-        return text.split()
+        return _WHITE.split(text.strip(" \t"))  # not str.split: a name may hold rarer kinds of space
     try:
         return next(csv.reader([text], delimiter=delimiter))
     except (csv.Error, StopIteration):  # a field beyond the csv module's own limit
@@ -172,7 +173,8 @@ def find_delimiter(texts: Sequence[str], path: str) -> str:
             return candidate
     # One line without the delimiter is a broken line, not a reason to part fields elsewhere.
     for candidate in ",\t;":
-        if 2 * sum(candidate in text for text in texts) > len(texts):
+        count = sum(candidate in text for text in texts)
+        if 2 * count > len(texts) or (count and is_csv and candidate == ","):
             return candidate
     return WHITESPACE
 
