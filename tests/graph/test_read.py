@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from scipy import sparse
 
-from spinegraph import Graph, read_graph
+from spinegraph import read_graph
 from spinegraph.errors import DirectedInputWarning, ParameterError, SpineWarning
-from spinegraph.graph.edge_columns import EdgeOptions
 from spinegraph.graph.encode import FeatureEncoder
+from spinegraph.graph.files.columns import EdgeOptions
 from spinegraph.graph.read import read_contents
 from strategies import assert_same_graph, dense_adjacency, dense_features, graphs
 
@@ -306,7 +306,7 @@ class TestWhatIsUnderstood:
         assert read_graph(packed).names.tolist() == [1, 2]
 
     def test_blocks_join_without_a_seam(self, file, monkeypatch):
-        monkeypatch.setattr("spinegraph.graph.text_blocks.BLOCK", 64)
+        monkeypatch.setattr("spinegraph.graph.files.text_blocks.BLOCK", 64)
         lines = [f"node{i},node{i + 1},{i}.5" for i in range(200)]
         graph = read_graph(file("source,target,weight\n" + "\n".join(lines)))
         assert (len(graph), graph.num_edges) == (201, 200)

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from spinegraph.errors import GraphFormatError
 from spinegraph.graph.align import Missing
-from spinegraph.graph.edge_columns import EdgeOptions
 from spinegraph.graph.edges import Reciprocal
 from spinegraph.graph.encode import FeatureEncoder
-from spinegraph.graph.feature_files import Extra, join_features, read_features
-from spinegraph.graph.file_contents import FileContents
-from spinegraph.graph.file_source import opened
+from spinegraph.graph.files.columns import EdgeOptions
+from spinegraph.graph.files.contents import FileContents
+from spinegraph.graph.files.features import Extra, join_features, read_features
+from spinegraph.graph.files.graphml import read_graphml
+from spinegraph.graph.files.network_npz import read_npz_network
+from spinegraph.graph.files.parquet_edges import read_parquet_edges
+from spinegraph.graph.files.source import opened
+from spinegraph.graph.files.text_edges import read_text_edges
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.graphml import read_graphml
-from spinegraph.graph.network_npz import read_npz_network
-from spinegraph.graph.parquet_edges import read_parquet_edges
-from spinegraph.graph.text_edges import read_text_edges
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from spinegraph.errors import GraphFormatError, ParameterError, SkippedColumnWar
 from spinegraph.graph.align import Missing, align_features
 from spinegraph.graph.convert.attributes import column_names
 from spinegraph.graph.convert.packages import optional_package
-from spinegraph.graph.edge_columns import EdgeColumns, EdgeOptions, choose_columns
 from spinegraph.graph.edges import Reciprocal
 from spinegraph.graph.encode_values import plain
+from spinegraph.graph.files.columns import EdgeColumns, EdgeOptions, choose_columns
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import as_array, in_order_of_appearance
 from spinegraph.graph.rows import each_edge_once

@@ -6,8 +6,8 @@ from typing import NoReturn
 import numpy as np
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.text_blocks import WHITESPACE, Block, is_skipped, shown
-from spinegraph.graph.text_layout import NUMBER, Layout, Record, decoded, is_integer, split_line
+from spinegraph.graph.files.text_blocks import WHITESPACE, Block, is_skipped, shown
+from spinegraph.graph.files.text_layout import NUMBER, Layout, Record, decoded, is_integer, split_line
 
 _LARGEST_WEIGHT = float(np.finfo(np.float32).max)
 
@@ -23,8 +23,8 @@ def explain_fault(block: Block, layout: Layout, fault: str) -> NoReturn:
 
     Examples
     --------
-    >>> from spinegraph.graph.edge_columns import EdgeOptions
-    >>> from spinegraph.graph.text_layout import find_layout
+    >>> from spinegraph.graph.files.columns import EdgeOptions
+    >>> from spinegraph.graph.files.text_layout import find_layout
     >>> block = Block(1, b"1 2 0.5\n1 3 heavy\n")
     >>> explain_fault(block, find_layout(block, "tiny.txt", EdgeOptions()), "no number")
     Traceback (most recent call last):

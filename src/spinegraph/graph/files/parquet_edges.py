@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.edge_columns import EdgeOptions, choose_columns
-from spinegraph.graph.file_contents import FileContents
-from spinegraph.graph.file_source import opened
-from spinegraph.graph.node_codes import DistinctNames, IntegerNames
-from spinegraph.graph.text_blocks import shown
+from spinegraph.graph.files.codes import DistinctNames, IntegerNames
+from spinegraph.graph.files.columns import EdgeOptions, choose_columns
+from spinegraph.graph.files.contents import FileContents
+from spinegraph.graph.files.source import opened
+from spinegraph.graph.files.text_blocks import shown
 
 _BATCH = 2**18
 # A run of equal values packs to almost nothing, so the size of a file does not bound its rows: this does.

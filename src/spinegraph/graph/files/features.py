@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError
 from spinegraph.graph.align import Missing, align_features
 from spinegraph.graph.encode import FeatureEncoder
-from spinegraph.graph.feature_tables import NamedTable, read_parquet_table, read_text_table
-from spinegraph.graph.file_contents import FileContents
-from spinegraph.graph.file_source import opened
-from spinegraph.graph.graphml import node_names, node_table
-from spinegraph.graph.graphml_xml import parse_graphml
-from spinegraph.graph.network_npz import features_of, sparse_matrix, texts_of
-from spinegraph.graph.npz import read_archive, read_npy
-from spinegraph.graph.text_layout import is_integer
+from spinegraph.graph.files.contents import FileContents
+from spinegraph.graph.files.feature_tables import NamedTable, read_parquet_table, read_text_table
+from spinegraph.graph.files.graphml import node_names, node_table
+from spinegraph.graph.files.graphml_xml import parse_graphml
+from spinegraph.graph.files.network_npz import features_of, sparse_matrix, texts_of
+from spinegraph.graph.files.npz import read_archive, read_npy
+from spinegraph.graph.files.source import opened
+from spinegraph.graph.files.text_layout import is_integer
 
 Extra = Literal["error", "isolated"]
 

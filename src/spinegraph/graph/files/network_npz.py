@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.edge_columns import EdgeOptions
-from spinegraph.graph.file_contents import FileContents
+from spinegraph.graph.files.columns import EdgeOptions
+from spinegraph.graph.files.contents import FileContents
+from spinegraph.graph.files.npz import read_npz
 from spinegraph.graph.listing import ROOMY
-from spinegraph.graph.npz import read_npz
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 _CSR_KEYS = ("feat_data", "feat_indices", "feat_indptr", "feat_shape")

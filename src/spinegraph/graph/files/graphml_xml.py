@@ -5,7 +5,7 @@ from typing import Any, BinaryIO, NoReturn
 from xml.parsers import expat
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.text_blocks import shown
+from spinegraph.graph.files.text_blocks import shown
 
 _STEP = 2**20
 _DEEPEST = 64

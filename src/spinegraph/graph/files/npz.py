@@ -17,7 +17,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.file_source import MOST_EXPANSION, expansion_limit, opened
+from spinegraph.graph.files.source import MOST_EXPANSION, expansion_limit, opened
 
 # All that the zip and header parsers are known to raise on damaged input; RuntimeError: an encrypted member.
 _FAULTS = (

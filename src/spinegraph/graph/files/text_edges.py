@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.edge_columns import EdgeOptions
-from spinegraph.graph.file_contents import FileContents
-from spinegraph.graph.file_source import opened
-from spinegraph.graph.node_codes import DistinctNames, IntegerNames
-from spinegraph.graph.text_blocks import LONGEST_LINE, WHITESPACE, Block, blocks, plain
-from spinegraph.graph.text_faults import NotIntegersError, explain_fault
-from spinegraph.graph.text_layout import Layout, find_layout, first_lines
+from spinegraph.graph.files.codes import DistinctNames, IntegerNames
+from spinegraph.graph.files.columns import EdgeOptions
+from spinegraph.graph.files.contents import FileContents
+from spinegraph.graph.files.source import opened
+from spinegraph.graph.files.text_blocks import LONGEST_LINE, WHITESPACE, Block, blocks, plain
+from spinegraph.graph.files.text_faults import NotIntegersError, explain_fault
+from spinegraph.graph.files.text_layout import Layout, find_layout, first_lines
 
 _LARGEST_WEIGHT = float(np.finfo(np.float32).max)
 

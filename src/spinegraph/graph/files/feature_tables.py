@@ -12,10 +12,17 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from spinegraph.errors import GraphFormatError, ParameterError
-from spinegraph.graph.file_source import opened
-from spinegraph.graph.parquet_edges import open_parquet
-from spinegraph.graph.text_blocks import WHITESPACE, Block, blocks, is_skipped, plain, shown
-from spinegraph.graph.text_layout import NUMBER, decoded, find_delimiter, first_lines, is_integer, split_line
+from spinegraph.graph.files.parquet_edges import open_parquet
+from spinegraph.graph.files.source import opened
+from spinegraph.graph.files.text_blocks import WHITESPACE, Block, blocks, is_skipped, plain, shown
+from spinegraph.graph.files.text_layout import (
+    NUMBER,
+    decoded,
+    find_delimiter,
+    first_lines,
+    is_integer,
+    split_line,
+)
 
 LONGEST_ROW = 2**24
 _COMMENTS = ("#", "%")

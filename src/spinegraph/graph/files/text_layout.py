@@ -8,14 +8,14 @@ from itertools import permutations, takewhile
 from typing import NamedTuple
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.edge_columns import (
+from spinegraph.graph.files.columns import (
     WEIGHT_NAMES,
     EdgeColumns,
     EdgeOptions,
     choose_columns,
     is_title_pair,
 )
-from spinegraph.graph.text_blocks import WHITESPACE, Block, is_skipped, shown
+from spinegraph.graph.files.text_blocks import WHITESPACE, Block, is_skipped, shown
 
 _SAMPLE_LINES, _SAMPLE_BYTES = 1000, 2**18
 _WHITE = re.compile(r"[ \t]+")

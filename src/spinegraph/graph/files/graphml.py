@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.edge_columns import WEIGHT_NAMES, EdgeOptions
-from spinegraph.graph.file_contents import FileContents
-from spinegraph.graph.file_source import opened
-from spinegraph.graph.graphml_xml import GraphML, parse_graphml
-from spinegraph.graph.text_blocks import shown
-from spinegraph.graph.text_layout import NUMBER, is_integer
+from spinegraph.graph.files.columns import WEIGHT_NAMES, EdgeOptions
+from spinegraph.graph.files.contents import FileContents
+from spinegraph.graph.files.graphml_xml import GraphML, parse_graphml
+from spinegraph.graph.files.source import opened
+from spinegraph.graph.files.text_blocks import shown
+from spinegraph.graph.files.text_layout import NUMBER, is_integer
 
 _ARROW_TYPES = {
     "boolean": pa.bool_(),
@@ -83,7 +83,7 @@ def node_table(found: GraphML, path: str) -> Any:
 
     Examples
     --------
-    >>> from spinegraph.graph.graphml_xml import Attribute
+    >>> from spinegraph.graph.files.graphml_xml import Attribute
     >>> age = {("node", "d0"): Attribute("age", "int")}
     >>> node_table(GraphML({"ann": {"d0": "31"}, "bob": {}}, attributes=age), "tiny.graphml").to_pydict()
     {'age': [31, None]}

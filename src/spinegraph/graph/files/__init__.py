@@ -1,0 +1,1 @@
+"""Readers, one per kind of file; :mod:`spinegraph.graph.read` is their door."""
