@@ -114,14 +114,39 @@ def read_graph(
         names,
         num_nodes,
     )
-    contents = read_contents(path, options)
-    if features is not None:
-        contents = join_features(
-            contents, read_features(features, node_column), missing=missing, extra=extra, encoder=encoder
-        )
+    contents = read_joined(
+        path, features, options, node_column=node_column, missing=missing, extra=extra, encoder=encoder
+    )
     for note in contents.notes:
         logger.info("%s: %s", contents.path, note)
     return build_graph(contents, directed=directed, reciprocal=reciprocal)
+
+
+def read_joined(
+    path: Path,
+    features: Path | None,
+    options: EdgeOptions,
+    *,
+    node_column: str | int | None = None,
+    missing: Missing = "error",
+    extra: Extra = "error",
+    encoder: FeatureEncoder | None = None,
+) -> FileContents:
+    """Read an edge file and give its nodes the features of another; arguments as in :func:`read_graph`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     size = file.write("ann,bob"), file.flush()
+    ...     read_joined(file.name, None, EdgeOptions()).features is None
+    True
+    """
+    contents = read_contents(path, options)
+    if features is None:
+        return contents
+    rows = read_features(features, node_column)
+    return join_features(contents, rows, missing=missing, extra=extra, encoder=encoder)
 
 
 def read_contents(path: Path, options: EdgeOptions | None = None) -> FileContents:

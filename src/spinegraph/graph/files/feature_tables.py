@@ -37,7 +37,7 @@ class NamedTable:
 
     Attributes
     ----------
-    names : Arrow column (r,) of text or integers
+    names : Arrow column (r,) of text, trimmed, or integers
     table : Arrow table (r, columns)
     has_titles : bool
         Whether the file itself names the columns.
@@ -148,6 +148,8 @@ def _parted(
     if names.null_count:
         row = names.is_null().to_pylist().index(True)
         raise GraphFormatError(f"{line_of(row)}: no node name in {titles[place]!r}; every row needs one")
+    if not pa.types.is_integer(names.type):
+        names = pc.utf8_trim_whitespace(names)
     return NamedTable(names, table.remove_column(place), has_titles, line_of)
 
 

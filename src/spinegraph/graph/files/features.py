@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError
@@ -113,7 +112,7 @@ def join_features(
         contents = _by_position(contents, matrix.shape[0], found.path)
         row_names = contents.names
     else:
-        row_names = _like(contents.names, found.names)
+        row_names = names_like(contents.names, found.names)
         if extra == "isolated":
             fresh = row_names[~np.isin(row_names, contents.names)]
             contents = replace(contents, names=np.concatenate([contents.names, fresh]))
@@ -146,8 +145,7 @@ def _from_npz(arrays: dict[str, NDArray[Any]], path: str) -> FeatureFile:
 
 
 def _from_table(found: NamedTable, path: str) -> FeatureFile:
-    is_text = not pa.types.is_integer(found.names.type)
-    names = (pc.utf8_trim_whitespace(found.names) if is_text else found.names).to_numpy()
+    names = found.names.to_numpy()
     titles = tuple(found.table.column_names) if found.has_titles else None
     return FeatureFile(path, found.table, names, titles, found.line_of)
 
@@ -226,8 +224,14 @@ def _by_position(contents: FileContents, rows: int, path: str) -> FileContents:
     return replace(contents, names=np.arange(rows), edges=names[contents.edges])
 
 
-def _like(names: NDArray[Any], row_names: NDArray[Any]) -> NDArray[Any]:
-    """Return the row names as integers or text, whichever the graph's names are."""
+def names_like(names: NDArray[Any], row_names: NDArray[Any]) -> NDArray[Any]:
+    """Return the names of a file's rows as integers or text, whichever the graph's names are.
+
+    Examples
+    --------
+    >>> names_like(np.arange(2), np.array(["1", "0"], dtype=object))
+    array([1, 0])
+    """
     if names.dtype == object and row_names.dtype != object:
         return row_names.astype(str).astype(object)
     if names.dtype != object and row_names.dtype == object and all(map(is_integer, row_names)):
