@@ -4,6 +4,8 @@ import logging
 import os
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from spinegraph.errors import GraphFormatError
 from spinegraph.graph.align import Missing
 from spinegraph.graph.edges import Reciprocal
@@ -164,7 +166,10 @@ def read_contents(path: Path, options: EdgeOptions | None = None) -> FileContent
         kind, name = source.kind, source.path
     if kind not in _READERS:
         raise GraphFormatError(f"{name}: holds a bare array, which is no edge list; pass it as features=...")
-    return _READERS[kind](path, options or EdgeOptions())
+    contents = _READERS[kind](path, options or EdgeOptions())
+    # Arrow keeps freed memory for itself; building the graph needs it more.
+    pa.default_memory_pool().release_unused()
+    return contents
 
 
 def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: Reciprocal = "error") -> Graph:
