@@ -13,7 +13,7 @@ import pytest
 import original_files
 from spinegraph.errors import DownloadError, GraphFormatError, MissingFileError, ParameterError
 from spinegraph.graph import datasets
-from spinegraph.graph.dataset_file import read_arrays, write_arrays
+from spinegraph.graph.files.npz import read_npz, write_npz
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.made import random_graph
 from spinegraph.graph.originals import download, sources
@@ -127,7 +127,7 @@ def test_a_small_original_is_downloaded_converted_and_cached(name, server, cache
     publish(server, monkeypatch, name, WRITERS[name](arrays), fingerprint=content)
     seen = []
     dataset = datasets.load(name, progress=lambda *step: seen.append(step))
-    assert_same_arrays(read_arrays(cache / f"{name}.npz"), arrays)
+    assert_same_arrays(read_npz(cache / f"{name}.npz"), arrays)
     assert len(dataset.graph) == 40
     assert dataset.graph.num_edges == len(arrays["edges"])
     for file, done, total in seen:
@@ -153,7 +153,7 @@ def test_twitter_is_downloaded_with_its_own_ids(server, cache, monkeypatch):
 @needs_data
 @pytest.mark.parametrize("name", datasets.NAMES)
 def test_the_local_files_have_the_fingerprints_that_downloads_are_held_against(name):
-    arrays = read_arrays(DATA / f"{name}.npz")
+    arrays = read_npz(DATA / f"{name}.npz")
     assert fingerprint(arrays, sources.SOURCES[name].parts) == sources.SOURCES[name].fingerprint
 
 
@@ -161,10 +161,10 @@ def test_the_local_files_have_the_fingerprints_that_downloads_are_held_against(n
 @needs_data
 @pytest.mark.parametrize("name", ["cora", "citeseer", "fb686", "twitch_PTBR", "airports_europe"])
 def test_a_real_network_in_its_original_format_converts_back_exactly(name, server, cache, monkeypatch):
-    arrays = read_arrays(DATA / f"{name}.npz")
+    arrays = read_npz(DATA / f"{name}.npz")
     publish(server, monkeypatch, name, WRITERS[name](arrays))
     datasets.load(name)
-    assert_same_arrays(read_arrays(cache / f"{name}.npz"), arrays)
+    assert_same_arrays(read_npz(cache / f"{name}.npz"), arrays)
 
 
 @pytest.mark.data
@@ -207,7 +207,7 @@ def test_a_dataset_of_one_network_cannot_be_split():
 def test_the_variable_comes_before_the_cache(tmp_path, cache, monkeypatch):
     cache.mkdir()
     for folder, edges in ((cache, [[0, 1]]), (tmp_path, [[0, 1], [1, 2]])):
-        write_arrays(folder / "cora.npz", pack(np.array(edges), 3))
+        write_npz(folder / "cora.npz", pack(np.array(edges), 3))
     assert datasets.load("cora").graph.num_edges == 1
     monkeypatch.setenv("SPINEGRAPH_DATA", str(tmp_path))
     assert datasets.load("cora").graph.num_edges == 2
@@ -446,15 +446,18 @@ def test_a_damaged_original_is_a_clear_error(name, change, message, server, cach
         ({**pack(np.array([[0, 1]]), 2), "feat_data": np.ones(1)}, "found only feat_data"),
         (
             {**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_shape": np.array([2.0, 2.0])},
-            "feat_shape must be two",
+            "the shape of a matrix is two numbers",
         ),
-        ({**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_indices": np.array([0, 9])}, "not a valid CSR"),
-        ({**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_data": np.array([1, np.nan])}, "NaN or infinite"),
+        ({**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_indices": np.array([0, 9])}, "do not fit together"),
+        (
+            {**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_data": np.array([1, np.nan])},
+            "nan; features must be finite",
+        ),
         ({**pack(np.array([[0, 1]]), 2, np.eye(3))}, "tiny.npz: "),
     ],
 )
 def test_a_broken_dataset_file_is_a_clear_error(arrays, message, tmp_path):
-    write_arrays(tmp_path / "tiny.npz", arrays)
+    write_npz(tmp_path / "tiny.npz", arrays)
     with pytest.raises(GraphFormatError, match=message):
         datasets.read_dataset(tmp_path / "tiny.npz")
 
@@ -462,23 +465,25 @@ def test_a_broken_dataset_file_is_a_clear_error(arrays, message, tmp_path):
 def test_a_dataset_file_with_pickled_objects_or_cut_short_is_refused(tmp_path):
     trace, path = tmp_path / "trace", tmp_path / "tiny.npz"
     np.savez(path, edges=np.array([Payload(os.system, f"touch {trace}")], dtype=object))
-    with pytest.raises(GraphFormatError, match="not a readable npz archive of plain arrays"):
+    with pytest.raises(GraphFormatError, match="holds pickled Python objects, which are never loaded"):
         datasets.read_dataset(path)
     assert not trace.exists()
-    write_arrays(path, pack(np.array([[0, 1]]), 2))
+    write_npz(path, pack(np.array([[0, 1]]), 2))
     whole = path.read_bytes()
     for size in (0, 10, len(whole) // 2, len(whole) - 5):
         path.write_bytes(whole[:size])
         with pytest.raises(GraphFormatError, match=r"tiny\.npz"):
             datasets.read_dataset(path)
     np.save(tmp_path / "one.npy", np.zeros(3))
-    with pytest.raises(GraphFormatError, match="found a single array"):
+    with pytest.raises(GraphFormatError, match="expected an npz archive, found npy"):
         datasets.read_dataset(tmp_path / "one.npy")
     with pytest.raises(MissingFileError, match="no such file"):
+        datasets.read_dataset(tmp_path / "gone.npz")
+    with pytest.raises(GraphFormatError, match="is a folder"):
         datasets.read_dataset(tmp_path)
 
 
 def test_a_failed_write_leaves_no_file(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle"):
-        write_arrays(tmp_path / "tiny.npz", {"bad": np.array([{}], dtype=object)})
+        write_npz(tmp_path / "tiny.npz", {"bad": np.array([{}], dtype=object)})
     assert not list(tmp_path.iterdir())

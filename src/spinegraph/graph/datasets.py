@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError
-from spinegraph.graph.dataset_file import features_of, read_arrays
+from spinegraph.graph.files.network_npz import features_of
+from spinegraph.graph.files.npz import read_npz
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.originals.download import Progress
 from spinegraph.graph.originals.sources import SOURCES, convert_original
@@ -163,7 +164,7 @@ def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Datas
     >>> read_dataset("cora.npz").labels.shape   # doctest: +SKIP
     (2708,)
     """
-    arrays, place = read_arrays(path), str(path)
+    arrays, place = read_npz(path), str(path)
     for key in ("edges", "num_nodes"):
         if key not in arrays:
             raise GraphFormatError(f"{place}: the key {key!r} is missing; found {', '.join(sorted(arrays))}")

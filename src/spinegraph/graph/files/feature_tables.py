@@ -79,7 +79,7 @@ def read_text_table(path: str | os.PathLike[str], node_column: str | int | None)
     ...     read_text_table(file.name, None).table.to_pydict()
     {'age': [31, 45], 'team': ['north', None]}
     """
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     with opened(path) as source:
         found = blocks(source.stream, name, LONGEST_ROW)
         first = next((block for block in found if first_lines(block, name, _COMMENTS)), None)

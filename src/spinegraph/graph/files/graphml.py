@@ -40,7 +40,7 @@ def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileCont
     """
     with opened(path) as source:
         found = parse_graphml(source.stream, source.path)
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     if not found.nodes:
         raise GraphFormatError(f"{name}: holds no nodes; a graph needs at least one")
     if options.num_nodes not in (None, len(found.nodes)):

@@ -34,7 +34,7 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
     ...     read_npz_network(file.name, EdgeOptions()).names.tolist()
     [0, 1, 2]
     """
-    name, arrays = os.fspath(path), read_npz(path)
+    name, arrays = os.fsdecode(path), read_npz(path)
     if "edges" in arrays:
         return _from_layout(arrays, name, options)
     if "format" in arrays and "shape" in arrays:

@@ -1,15 +1,17 @@
-"""Reads npz and npy files without pickle and without trusting the sizes they claim."""
+"""npz and npy files: read without pickle and without trusting their claims of size, written whole or not."""
 
 import io
 import lzma
 import os
 import struct
+import tempfile
 import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -63,6 +65,30 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
         if source.kind != "npz":
             raise GraphFormatError(f"{source.path}: expected an npz archive, found {source.kind}")
         return read_archive(source.stream, source.path)
+
+
+def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as a compressed npz, whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_npz(Path(folder) / "tiny.npz", {"num_nodes": np.int64(2)})
+    ...     sorted(file.name for file in Path(folder).iterdir())
+    ['tiny.npz']
+    """
+    path = Path(path)
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            np.savez_compressed(
+                out, allow_pickle=False, **{key: np.asarray(value) for key, value in arrays.items()}
+            )  # type: ignore[arg-type]
+        os.replace(partial, path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
 
 
 def read_archive(stream: IO[bytes], path: str) -> dict[str, NDArray[Any]]:

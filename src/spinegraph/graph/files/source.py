@@ -55,7 +55,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
     ...         print(source.kind, source.stream.read())
     text b'ann,bob'
     """
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     _require_file(name)
     try:
         with open(name, "rb") as plain:

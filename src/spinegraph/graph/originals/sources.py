@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spinegraph.errors import DownloadError
-from spinegraph.graph.dataset_file import write_arrays
+from spinegraph.graph.files.npz import write_npz
 from spinegraph.graph.originals import airports, amazon, planetoid, ppi, snap
 from spinegraph.graph.originals.download import Original, Progress, fetch
 from spinegraph.graph.originals.fingerprint import fingerprint
@@ -84,7 +84,7 @@ def convert_original(name: str, folder: Path, progress: Progress | None = None) 
             f"{name}: the content must have fingerprint {source.fingerprint}, got {found}: "
             f"{listed} ... no longer hold the published network. Nothing was kept but {folder / 'originals'}"
         )
-    write_arrays(target, arrays)
+    write_npz(target, arrays)
     return target
 
 
