@@ -346,6 +346,8 @@ class TestWhatIsUnderstood:
             {"columns": (0, 0)},
             {"columns": (0, 1, 2), "weighted": False},
             {"delimiter": ""},
+            {"delimiter": "é"},
+            {"delimiter": '"'},
             {"names": "number"},
             {"comments": "#"},
             {"num_nodes": 0},

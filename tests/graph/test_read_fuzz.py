@@ -144,12 +144,20 @@ def test_any_text_gives_a_graph_or_a_spine_error(text, name):
     try_reading(text.encode(), name, as_features=True)
 
 
-@settings(fuzz, max_examples=1000)
+@settings(fuzz, max_examples=500)
 @given(damaged())
 @example(GRAPHML.replace(b"utf-8", b"uutf-8"))
 @example(made(lambda out: zipfile.ZipFile(out, "w").writestr(zipfile.ZipInfo(""), b"")))
 @example(SEEDS["table"].replace(b"\x01\x00\x00\x001", b"\x01\x00\x00\x00\xff"))
 def test_a_damaged_file_gives_a_graph_or_a_spine_error(content):
+    try_reading(content)
+    try_reading(content, as_features=True)
+
+
+@pytest.mark.slow
+@settings(fuzz, max_examples=20_000)
+@given(damaged())
+def test_many_damaged_files_give_a_graph_or_a_spine_error(content):
     try_reading(content)
     try_reading(content, as_features=True)
 
@@ -173,7 +181,7 @@ def odd_arrays(draw):
     return arrays
 
 
-@settings(fuzz, max_examples=500)
+@fuzz
 @given(odd_arrays())
 @example({"edges": EDGES, "num_nodes": np.array(2**62)})
 @example({"format": np.array("csr"), "shape": np.array([4, 4]), "data": np.ones(1)})

@@ -52,9 +52,11 @@ class EdgeOptions:
             )
         if self.columns is not None and len(self.columns) == 3 and self.weighted is False:
             raise ParameterError("columns names a weight, but weighted is False; leave one of them out")
-        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+        if self.delimiter is not None and not (
+            len(self.delimiter) == 1 and self.delimiter.isascii() and self.delimiter not in '\0"\r\n'
+        ):
             raise ParameterError(
-                f"delimiter must be one character, ' ' for any white space; got {self.delimiter!r}"
+                f"delimiter must be one ASCII character, ' ' for any white space; got {self.delimiter!r}"
             )
         if self.names not in (None, "integer", "text"):
             raise ParameterError(f"names must be 'integer', 'text' or None; got {self.names!r}")
