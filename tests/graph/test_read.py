@@ -410,6 +410,11 @@ class TestFeatures:
         graph = read_graph(file("01,1\n01,2\n"), tmp_path / "x.parquet", missing="zero")
         assert graph.features.ravel().tolist() == [0, 5, 6]
 
+    def test_names_kept_as_a_dictionary_are_text(self, file, tmp_path):
+        names = pa.array(["bob", "ann"]).dictionary_encode()
+        parquet.write_table(pa.table({"node": names, "x": [1, 2]}), tmp_path / "x.parquet")
+        assert read_graph(file("ann,bob\n"), tmp_path / "x.parquet").features.ravel().tolist() == [2, 1]
+
     def test_the_column_of_names_can_be_said(self, file):
         people = file("age,login,name\n31,ann,Ann Lee\n45,bob,Bob Ray\n", "people.csv")
         graph = read_graph(

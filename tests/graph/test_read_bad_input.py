@@ -18,7 +18,14 @@ from pyarrow import parquet
 from scipy import sparse
 
 from spinegraph import read_graph
-from spinegraph.errors import GraphFormatError, MissingFeaturesError, MissingFileError, SpineError
+from spinegraph.errors import (
+    GraphFormatError,
+    MissingFeaturesError,
+    MissingFileError,
+    ParameterError,
+    SpineError,
+)
+from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.files.npz import read_npz
 
 
@@ -94,6 +101,10 @@ class TestLines:
     def test_unclear_columns(self, file):
         refused(file("1,2,3,4\n"), ":1: 4 fields and no header", "columns=(0, 1)")
 
+    def test_columns_that_are_not_there(self, file):
+        refused(file("from,to\na,b\n"), "no column 'who'", columns=("who", "to"), error=ParameterError)
+        refused(file("a,b\n"), ":1: weighted=True needs a third column", weighted=True)
+
     def test_no_delimiter(self, file):
         refused(file("a|b\nb|c\n"), ":1: expected 'source target', got 1 field", "delimiter=")
 
@@ -113,6 +124,8 @@ class TestLines:
 
     def test_an_open_quote(self, file):
         refused(file('a,b\n"c,d\ne,f\n'), ":2: a quote is opened but not closed")
+        refused(file('a,b\n"c,d\ne",f\n'), ":2: a quote is opened but not closed")
+        refused(file('1,2\n"3,4\n5,6\n'), ":2: a quote is opened but not closed")
 
     def test_two_directions_with_unequal_weights(self, file):
         refused(file("a,b,1\nb,a,2\n"), "different weights", "reciprocal=")
@@ -363,6 +376,15 @@ class TestNpz:
         csr = {"feat_indices": [9], "feat_indptr": [0, 1, 1], "feat_shape": [2, 2]}
         refused(self.save(tmp_path, **edges, feat_data=[1.0], **csr), "do not fit together")
 
+    def test_a_sparse_matrix_with_parts_missing_or_odd(self, tmp_path):
+        whole = {"format": "csr", "shape": [2, 2], "data": [1.0], "indices": [1], "indptr": [0, 1, 1]}
+        for lacking in ("data", "indices", "indptr"):
+            parts = {key: value for key, value in whole.items() if key != lacking}
+            refused(self.save(tmp_path, **parts), f"without {lacking}")
+        refused(self.save(tmp_path, **whole | {"data": ["x"]}), "rows of numbers")
+        refused(self.save(tmp_path, **whole | {"shape": [2]}), "two numbers")
+        refused(self.save(tmp_path, **whole), "num_nodes=5", num_nodes=5)
+
     def test_a_matrix_that_is_not_square(self, tmp_path):
         sparse.save_npz(tmp_path / "a.npz", sparse.csr_array((2, 3)))
         refused(tmp_path / "a.npz", "square")
@@ -407,6 +429,14 @@ class TestParquet:
             self.save(tmp_path, source=[1], target=[5]), "row 0: 'target' is 5, out of range", num_nodes=5
         )
         refused(self.save(tmp_path, source=["a"], target=["b"]), "num_nodes goes with integer", num_nodes=5)
+
+    def test_ids_too_large_for_int64(self, tmp_path):
+        huge = pa.array([2**64 - 1], pa.uint64())
+        refused(self.save(tmp_path, source=huge, target=huge), "'source' does not fit int64")
+
+    def test_two_columns_of_one_name(self, tmp_path):
+        parquet.write_table(pa.table([[1], [2]], names=["source", "source"]), tmp_path / "e.parquet")
+        refused(tmp_path / "e.parquet", "both called 'source'")
 
     def test_too_few_columns_or_rows(self, tmp_path):
         refused(self.save(tmp_path, source=[1]), "got 1 field")
@@ -502,6 +532,25 @@ class TestFeatures:
     def test_a_row_without_a_name(self, file, tmp_path):
         parquet.write_table(pa.table({"node": ["a", None], "x": [1, 2]}), tmp_path / "x.parquet")
         refused(file("a,b\n"), "row 1: no node name", features=tmp_path / "x.parquet")
+
+    def test_a_column_of_names_that_are_none(self, file, tmp_path):
+        parquet.write_table(pa.table({"node": [0.5, 1.5], "x": [1, 2]}), tmp_path / "x.parquet")
+        refused(
+            file("a,b\n"), "'node', is double; names are integers or text", features=tmp_path / "x.parquet"
+        )
+
+    def test_what_an_encoder_refuses(self, file):
+        encoder = FeatureEncoder().fit({"team": ["north"]})
+        people = file("node,age\nann,1\nbob,2\n", "people.csv")
+        refused(
+            file("ann,bob\n"), "missing 'team'", features=people, encoder=encoder, error=MissingFeaturesError
+        )
+
+    def test_options_outside_their_range(self, file):
+        people = file("node,age\nann,1\nbob,2\n", "people.csv")
+        for option in ({"extra": "drop"}, {"missing": "drop"}):
+            with pytest.raises(ParameterError, match="must be one of"):
+                read_graph(file("ann,bob\n"), people, **option)
 
     def test_a_bare_matrix_needs_integer_names_within_it(self, file, tmp_path):
         np.save(tmp_path / "x.npy", np.eye(2))
