@@ -25,8 +25,8 @@ class Adjacency(NamedTuple):
     Examples
     --------
     >>> pair = Adjacency.of(np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32))
-    >>> pair.num_nodes, pair.has_weights
-    (2, False)
+    >>> pair.num_nodes, pair.num_entries, pair.has_weights
+    (2, 2, False)
     """
 
     indptr: NDArray[np.int64]
@@ -64,6 +64,13 @@ class Adjacency(NamedTuple):
     def num_nodes(self) -> int:
         """Nodes of the base and of the overlay together."""
         return self.rows.size if self.rows.size else self.indptr.size - 1
+
+    @property
+    def num_entries(self) -> int:
+        """Neighbours over all rows, counting for each node the row that stands."""
+        replaced = np.flatnonzero(self.rows[: self.indptr.size - 1] >= 0)
+        gone = self.indptr[replaced + 1] - self.indptr[replaced]
+        return int(self.indices.size + self.patch_indices.size - gone.sum())
 
     @property
     def has_weights(self) -> bool:

@@ -37,7 +37,7 @@ def new_counter(positions, like):
 
 
 @numba.njit(cache=True, nogil=True)
-def count_visits(counter, root, positions, seen, row, top, tied_nodes, used):
+def count_visits(counter, root, positions, seen, row, top, tied_nodes):
     """Keep the k most visited nodes; the root stands at every position that ``seen`` does not list.
 
     Equal counts are ordered by first visit. Writes to ``top`` and ``tied_nodes`` as ``keep_top`` does.
@@ -59,14 +59,11 @@ def count_visits(counter, root, positions, seen, row, top, tied_nodes, used):
         if stop <= ROOM * k:
             tied[row] = stop - above
             for i in range(above, stop):
-                tied_nodes[used] = nodes[i]
-                used += 1
+                tied_nodes[row, i - above] = nodes[i]
         elif above == 0:
             # Dropping the group would leave nothing: the root alone stands for the row.
             tied[row] = 1
-            tied_nodes[used] = root
-            used += 1
-    return used
+            tied_nodes[row, 0] = root
 
 
 @numba.njit(cache=True, nogil=True)

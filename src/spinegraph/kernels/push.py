@@ -8,8 +8,10 @@ that the order of node ids changes nothing but rounding.
 import numba
 import numpy as np
 
+from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.places import clear_places, find_slot, grow_places, new_places
-from spinegraph.kernels.rows import row_of
+from spinegraph.kernels.rows import row_of, row_strength
+from spinegraph.kernels.sweep import COLUMNS, finish_columns, load_column, new_columns
 from spinegraph.kernels.topk import keep_top
 
 # Levels are odd numbers, so that nodes whose exact residuals are equal never fall on two sides by rounding.
@@ -18,49 +20,98 @@ _NEXT_LEVEL = 0.5671432904097838
 # For the same reason: a remainder of exactly ``tolerance`` is pushed on in every labelling.
 _MARGIN = 1.0 - 1e-7
 _FIRST_ROOM = 2048
+# Nodes up to which columns for sweeps are worth their memory.
+_MOST_SWEPT = 1 << 17
+
+
+def push_goal(continuation: float, tolerance: float) -> float:
+    """Return the residual mass at which to stop: what it keeps of itself is assigned, the rest is not."""
+    return tolerance * _MARGIN / continuation
+
+
+def push_budget(adjacency: Adjacency, continuation: float, goal: float) -> int:
+    """Count the edges that a root may push through before sweeping costs less; -1 where it never sweeps.
+
+    Measured: an edge costs about fifty times as much here as in a sweep. Half of that, since the cost of
+    deciding late comes on top. A whole number, so that every labelling of the nodes decides alike.
+    """
+    if adjacency.num_nodes > _MOST_SWEPT:
+        return -1
+    return int(adjacency.num_entries * rounds_to(1.0, goal, continuation) // 100)
 
 
 @numba.njit(cache=True, nogil=True)
-def push_roots(adjacency, num_nodes, roots, continuation, tolerance, top, tied_nodes):
+def push_roots(adjacency, num_nodes, roots, continuation, goal, budget, top, tied_nodes):
     """Write the k largest values of each root into its row of ``top``, as ``keep_top`` does."""
     places = new_places(num_nodes, _FIRST_ROOM)
+    columns = new_columns(0)
+    pending = np.empty((3, COLUMNS), dtype=np.int64)
+    waiting = 0
     nodes = np.empty(0, dtype=np.int64)
     values = np.empty(0, dtype=np.float64)
-    used = 0
     for row in range(roots.size):
-        places, count = _push(adjacency, num_nodes, roots[row], continuation, tolerance, places)
+        places, count, rest = _push(adjacency, num_nodes, roots[row], continuation, goal, budget, places)
         cells = places[3]
-        if count > nodes.size:
-            nodes = np.empty(cells.size, dtype=np.int64)
-            values = np.empty(cells.size, dtype=np.float64)
-        for place in range(count):
-            nodes[place] = cells[place]["node"]
-            # What a residual would keep at its next push is known without pushing it.
-            values[place] = cells[place]["value"] + (1.0 - continuation) * cells[place]["residual"]
-        used = keep_top(nodes, values, count, row, top, tied_nodes, used)
+        if rest > goal:
+            if columns[0].size == 0:
+                columns = new_columns(num_nodes)
+            load_column(adjacency, cells, count, columns, waiting, continuation)
+            pending[0, waiting] = roots[row]
+            pending[1, waiting] = row
+            pending[2, waiting] = rounds_to(rest, goal, continuation)
+            waiting += 1
+            if waiting == COLUMNS:
+                finish_columns(adjacency, num_nodes, continuation, columns, pending, waiting, top, tied_nodes)
+                waiting = 0
+        else:
+            if count > nodes.size:
+                nodes = np.empty(cells.size, dtype=np.int64)
+                values = np.empty(cells.size, dtype=np.float64)
+            for place in range(count):
+                nodes[place] = cells[place]["node"]
+                # What a residual would keep at its next push is known without pushing it.
+                values[place] = cells[place]["value"] + (1.0 - continuation) * cells[place]["residual"]
+            keep_top(nodes, values, count, row, top, tied_nodes)
         clear_places(places, count)
-    return used
+    if waiting > 0:
+        finish_columns(adjacency, num_nodes, continuation, columns, pending, waiting, top, tied_nodes)
 
 
 @numba.njit(cache=True, nogil=True)
-def _push(adjacency, num_nodes, root, continuation, tolerance, places):
-    """Push until at most ``tolerance`` of the mass would stay unassigned; (places, how many were reached)."""
-    goal = tolerance * _MARGIN / continuation
+def rounds_to(rest, goal, continuation):
+    """Count the rounds in which pushing every node brings a residual mass down to the goal."""
+    rounds = 0
+    while rest > goal:
+        rest *= continuation
+        rounds += 1
+    return rounds
+
+
+@numba.njit(cache=True, nogil=True)
+def _push(adjacency, num_nodes, root, continuation, goal, budget, places):
+    """Push until the residual mass is at most ``goal``, or until the budget of edges is spent.
+
+    Returns (places, how many were reached, residual mass).
+    """
     degree = _start(adjacency, places, root)
     if degree == 0:
         places[3][0]["value"] = continuation
-        return places, 1
+        return places, 1, 0.0
     count = 1
+    edges = 0
     level = _FIRST_LEVEL / degree
     while True:
         leaving, rest = _above(places, count, level)
         while leaving > 0 and rest > goal:
             rest -= (1.0 - continuation) * _take(places, leaving, continuation)
-            places, count, leaving = _spread(
+            places, count, leaving, passed = _spread(
                 adjacency, num_nodes, continuation, level, places, count, leaving
             )
-        if rest <= goal:
-            return places, count
+            edges += passed
+            if 0 <= budget < edges:
+                break
+        if rest <= goal or 0 <= budget < edges:
+            return places, count, rest
         level *= _NEXT_LEVEL
 
 
@@ -111,64 +162,50 @@ def _take(places, count, continuation):
 
 @numba.njit(cache=True, nogil=True)
 def _spread(adjacency, num_nodes, continuation, level, places, count, leave):
-    """Spread the amounts over the neighbours; (places, reached, leaving): those above the level come next."""
+    """Spread the amounts over the neighbours; those that end above the level leave next.
+
+    Returns (places, how many are reached, how many leave, edges passed). One long loop: a call per row, with
+    this many arrays, would cost more than a short row.
+    """
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
     table, shift, slots, cells, leaving, waiting, amount = places
+    has_weights = weights.size + patch_weights.size > 0
     wait = 0
+    edges = 0
     for i in range(leave):
         start, stop, patched = row_of(indptr, rows, patch_indptr, cells[leaving[i]]["node"])
+        edges += stop - start
         room = min(count + stop - start, num_nodes)
         if room > cells.size:
             places = grow_places(places, num_nodes, count, leave, wait, 2 * room)
             table, shift, slots, cells, leaving, waiting, amount = places
-        share = continuation * amount[i]
-        if patched:
-            count, wait = _pour(
-                patch_indices[start:stop], patch_weights[start:stop], share, level, count, wait,
-                indptr, rows, patch_indptr, table, shift, slots, cells, waiting,
-            )  # fmt: skip
-        else:
-            count, wait = _pour(
-                indices[start:stop], weights[start:stop], share, level, count, wait,
-                indptr, rows, patch_indptr, table, shift, slots, cells, waiting,
-            )  # fmt: skip
+        strength = np.float64(stop - start)
+        if has_weights:
+            strength = row_strength(patch_weights if patched else weights, start, stop)
+        share = continuation * amount[i] / strength
+        for edge in range(start, stop):
+            node = np.int64(patch_indices[edge] if patched else indices[edge])
+            slot = find_slot(table, shift, cells, node)
+            place = table[slot] - 1
+            if place < 0:
+                place = count
+                count += 1
+                first, last, _ = row_of(indptr, rows, patch_indptr, node)
+                table[slot] = count
+                slots[place] = slot
+                cells[place]["node"] = node
+                cells[place]["degree"] = last - first
+                cells[place]["residual"] = 0.0
+                cells[place]["value"] = 0.0
+            given = share
+            if has_weights:
+                given *= patch_weights[edge] if patched else weights[edge]
+            before = cells[place]["residual"]
+            bound = level * cells[place]["degree"]
+            cells[place]["residual"] = before + given
+            if before <= bound < before + given:
+                waiting[wait] = place
+                wait += 1
     for i in range(wait):
         leaving[i] = waiting[i]
-    return places, count, wait
-
-
-@numba.njit(cache=True, nogil=True)
-def _pour(
-    neighbours, weights, share, level, count, wait,
-    indptr, rows, patch_indptr, table, shift, slots, cells, waiting,
-):  # fmt: skip
-    """Spread one amount over one row; those that it lifts above the level wait."""
-    if weights.size > 0:
-        strength = 0.0
-        for edge in range(neighbours.size):
-            strength += weights[edge]
-        share /= strength
-    else:
-        share /= neighbours.size
-    for edge in range(neighbours.size):
-        node = neighbours[edge]
-        slot = find_slot(table, shift, cells, node)
-        place = table[slot] - 1
-        if place < 0:
-            start, stop, _ = row_of(indptr, rows, patch_indptr, node)
-            place = count
-            count += 1
-            table[slot] = count
-            slots[place] = slot
-            cells[place]["node"] = node
-            cells[place]["degree"] = stop - start
-            cells[place]["residual"] = 0.0
-            cells[place]["value"] = 0.0
-        before = cells[place]["residual"]
-        after = before + (share * weights[edge] if weights.size > 0 else share)
-        cells[place]["residual"] = after
-        bound = level * cells[place]["degree"]
-        if before <= bound < after:
-            waiting[wait] = place
-            wait += 1
-    return count, wait
+    return places, count, wait, edges

@@ -16,3 +16,12 @@ def row_of(indptr, rows, patch_indptr, node):
         if row >= 0:
             return patch_indptr[row], patch_indptr[row + 1], True
     return indptr[node], indptr[node + 1], False
+
+
+@numba.njit(cache=True, nogil=True)
+def row_strength(weights, start, stop):
+    """Add up the weights of a row."""
+    strength = 0.0
+    for edge in range(start, stop):
+        strength += weights[edge]
+    return strength

@@ -49,17 +49,17 @@ def new_top(rows: int, k: int, dtype: DTypeLike) -> Top:
 
 
 @numba.njit(cache=True, nogil=True)
-def keep_top(nodes, values, count, row, top, tied_nodes, used):
-    """Write the k largest of ``values[:count]`` (all > 0) into a row of ``top``.
+def keep_top(nodes, values, count, row, top, tied_nodes):
+    """Write the k largest of ``values[:count]`` (all > 0) into a row of ``top``, and the tied nodes.
 
-    The root comes first in ``nodes``. The tied nodes go to ``tied_nodes[used:]``; returns the new ``used``.
+    The root comes first in ``nodes``; ``tied_nodes`` is (r, ROOM * k).
     """
     kept, tied = top[3], top[4]
     k = top[0].shape[1]
     order = _largest(nodes, values, count, k)
     write_row(nodes[order], values[order], order.size, 1, row, top)
     if count <= k:
-        return used
+        return
     last = values[order[k - 1]]
     above = 0
     group = 0
@@ -69,17 +69,14 @@ def keep_top(nodes, values, count, row, top, tied_nodes, used):
     if above + group > k:
         kept[row] = above
         if above + group <= ROOM * k:
-            tied[row] = group
             for i in range(count):
                 if abs(values[i] - last) <= TIE:
-                    tied_nodes[used] = nodes[i]
-                    used += 1
+                    tied_nodes[row, tied[row]] = nodes[i]
+                    tied[row] += 1
         elif above == 0:
             # Dropping the group would leave nothing: the root alone stands for the row.
             tied[row] = 1
-            tied_nodes[used] = nodes[0]
-            used += 1
-    return used
+            tied_nodes[row, 0] = nodes[0]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -36,7 +36,7 @@ def walk_roots(adjacency, tables, roots, starts, walks, walk_length, threshold, 
     """Count visits of rooted walks and write the k most visited of each root into its row of ``top``.
 
     ``starts`` (r,) are the roots' random streams; a walk goes on when 32 random bits are below ``threshold``.
-    ``top`` and ``tied_nodes`` are as in ``keep_top``; returns how many tied nodes were written.
+    ``top`` and ``tied_nodes`` are as in ``keep_top``.
     """
     most = walks * (walk_length - 1)
     group = max(1, _TOGETHER // max(most, 1))
@@ -52,7 +52,6 @@ def walk_roots(adjacency, tables, roots, starts, walks, walk_length, threshold, 
     fresh, visits = plan[1], plan[2]
     ends = np.empty(group, dtype=np.int64)
     counter = new_counter(walks * walk_length, adjacency[1])
-    used = 0
     for first in range(0, roots.size, group):
         last = min(first + group, roots.size)
         under_way = 0
@@ -71,9 +70,8 @@ def walk_roots(adjacency, tables, roots, starts, walks, walk_length, threshold, 
         steps = 0
         for row in range(first, last):
             seen = visits[steps : ends[row - first]]
-            used = count_visits(counter, roots[row], walks * walk_length, seen, row, top, tied_nodes, used)
+            count_visits(counter, roots[row], walks * walk_length, seen, row, top, tied_nodes)
             steps = ends[row - first]
-    return used
 
 
 @numba.njit(cache=True, nogil=True)

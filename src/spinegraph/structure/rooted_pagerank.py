@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.errors import ParameterError
 from spinegraph.kernels.adjacency import Adjacency
-from spinegraph.kernels.push import push_roots
+from spinegraph.kernels.push import push_budget, push_goal, push_roots
 from spinegraph.kernels.rng import ROOTED_WALKS, stream_starts
 from spinegraph.kernels.steps import alias_rows
 from spinegraph.kernels.threads import run_blocks, thread_count
@@ -17,7 +17,7 @@ from spinegraph.kernels.walks import walk_roots
 from spinegraph.structure.profile import RootedPageRank
 
 Method = Literal["push", "walks"]
-DEFAULT_TOLERANCE = 1e-3
+DEFAULT_TOLERANCE = 1e-4
 Rows = tuple[NDArray[Any], ...]
 _PUSH_BLOCK = 256
 _WALK_BLOCK = 1024
@@ -107,10 +107,11 @@ def _by_push(
     threads: int | None,
 ) -> RootedPageRank:
     arrays, n = tuple(adjacency), adjacency.num_nodes
+    goal = push_goal(continuation, tolerance)
+    budget = push_budget(adjacency, continuation, goal)
 
-    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> int:
-        used = push_roots(arrays, n, roots[start:stop], continuation, tolerance, top, tied_nodes)
-        return int(used)
+    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> None:
+        push_roots(arrays, n, roots[start:stop], continuation, goal, budget, top, tied_nodes)
 
     return _profile(adjacency, len(roots), k, fill, _PUSH_BLOCK, threads)
 
@@ -129,10 +130,9 @@ def _by_walks(
     tables, threads = alias_rows(adjacency, len(roots) * walks * walk_length, threads)
     threshold = np.uint64(round(continuation * 2**32))
 
-    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> int:
+    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> None:
         some, keyed = roots[start:stop], streams[start:stop]
-        used = walk_roots(arrays, tables, some, keyed, walks, walk_length, threshold, top, tied_nodes)
-        return int(used)
+        walk_roots(arrays, tables, some, keyed, walks, walk_length, threshold, top, tied_nodes)
 
     return _profile(adjacency, len(roots), k, fill, _WALK_BLOCK, threads)
 
@@ -141,7 +141,7 @@ def _profile(
     adjacency: Adjacency,
     count: int,
     k: int,
-    fill: Callable[[int, int, Rows, NDArray[Any]], int],
+    fill: Callable[[int, int, Rows, NDArray[Any]], None],
     block: int,
     threads: int | None,
 ) -> RootedPageRank:
@@ -149,9 +149,9 @@ def _profile(
     top = new_top(count, k, adjacency.indices.dtype)
 
     def task(start: int, stop: int) -> NDArray[Any]:
-        tied_nodes = np.empty((stop - start) * ROOM * k, dtype=adjacency.indices.dtype)
-        used = fill(start, stop, tuple(column[start:stop] for column in top), tied_nodes)
-        return tied_nodes[:used].copy()
+        tied_nodes = np.empty((stop - start, ROOM * k), dtype=adjacency.indices.dtype)
+        fill(start, stop, tuple(column[start:stop] for column in top), tied_nodes)
+        return tied_nodes[np.arange(ROOM * k) < top.tied[start:stop, None]]
 
     # Small enough that every thread gets several, whatever the number of roots.
     even = count // (8 * thread_count(threads))
