@@ -46,7 +46,7 @@ def push_roots(adjacency, num_nodes, roots, continuation, goal, budget, top, tie
     places = new_places(num_nodes, _FIRST_ROOM)
     columns = new_columns(0)
     pending = np.empty((3, COLUMNS), dtype=np.int64)
-    waiting = 0
+    waiting = np.int64(0)
     nodes = np.empty(0, dtype=np.int64)
     values = np.empty(0, dtype=np.float64)
     for row in range(roots.size):
@@ -62,7 +62,7 @@ def push_roots(adjacency, num_nodes, roots, continuation, goal, budget, top, tie
             waiting += 1
             if waiting == COLUMNS:
                 finish_columns(adjacency, num_nodes, continuation, columns, pending, waiting, top, tied_nodes)
-                waiting = 0
+                waiting = np.int64(0)
         else:
             if count > nodes.size:
                 nodes = np.empty(cells.size, dtype=np.int64)
@@ -97,7 +97,8 @@ def _push(adjacency, num_nodes, root, continuation, goal, budget, places):
     if degree == 0:
         places[3][0]["value"] = continuation
         return places, 1, 0.0
-    count = 1
+    # Typed, here and below: a bare 1 has a type of its own and would compile what follows twice.
+    count = np.int64(1)
     edges = 0
     level = _FIRST_LEVEL / degree
     while True:
@@ -170,7 +171,7 @@ def _spread(adjacency, num_nodes, continuation, level, places, count, leave):
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
     table, shift, slots, cells, leaving, waiting, amount = places
     has_weights = weights.size + patch_weights.size > 0
-    wait = 0
+    wait = np.int64(0)
     edges = 0
     for i in range(leave):
         start, stop, patched = row_of(indptr, rows, patch_indptr, cells[leaving[i]]["node"])
@@ -199,7 +200,7 @@ def _spread(adjacency, num_nodes, continuation, level, places, count, leave):
                 cells[place]["value"] = 0.0
             given = share
             if has_weights:
-                given *= patch_weights[edge] if patched else weights[edge]
+                given *= np.float64(patch_weights[edge] if patched else weights[edge])
             before = cells[place]["residual"]
             bound = level * cells[place]["degree"]
             cells[place]["residual"] = before + given

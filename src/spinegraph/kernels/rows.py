@@ -6,6 +6,7 @@ than a step of a walk.
 """
 
 import numba
+import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
@@ -23,5 +24,5 @@ def row_strength(weights, start, stop):
     """Add up the weights of a row."""
     strength = 0.0
     for edge in range(start, stop):
-        strength += weights[edge]
+        strength += np.float64(weights[edge])
     return strength

@@ -74,7 +74,7 @@ def _fill(weights, table):
         return
     total = 0.0
     for edge in range(weights.size):
-        total += weights[edge]
+        total += np.float64(weights[edge])
         table[edge] = (np.uint64(edge) << _S32) | _LOW
     mean = total / weights.size
     light = _next(weights, 0, mean, False)
@@ -84,15 +84,16 @@ def _fill(weights, table):
         if rest > mean:
             if light == weights.size:
                 return
-            table[light] = _entry(weights[light] / mean, heavy)
-            rest -= mean - weights[light]
+            weight = np.float64(weights[light])
+            table[light] = _entry(weight / mean, heavy)
+            rest -= mean - weight
             light = _next(weights, light + 1, mean, False)
         else:
             following = _next(weights, heavy + 1, mean, True)
             if following == weights.size:
                 return
             table[heavy] = _entry(rest / mean, following)
-            rest += weights[following] - mean
+            rest += np.float64(weights[following]) - mean
             heavy = following
 
 

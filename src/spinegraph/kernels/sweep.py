@@ -15,6 +15,7 @@ from spinegraph.kernels.topk import keep_top
 
 # Eight float64 are one line of the cache.
 COLUMNS = 8
+_ONE = np.ones(1, dtype=np.float32)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -51,20 +52,13 @@ def finish_columns(adjacency, num_nodes, continuation, columns, pending, count, 
 
     ``pending`` (3, 8) says for each column its root, its row of ``top`` and how many rounds it needs.
     """
-    indptr, indices, weights, rows, _, _, patch_weights = adjacency
-    mask = np.int64(-1) if weights.size + patch_weights.size > 0 else np.int64(0)
+    indptr, indices, weights, rows, _, _, _ = adjacency
     if rows.size > 0:
-        flat = _flatten(adjacency, num_nodes)
-        _finish(flat[0], flat[1], flat[2], mask, continuation, columns, pending, count, top, tied_nodes)
-    elif mask == 0:
-        one = np.ones(1, dtype=np.float32)
-        _finish(indptr, indices, one, mask, continuation, columns, pending, count, top, tied_nodes)
-    else:
-        _finish(indptr, indices, weights, mask, continuation, columns, pending, count, top, tied_nodes)
-
-
-@numba.njit(cache=True, nogil=True)
-def _finish(indptr, indices, weights, mask, continuation, columns, pending, count, top, tied_nodes):
+        indptr, indices, weights = _flatten(adjacency, num_nodes)
+    mask = np.int64(-1)
+    if weights.size == 0:
+        mask = np.int64(0)
+        weights = _ONE
     value, share, following = columns
     nodes = np.empty(value.shape[0], dtype=np.int64)
     values = np.empty(value.shape[0], dtype=np.float64)
@@ -84,13 +78,13 @@ def _finish(indptr, indices, weights, mask, continuation, columns, pending, coun
 def _flatten(adjacency, num_nodes):
     """Copy an overlay's rows into one CSR; the sweeps that follow read each of them many times."""
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
-    has_weights = weights.size + patch_weights.size > 0
     flat = np.zeros(num_nodes + 1, dtype=np.int64)
     for node in range(num_nodes):
         start, stop, _ = row_of(indptr, rows, patch_indptr, node)
         flat[node + 1] = flat[node] + stop - start
     flat_indices = np.empty(flat[num_nodes], dtype=indices.dtype)
-    flat_weights = np.ones(flat[num_nodes] if has_weights else 1, dtype=np.float32)
+    has_weights = weights.size + patch_weights.size > 0
+    flat_weights = np.empty(flat[num_nodes] if has_weights else 0, dtype=np.float32)
     for node in range(num_nodes):
         start, stop, patched = row_of(indptr, rows, patch_indptr, node)
         for edge in range(start, stop):

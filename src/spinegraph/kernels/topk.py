@@ -57,7 +57,7 @@ def keep_top(nodes, values, count, row, top, tied_nodes):
     kept, tied = top[3], top[4]
     k = top[0].shape[1]
     order = _largest(nodes, values, count, k)
-    write_row(nodes[order], values[order], order.size, 1, row, top)
+    write_row(nodes[order], values[order], order.size, np.int64(1), row, top)
     if count <= k:
         return
     last = values[order[k - 1]]

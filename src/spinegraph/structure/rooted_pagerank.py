@@ -81,21 +81,16 @@ def rooted_pagerank(
     [[1, 0]]
     """
     k = _whole("k", k)
-    if not 0 < continuation < 1:
-        raise ParameterError(f"continuation must be strictly between 0 and 1; got {continuation!r}")
+    continuation = _fraction("continuation", continuation)
     if method not in ("push", "walks"):
         raise ParameterError(f"method must be one of 'push', 'walks'; got {method!r}")
     adjacency = graph.adjacency()
     chosen = _roots(roots, adjacency.num_nodes)
     if method == "push":
-        if not 0 < tolerance < 1:
-            raise ParameterError(f"tolerance must be strictly between 0 and 1; got {tolerance!r}")
-        return _by_push(adjacency, chosen, k, float(continuation), float(tolerance), threads)
+        return _by_push(adjacency, chosen, k, continuation, _fraction("tolerance", tolerance), threads)
     streams = stream_starts(_whole("seed", seed, least=0), ROOTED_WALKS, _keys(keys, chosen))
     length = _whole("walk_length", walk_length)
-    return _by_walks(
-        adjacency, chosen, streams, k, float(continuation), _whole("walks", walks), length, threads
-    )
+    return _by_walks(adjacency, chosen, streams, k, continuation, _whole("walks", walks), length, threads)
 
 
 def _by_push(
@@ -171,6 +166,12 @@ def _whole(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"{name} must be a whole number >= {least}; got {value!r}")
     return int(value)
+
+
+def _fraction(name: str, value: Any) -> float:
+    if not isinstance(value, int | float | np.number) or not 0 < value < 1:
+        raise ParameterError(f"{name} must be strictly between 0 and 1; got {value!r}")
+    return float(value)
 
 
 def _roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
