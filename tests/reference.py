@@ -1,6 +1,9 @@
 """Slow, exact oracles: what the fast code is tested against."""
 
+from typing import Any
+
 import numpy as np
+from scipy.sparse import csr_array
 
 
 def dtw(row_a: np.ndarray, row_b: np.ndarray) -> float:
@@ -13,3 +16,84 @@ def dtw(row_a: np.ndarray, row_b: np.ndarray) -> float:
             cost = max(a[i], b[j]) / min(a[i], b[j]) - 1
             table[i + 1, j + 1] = cost + min(table[i, j], table[i, j + 1], table[i + 1, j])
     return float(table[-1, -1])
+
+
+def transition_matrix(graph: Any) -> np.ndarray:
+    """P (n, n), float64: steps in proportion to edge weight; a node without neighbours steps to itself."""
+    matrix = np.zeros((len(graph), len(graph)))
+    for node in range(len(graph)):
+        row = slice(graph.indptr[node], graph.indptr[node + 1])
+        weights = np.ones(row.stop - row.start) if graph.weights is None else graph.weights[row]
+        matrix[node, graph.indices[row]] = weights
+        if weights.size == 0:
+            matrix[node, node] = 1
+    return matrix / matrix.sum(axis=1, keepdims=True)
+
+
+def rooted_pagerank(graph: Any, continuation: float) -> np.ndarray:
+    """Every row of (1-b)(I-bP)^-1 by a linear solve, (n, n)."""
+    identity = np.eye(len(graph))
+    return (1 - continuation) * np.linalg.solve(
+        (identity - continuation * transition_matrix(graph)).T, identity
+    ).T
+
+
+def walk_expectation(graph: Any, continuation: float, walk_length: int) -> np.ndarray:
+    """Expected share of the positions of a rooted walk of finite length at each node, (n roots, n)."""
+    step, identity = transition_matrix(graph), np.eye(len(graph))
+    at, total = identity, np.zeros_like(identity)
+    for _ in range(walk_length):
+        total += at
+        at = continuation * at @ step + (1 - continuation) * identity
+    return total / walk_length
+
+
+def shared_ties_operator(values: np.ndarray, k: int, tie: float = 1e-9) -> np.ndarray:
+    """T (r, n) from all values (r, n), row i rooted at i: ties at the k-th place share what is left."""
+    operator = np.zeros_like(values)
+    for root, row in enumerate(values):
+        positive = np.flatnonzero(row > 0)
+        if len(positive) <= k:
+            operator[root] = row / row.sum()
+            continue
+        largest = -np.sort(-row)[:k]
+        above = np.flatnonzero(row > largest[-1] + tie)
+        tied = positive[np.abs(row[positive] - largest[-1]) <= tie]
+        if len(above) + len(tied) > 4 * k:
+            above, tied = (above, tied[:0]) if len(above) else (np.array([root]), tied[:0])
+        operator[root, above] = row[above]
+        operator[root, tied] = largest[len(above) :].sum() / max(len(tied), 1)
+        operator[root] /= operator[root].sum()
+    return operator
+
+
+def unscaled(profile: Any) -> np.ndarray:
+    """A profile's values before scaling, (r, n); 0 where a node is not among the k largest."""
+    values = np.zeros((len(profile), profile.num_nodes))
+    for row in range(len(profile)):
+        kept = profile.nodes[row] >= 0
+        values[row, profile.nodes[row, kept]] = profile.weights[row, kept] * profile.mass[row]
+    return values
+
+
+def some_rooted_pageranks(graph: Any, roots: np.ndarray, continuation: float) -> np.ndarray:
+    """Some rows of the exact matrix of a larger graph without weights, (r, n), by the power series."""
+    n, degrees = len(graph), np.diff(graph.indptr)
+    incoming = csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
+    term = np.zeros((n, len(roots)))
+    term[roots, np.arange(len(roots))] = 1 - continuation
+    total = term.copy()
+    while term.max() > 1e-15:
+        stays = (degrees == 0)[:, None] * term
+        term = continuation * (incoming @ (term / np.maximum(degrees, 1)[:, None]) + stays)
+        total += term
+    return total.T
+
+
+def overlap(profile: Any, exact: np.ndarray) -> float:
+    """Mean share of each row's exact k largest that the profile found; tied nodes count as right."""
+    last = -np.sort(-exact, axis=1)[:, profile.k - 1, None]
+    rows = np.arange(len(profile))[:, None]
+    held = np.where(profile.nodes >= 0, exact[rows, profile.nodes], 0)
+    right = ((held > 0) & (held >= last - 1e-9)).sum(axis=1)
+    return float(np.mean(right / np.minimum((exact > 0).sum(axis=1), profile.k)))

@@ -1,0 +1,235 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, issparse
+
+import reference
+import strategies
+from spinegraph import Graph, datasets, made
+from spinegraph.errors import ParameterError
+from spinegraph.structure.rooted_pagerank import rooted_pagerank
+
+DATA = Path(os.environ.get("SPINEGRAPH_DATA") or Path(__file__).parents[3] / "shared" / "data")
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="SPINEGRAPH_DATA does not name a folder")
+methods = pytest.mark.parametrize("method", ["push", "walks"])
+continuations = st.sampled_from([0.3, 0.5, 0.85])
+
+
+def assert_same(found, expected):
+    for column in ("nodes", "weights", "mass", "kept", "tied_indptr", "tied_nodes"):
+        np.testing.assert_array_equal(getattr(found, column), getattr(expected, column))
+
+
+@given(strategies.graphs(), st.integers(1, 14), continuations, st.sampled_from(["push", "walks"]))
+def test_profiles_descend_sum_to_one_and_are_padded(graph, k, continuation, method):
+    profile = rooted_pagerank(graph, k=k, continuation=continuation, method=method, walks=3, walk_length=9)
+    assert profile.nodes.shape == profile.weights.shape == (len(graph), k)
+    assert profile.weights.dtype == np.float32
+    np.testing.assert_allclose(profile.weights.sum(axis=1), 1, rtol=1e-5)
+    assert (np.diff(profile.weights, axis=1) <= 1e-7).all()
+    np.testing.assert_array_equal(profile.nodes == -1, profile.weights == 0)
+    assert ((profile.mass > 0) & (profile.mass <= 1 + 1e-9)).all()
+    for row in profile.nodes:
+        assert len(set(row[row >= 0])) == (row >= 0).sum()
+
+
+@given(strategies.graphs(), st.integers(1, 6), continuations)
+def test_push_holds_the_largest_exact_values(graph, k, continuation):
+    profile = rooted_pagerank(graph, k=k, continuation=continuation, tolerance=1e-9)
+    exact = reference.rooted_pagerank(graph, continuation)
+    largest = -np.sort(-exact, axis=1)[:, :k]
+    np.testing.assert_allclose(profile.mass, largest.sum(axis=1), atol=1e-8)
+    padded = np.zeros((len(graph), k))
+    padded[:, : largest.shape[1]] = largest / largest.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(profile.weights, padded, atol=1e-6)
+    rows = np.arange(len(graph))[:, None]
+    held = exact[rows, profile.nodes] * (profile.nodes >= 0)
+    np.testing.assert_allclose(held, padded * largest.sum(axis=1, keepdims=True), atol=1e-7)
+
+
+@given(strategies.graphs(max_nodes=12), st.integers(1, 5), continuations)
+def test_the_operator_shares_ties_at_the_last_place(graph, k, continuation):
+    profile = rooted_pagerank(graph, k=k, continuation=continuation, tolerance=1e-12)
+    exact = reference.rooted_pagerank(graph, continuation)
+    # Of differences near the definition's 1e-9 only the found values could decide.
+    gaps = np.abs(exact[:, :, None] - exact[:, None, :])
+    assume(not ((gaps > 1e-10) & (gaps < 1e-8)).any())
+    exact[exact < 1e-10] = 0
+    found = profile.operator()
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.toarray(), reference.shared_ties_operator(exact, k), atol=1e-6)
+
+
+@pytest.mark.parametrize(("leaves", "expected"), [(7, 7), (8, 0)])
+def test_a_tied_group_that_is_too_long_is_dropped(leaves, expected):
+    star = Graph.from_edges([(0, leaf) for leaf in range(1, leaves + 1)])
+    profile = rooted_pagerank(star, k=2, roots=[0])
+    row = profile.operator().toarray()[0]
+    assert (row[1:] > 0).sum() == expected
+    np.testing.assert_allclose(row[0], profile.weights[0, 0] if expected else 1, rtol=1e-6)
+    np.testing.assert_allclose(row.sum(), 1, rtol=1e-6)
+
+
+@settings(max_examples=60)
+@given(
+    strategies.graphs_and_orders(max_nodes=12, features=True),
+    st.integers(1, 8),
+    continuations,
+    st.sampled_from([0.1, 1e-3, 1e-6]),
+)
+def test_relabelling_permutes_weights_and_smoothed_features(case, k, continuation, tolerance):
+    graph, order = case
+    relabelled = strategies.permuted(graph, order)
+    one, other = (
+        rooted_pagerank(g, k=k, continuation=continuation, tolerance=tolerance) for g in (graph, relabelled)
+    )
+    np.testing.assert_allclose(other.weights, one.weights[order], atol=1e-6)
+    np.testing.assert_allclose(other.mass, one.mass[order], atol=1e-9)
+    smoothed = strategies.dense_features(one.smooth(graph.features))
+    again = strategies.dense_features(other.smooth(relabelled.features))
+    np.testing.assert_allclose(again, smoothed[order], atol=1e-6)
+
+
+def mirror_gap(graph):
+    """Largest difference of T F between mirrored nodes."""
+    union, pairs = made.mirrored(graph)
+    smoothed = strategies.dense_features(rooted_pagerank(union).smooth(union.features))
+    return np.abs(smoothed[pairs[:, 0]] - smoothed[pairs[:, 1]]).max()
+
+
+def test_mirrored_karate_members_get_equal_smoothed_features():
+    features = np.random.default_rng(0).random((34, 5), dtype=np.float32)
+    assert mirror_gap(made.karate().with_features(features)) < 1e-6
+
+
+@pytest.mark.data
+@needs_data
+def test_mirrored_nodes_of_fb_686_get_equal_smoothed_features():
+    assert mirror_gap(datasets.load("fb686", DATA).graph) < 1e-6
+
+
+@pytest.mark.data
+@needs_data
+@pytest.mark.parametrize(("name", "least"), [("cora", 0.998), ("citeseer", 0.996), ("pubmed", 0.999)])
+def test_the_default_tolerance_finds_the_exact_top_20(name, least):
+    graph = datasets.load(name, DATA).graph
+    roots = np.random.default_rng(0).choice(len(graph), 200, replace=False)
+    exact = reference.some_rooted_pageranks(graph, roots, 0.5)
+    assert reference.overlap(rooted_pagerank(graph, roots=roots), exact) >= least
+
+
+def test_smoothing_keeps_sparse_features_sparse_and_dense_ones_dense():
+    profile = rooted_pagerank(made.karate(), k=5)
+    dense = np.random.default_rng(0).integers(0, 2, (34, 4)).astype(np.float32)
+    smoothed = profile.smooth(csr_array(dense))
+    assert issparse(smoothed)
+    assert smoothed.dtype == np.float32
+    assert isinstance(profile.smooth(dense), np.ndarray)
+    np.testing.assert_allclose(smoothed.toarray(), profile.smooth(dense), atol=1e-6)
+    np.testing.assert_allclose(smoothed.toarray(), profile.operator().toarray() @ dense, atol=1e-6)
+
+
+@methods
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_overlay_gives_what_the_whole_graph_gives(method, weighted):
+    rng = np.random.default_rng(3)
+    edges = np.unique(np.sort(rng.integers(0, 30, (60, 2)), axis=1), axis=0)
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    base = Graph.from_edges(edges, num_nodes=30, weights=rng.random(len(edges)) + 0.5 if weighted else None)
+    overlay = base.overlay(
+        [30, 31, 32], [(30, 0), (30, 4), (31, 30), (2, 9)], weights=[1.0, 2.0, 0.5, 3.0] if weighted else None
+    )
+    for tolerance in (0.2, 1e-6):
+        expected = rooted_pagerank(overlay.materialize(), k=6, method=method, tolerance=tolerance)
+        assert_same(rooted_pagerank(overlay, k=6, method=method, tolerance=tolerance), expected)
+
+
+@methods
+def test_memory_mapped_arrays_give_what_arrays_give(method, tmp_path):
+    graph = made.karate()
+    mapped = []
+    for name in ("indptr", "indices"):
+        np.save(tmp_path / name, getattr(graph, name))
+        mapped.append(np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
+    assert_same(
+        rooted_pagerank(Graph(*mapped), k=4, method=method), rooted_pagerank(graph, k=4, method=method)
+    )
+
+
+@methods
+def test_a_graph_without_edges_gives_every_node_itself(method):
+    graph = Graph.from_edges(np.zeros((0, 2), dtype=int), num_nodes=3)
+    profile = rooted_pagerank(graph, k=2, method=method)
+    np.testing.assert_array_equal(profile.nodes, [[0, -1], [1, -1], [2, -1]])
+    np.testing.assert_array_equal(profile.weights, [[1, 0]] * 3)
+    np.testing.assert_array_equal(profile.mass, 1)
+    np.testing.assert_array_equal(profile.operator().toarray(), np.eye(3))
+
+
+@methods
+def test_no_roots_give_no_rows(method):
+    profile = rooted_pagerank(made.karate(), k=3, method=method, roots=[])
+    assert profile.nodes.shape == (0, 3)
+    assert profile.operator().shape == (0, 34)
+    assert profile.smooth(np.ones((34, 2), dtype=np.float32)).shape == (0, 2)
+
+
+@methods
+def test_node_0_is_a_root_like_any_other(method):
+    pair = rooted_pagerank(Graph.from_edges([(0, 1)]), k=2, method=method, walks=2000)
+    np.testing.assert_allclose(pair.weights[0], pair.weights[1], atol=0.01)
+    assert pair.nodes.tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"continuation": 0}, "continuation must be strictly between 0 and 1; got 0"),
+        ({"continuation": 1.0}, "continuation must be strictly between 0 and 1; got 1.0"),
+        ({"continuation": float("nan")}, "continuation must be"),
+        ({"continuation": "half"}, "continuation must be"),
+        ({"k": 0}, "k must be a whole number >= 1; got 0"),
+        ({"k": 2.5}, "k must be a whole number >= 1; got 2.5"),
+        ({"k": True}, "k must be a whole number"),
+        ({"method": "power"}, "method must be one of 'push', 'walks'; got 'power'"),
+        ({"tolerance": 0}, "tolerance must be strictly between 0 and 1; got 0"),
+        ({"tolerance": -1e-3}, "tolerance must be"),
+        ({"tolerance": 1}, "tolerance must be"),
+        ({"roots": [34]}, r"roots must lie in 0 .. 33; got \[34\]"),
+        ({"roots": [3, -1]}, r"roots must lie in 0 .. 33; got \[-1\]"),
+        ({"roots": [0.5]}, "roots must be a list of node positions; got float64"),
+        ({"roots": ["ann"]}, "pass graph.positions"),
+        ({"roots": [True] * 34}, "roots must be a list of node positions; got bool"),
+        ({"roots": 3}, "roots must be a list of node positions"),
+        ({"method": "walks", "walks": 0}, "walks must be a whole number >= 1; got 0"),
+        ({"method": "walks", "walk_length": 0}, "walk_length must be a whole number >= 1; got 0"),
+        ({"method": "walks", "seed": -1}, "seed must be a whole number >= 0; got -1"),
+        ({"method": "walks", "seed": None}, "seed must be a whole number >= 0; got None"),
+        (
+            {"method": "walks", "roots": [1], "keys": [1, 2]},
+            r"keys must be one whole number per root, shape \(1,\)",
+        ),
+        ({"method": "walks", "roots": [1], "keys": [0.5]}, "keys must be one whole number per root"),
+        ({"threads": 0}, "threads must be a whole number >= 1"),
+    ],
+)
+def test_bad_settings_are_refused_by_name_and_value(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        rooted_pagerank(made.karate(), **settings)
+
+
+@pytest.mark.compiled
+def test_the_first_call_in_a_fresh_process_finds_compiled_kernels():
+    rooted_pagerank(made.karate())
+    code = (
+        "import time; from spinegraph import made, rooted_pagerank; graph = made.karate();"
+        "start = time.process_time(); rooted_pagerank(graph); print(time.process_time() - start)"
+    )
+    took = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(took.stdout) < 2.5
