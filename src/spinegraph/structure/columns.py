@@ -27,7 +27,7 @@ from spinegraph.structure.roots import as_roots
 
 _K = 20
 _ROOTS_PER_BLOCK = 2048
-_DEFAULT = (
+COLUMNS = (
     "log_degree",
     "log_mean_weight",
     "log_smaller_neighbors",
@@ -39,7 +39,6 @@ _DEFAULT = (
     "log_profile_3",
     "log_profile_10",
 )
-_OTHERS = ("log_triangles", "clustering", "neighbor_log_degree_mean", "neighbor_log_degree_deviation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +67,7 @@ def structural_columns(
     roots: ArrayLike | None = None,
     *,
     profile: RootedPageRank | None = None,
-    names: tuple[str, ...] | None = None,
+    names: tuple[str, ...] = COLUMNS,
     threads: int | None = None,
 ) -> StructuralColumns:
     """Describe where nodes stand by a few numbers that mean the same in every network.
@@ -76,9 +75,9 @@ def structural_columns(
     ``log_degree`` and ``log_mean_weight`` (0 where every edge weighs the same); ``log_smaller_neighbors``:
     neighbours of at most half the degree; ``log_h_index``: the most neighbours h that have h neighbours each;
     ``overlap_10``, ``_25``, ``_50``: quantiles over neighbours of the share of common neighbours among all of
-    both; ``spread``: entropy of the profile; ``log_profile_3`` and ``_10``: its third and tenth value. On
-    request also ``log_triangles``, ``clustering``, ``neighbor_log_degree_mean`` and ``_deviation``. The
-    logarithm of a count is of 1 + the count.
+    both; ``spread``: entropy of the profile; ``log_profile_3`` and ``_10``: its third and tenth value, plus
+    the offset of DTW. On request also the profile's other values, ``log_triangles``, ``clustering``,
+    ``neighbor_log_degree_mean`` and ``_deviation``. The logarithm of a count is of 1 + the count.
 
     Parameters
     ----------
@@ -87,7 +86,7 @@ def structural_columns(
         Positions; every node by default. Only they, their neighbours' rows and their profile are visited.
     profile : RootedPageRank, optional
         The roots' profile, where it is at hand; otherwise pushed with k = 20 and continuation 0.5.
-    names : tuple of str, optional
+    names : tuple of str
         Columns to return, in this order.
     threads : int, optional
         All cores by default. The result does not depend on it.
@@ -100,10 +99,6 @@ def structural_columns(
     array([[1.39, 1.39],
            [0.69, 0.  ]], dtype=float32)
     """
-    wanted = _DEFAULT if names is None else tuple(names)
-    unknown = [name for name in wanted if name not in _DEFAULT + _OTHERS]
-    if unknown:
-        raise ParameterError(f"names must be among {', '.join(_DEFAULT + _OTHERS)}; got {unknown[0]!r}")
     adjacency = graph.adjacency()
     chosen = as_roots(roots, adjacency.num_nodes)
     if profile is None:
@@ -120,10 +115,13 @@ def structural_columns(
 
     run_blocks(describe, len(chosen), block=_ROOTS_PER_BLOCK, threads=threads)
     columns = {**_of_neighbors(counts), **_of_profile(profile.weights)}
-    values = (
-        np.array([columns[name] for name in wanted], dtype=np.float32).reshape(len(wanted), len(chosen)).T
-    )
-    return StructuralColumns(np.ascontiguousarray(values), wanted)
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise ParameterError(f"names must be among {', '.join(columns)}; got {unknown[0]!r}")
+    values = np.empty((len(chosen), len(names)), dtype=np.float32)
+    for place, name in enumerate(names):
+        values[:, place] = columns[name]
+    return StructuralColumns(values, tuple(names))
 
 
 def _of_neighbors(counts: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
@@ -144,10 +142,8 @@ def _of_neighbors(counts: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]
 
 
 def _of_profile(weights: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    value = np.zeros((len(weights), max(10, weights.shape[1])))
+    value = np.zeros((len(weights), max(_K, weights.shape[1])))
     value[:, : weights.shape[1]] = weights
-    return {
-        "spread": -(value * np.log(np.where(value > 0, value, 1))).sum(axis=1),
-        "log_profile_3": np.log(value[:, 2] + OFFSET),
-        "log_profile_10": np.log(value[:, 9] + OFFSET),
-    }
+    spread = -(value * np.log(np.where(value > 0, value, 1))).sum(axis=1)
+    logarithms = np.log(value + OFFSET)
+    return {"spread": spread, **{f"log_profile_{place + 1}": row for place, row in enumerate(logarithms.T)}}
