@@ -1,7 +1,7 @@
 """How likely each of a node's candidates is to stand for it."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,13 +73,14 @@ def similar_nodes(
 
 
 def _softmin(distances: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Turn distances (n, c), infinite at padding, into rows that sum to 1, or to 0 where all are infinite."""
-    if not distances.shape[1]:
-        return distances
-    nearest = distances.min(axis=1, keepdims=True)
-    weights = np.exp(np.where(np.isfinite(nearest), nearest, 0) - distances)
-    total = weights.sum(axis=1, keepdims=True)
-    return cast(NDArray[np.float32], weights / np.where(total > 0, total, 1))
+    """Turn distances (n, c), infinite at padding, into rows that sum to 1, or to 0 where all are; in place."""
+    if distances.shape[1]:
+        nearest = distances.min(axis=1, keepdims=True)
+        np.subtract(np.where(np.isfinite(nearest), nearest, 0), distances, out=distances)
+        np.exp(distances, out=distances)
+        total = distances.sum(axis=1, keepdims=True)
+        distances /= np.where(total > 0, total, 1)
+    return distances
 
 
 def _ascending(candidates: ArrayLike, n: int) -> NDArray[Any]:
