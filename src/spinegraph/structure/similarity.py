@@ -73,7 +73,7 @@ def similar_nodes(
 
 
 def _softmin(distances: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Turn distances (n, c), infinite at padding, into rows that sum to 1, or to 0 where all are; in place."""
+    """Turn distances (n, c), infinite at padding, into rows that sum to 1, or 0 where all are; in place."""
     if distances.shape[1]:
         nearest = distances.min(axis=1, keepdims=True)
         np.subtract(np.where(np.isfinite(nearest), nearest, 0), distances, out=distances)
