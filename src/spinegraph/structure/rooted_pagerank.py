@@ -15,6 +15,7 @@ from spinegraph.kernels.threads import run_blocks, thread_count
 from spinegraph.kernels.topk import ROOM, new_top
 from spinegraph.kernels.walks import walk_roots
 from spinegraph.structure.profile import RootedPageRank
+from spinegraph.structure.roots import as_roots
 
 Method = Literal["push", "walks"]
 DEFAULT_TOLERANCE = 1e-4
@@ -85,7 +86,7 @@ def rooted_pagerank(
     if method not in ("push", "walks"):
         raise ParameterError(f"method must be one of 'push', 'walks'; got {method!r}")
     adjacency = graph.adjacency()
-    chosen = _roots(roots, adjacency.num_nodes)
+    chosen = as_roots(roots, adjacency.num_nodes)
     if method == "push":
         return _by_push(adjacency, chosen, k, continuation, _fraction("tolerance", tolerance), threads)
     streams = stream_starts(_whole("seed", seed, least=0), ROOTED_WALKS, _keys(keys, chosen))
@@ -172,21 +173,6 @@ def _fraction(name: str, value: Any) -> float:
     if not isinstance(value, int | float | np.number) or not 0 < value < 1:
         raise ParameterError(f"{name} must be strictly between 0 and 1; got {value!r}")
     return float(value)
-
-
-def _roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
-    if roots is None:
-        return np.arange(num_nodes, dtype=np.int64)
-    chosen = np.asarray(roots)
-    if chosen.ndim != 1 or not (chosen.size == 0 or np.issubdtype(chosen.dtype, np.integer)):
-        raise ParameterError(
-            f"roots must be a list of node positions; got {chosen.dtype} of shape {chosen.shape}. "
-            "For names, pass graph.positions(names)."
-        )
-    wrong = chosen[(chosen < 0) | (chosen >= num_nodes)] if chosen.size else chosen
-    if wrong.size:
-        raise ParameterError(f"roots must lie in 0 .. {num_nodes - 1}; got {wrong[:3].tolist()}")
-    return np.ascontiguousarray(chosen, dtype=np.int64)
 
 
 def _keys(keys: ArrayLike | None, roots: NDArray[np.int64]) -> NDArray[np.uint64]:
