@@ -59,7 +59,7 @@ def test_a_hub_among_leaves_counts_the_same_by_search():
 
 def test_profile_columns_read_the_profile():
     graph = Graph.from_edges(np.array(nx.karate_club_graph().edges))
-    weights = rooted_pagerank(graph, k=20).weights.astype(float)
+    weights = rooted_pagerank(graph, k=20, continuation=0.7).weights.astype(float)
     found = structural_columns(graph, names=("spread", "log_profile_3", "log_profile_20")).values
     entropy = [-sum(value * np.log(value) for value in row if value > 0) for row in weights]
     np.testing.assert_allclose(found[:, 0], entropy, rtol=1e-5)
