@@ -12,8 +12,12 @@ __version__ = "0.1.0"
 
 # Public name -> the module that holds it, loaded on first use (PEP 562) so that the import is quick.
 _HOMES = {
+    "Config": "spinegraph.config",
+    "Embeddings": "spinegraph.embeddings",
     "FeatureEncoder": "spinegraph.graph.encode",
     "Graph": "spinegraph.graph.graph",
+    "Generator": "spinegraph.generator",
+    "SPINE": "spinegraph.estimator",
     "datasets": "spinegraph.graph.datasets",
     "errors": "spinegraph.errors",
     "made": "spinegraph.graph.made",

@@ -19,8 +19,11 @@ Each error is also a child of the builtin it refines, so both kinds of ``except`
     ├── SkippedColumnWarning                        a table column was left out
     └── UnfamiliarDataWarning                       data unlike what the model was fitted on
 
-``NotFittedError`` lives with the estimator, where scikit-learn's own is loaded.
+``NotFittedError`` is a child of SpineError and of scikit-learn's own, made on first use since scikit-learn is
+slow to load.
 """
+
+from typing import Any
 
 
 class SpineError(Exception):
@@ -85,3 +88,15 @@ class SkippedColumnWarning(SpineWarning):
 
 class UnfamiliarDataWarning(SpineWarning):
     """Data given to a fitted model lies outside what it was fitted on."""
+
+
+def __getattr__(name: str) -> Any:
+    """Make ``NotFittedError`` when it is first asked for."""
+    if name != "NotFittedError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.exceptions import NotFittedError as Original
+
+    made = type("NotFittedError", (SpineError, Original), {"__doc__": "A model that was not fitted yet."})
+    made.__module__ = __name__
+    globals()[name] = made
+    return made

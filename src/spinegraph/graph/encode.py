@@ -217,6 +217,12 @@ class FeatureEncoder:
         return self._need_fitted().feature_names
 
     @property
+    def has_names(self) -> bool:
+        """Say whether the features carry names of the user's, rather than numbers."""
+        fitted = self._need_fitted()
+        return fitted.matrix is None or fitted.matrix_names is not None
+
+    @property
     def kinds_(self) -> dict[str, str]:
         """Name every column's kind; empty for a matrix."""
         fitted = self._need_fitted()

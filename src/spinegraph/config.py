@@ -1,0 +1,193 @@
+"""Config: every setting of SPINE, its default and its range, in one place."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from spinegraph.errors import ParameterError
+
+_CHOICES = {
+    "rpr_method": ("push", "walks"),
+    "structural_columns": ("auto", "past", "through", "none"),
+    "feature_scaling": ("auto", "row", "row_sum", "column", "none"),
+    "candidates": ("degree", "profile", "all"),
+    "similarity": ("dtw", "euclidean", "cosine"),
+    "activation": ("identity", "relu", "elu", "tanh"),
+    "start": ("principal", "random"),
+    "auxiliary_init": ("random", "node2vec"),
+}
+_WHOLE = {  # name -> least value
+    "dim": 1,
+    "k": 1,
+    "walks": 1,
+    "walk_length": 1,
+    "local_walks": 1,
+    "local_walk_length": 2,
+    "window": 1,
+    "negative_samples": 1,
+    "batch_size": 1,
+    "steps": 0,
+    "training_nodes": 2,
+    "seed": 0,
+}
+_RANGES = {  # name -> (low, high, are the ends included?)
+    "continuation": (0, 1, False),
+    "tolerance": (0, 1, False),
+    "structural_rate": (0, 1, True),
+    "structural_share": (0, 1, True),
+    "negatives": (0, float("inf"), True),
+    "lambda1": (0, 1, True),
+    "lambda2": (0, 1, True),
+    "dropout": (0, 0.95, True),
+    "learning_rate": (0, float("inf"), False),
+}
+_OPTIONAL = {"threads": 1, "patience": 1}  # None, or a whole number from here on
+
+
+@dataclass(frozen=True)
+class Config:
+    """Every setting of SPINE. ``check`` names all that is wrong at once.
+
+    Attributes
+    ----------
+    dim : int
+        Length d of a vector.
+    k, continuation : int, float
+        Length of the structural description, and the probability of going on rather than back to the root.
+    rpr_method, tolerance, walks, walk_length
+        How rooted PageRank is computed: by ``push`` to a tolerance, or by counting ``walks``.
+    structural_columns : {"auto", "past", "through", "none"}
+        Columns made from structure alone: given to the generator as they are (past T), smoothed like other
+        features (through T), or not at all. ``auto`` is ``past`` with features and both without.
+    structural_share : float
+        Share of a vector's mean square that the structural columns' own channel gets (``past``).
+    feature_scaling : str
+        How a raw feature matrix is scaled; see FeatureEncoder.
+    structural_rate : float
+        Probability alpha that a positive is structural rather than local.
+    candidates, similarity
+        Which nodes may be structural positives, and how profiles are compared.
+    local_walks, local_walk_length, window
+        Plain walks per node, their length, and how far apart two nodes on one are still local positives.
+    negatives, negative_samples : float, int
+        K, the weight of the negative term, and how many negatives a batch shares.
+    lambda1, lambda2 : float
+        Weights of the generator's own and the auxiliary's own term; the rest weighs each cross term.
+    activation, start, auxiliary_init
+        The generator's activation, where its matrix starts, and where the auxiliary matrix starts
+        (``node2vec`` is SPINE-p).
+    batch_size, steps, learning_rate, dropout
+        Training: pairs a step, steps, Adam's rate, share of the generator's inputs dropped in a step.
+    training_nodes : int
+        At most this many nodes take part in training, so its cost stops growing with the network.
+    patience : int, optional
+        Stop when the loss of held-out pairs has not fallen for so many evaluations; None trains all steps.
+    seed, threads, device
+        Every draw follows from ``seed``; the result is the same for any number of threads.
+    """
+
+    dim: int = 200
+    k: int = 30
+    continuation: float = 0.65
+    rpr_method: str = "push"
+    tolerance: float = 1e-3
+    walks: int = 10
+    walk_length: int = 40
+    structural_columns: str = "auto"
+    structural_share: float = 0.1
+    feature_scaling: str = "auto"
+    structural_rate: float = 0.1
+    candidates: str = "profile"
+    similarity: str = "dtw"
+    local_walks: int = 10
+    local_walk_length: int = 40
+    window: int = 10
+    negatives: float = 1.0
+    negative_samples: int = 100
+    lambda1: float = 0.4
+    lambda2: float = 0.4
+    activation: str = "tanh"
+    start: str = "principal"
+    auxiliary_init: str = "random"
+    batch_size: int = 1024
+    steps: int = 300
+    learning_rate: float = 1e-3
+    dropout: float = 0.0
+    training_nodes: int = 20_000
+    patience: int | None = None
+    seed: int = 0
+    threads: int | None = None
+    device: str = "cpu"
+
+    @classmethod
+    def paper(cls, **changes: Any) -> "Config":
+        """Return the paper's values; where it states none, those of its reference code.
+
+        >>> Config.paper().structural_rate, Config.paper().window
+        (0.5, 5)
+        """
+        paper: dict[str, Any] = {
+            "k": 20,
+            "continuation": 0.5,
+            "rpr_method": "walks",
+            "structural_columns": "none",
+            "structural_rate": 0.5,
+            "candidates": "degree",
+            "window": 5,
+            "negative_samples": 50,
+            "lambda2": 0.2,
+            "activation": "relu",
+            "start": "random",
+            "batch_size": 512,
+        }
+        return cls(**{**paper, **changes})
+
+    def check(self) -> "Config":
+        """Return self, or raise one ParameterError that lists every setting outside its range.
+
+        >>> Config(dim=0, lambda1=0.8, lambda2=0.8).check()
+        Traceback (most recent call last):
+        spinegraph.errors.ParameterError: dim must be a whole number >= 1; got 0
+        lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; got 0.8 + 0.8
+        """
+        wrong = [
+            message for field in fields(self) if (message := _fault(field.name, getattr(self, field.name)))
+        ]
+        if _is_number(self.lambda1) and _is_number(self.lambda2) and self.lambda1 + self.lambda2 > 1 + 1e-9:
+            wrong.append(
+                "lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; "
+                f"got {self.lambda1} + {self.lambda2}"
+            )
+        if wrong:
+            raise ParameterError("\n".join(wrong))
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return asdict(self)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return _is_number(value) and float(value).is_integer() and abs(value) < 2**63
+
+
+def _fault(name: str, value: Any) -> str | None:
+    """Return what is wrong with one setting, or None."""
+    if name in _CHOICES and value not in _CHOICES[name]:
+        return f"{name} must be one of {', '.join(map(repr, _CHOICES[name]))}; got {value!r}"
+    if name in _WHOLE and not (_is_whole(value) and value >= _WHOLE[name]):
+        return f"{name} must be a whole number >= {_WHOLE[name]}; got {value!r}"
+    if name in _OPTIONAL and value is not None and not (_is_whole(value) and value >= _OPTIONAL[name]):
+        return f"{name} must be None or a whole number >= {_OPTIONAL[name]}; got {value!r}"
+    if name in _RANGES:
+        low, high, closed = _RANGES[name]
+        inside = _is_number(value) and (low <= value <= high if closed else low < value < high)
+        if not inside:
+            between = f"between {low} and {high}" if high < float("inf") else f"at least {low}"
+            return f"{name} must be {'' if closed else 'strictly '}{between}; got {value!r}"
+    if name == "device" and not (isinstance(value, str) and value):
+        return f"device must name a Torch device such as 'cpu' or 'cuda'; got {value!r}"
+    return None

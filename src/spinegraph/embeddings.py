@@ -1,0 +1,110 @@
+"""Embeddings: node names and their vectors."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
+
+_ENDINGS = (".npz", ".parquet", ".txt")
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """Vectors of nodes, in the order of the graph they come from.
+
+    Attributes
+    ----------
+    names : array (n,)
+    vectors : float32 array (n, d)
+        Finite.
+
+    Examples
+    --------
+    >>> emb = Embeddings(np.array(["ann", "bob"], dtype=object), np.eye(2, dtype=np.float32))
+    >>> emb["bob"]
+    array([0., 1.], dtype=float32)
+    >>> len(emb), emb.dim, "cy" in emb
+    (2, 2, False)
+    """
+
+    names: NDArray[Any]
+    vectors: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        """Check shapes and values once."""
+        vectors = np.ascontiguousarray(self.vectors, dtype=np.float32)
+        if vectors.ndim != 2 or len(self.names) != len(vectors):
+            raise GraphFormatError(
+                f"vectors must be one row per name; got {len(self.names)} names and shape {vectors.shape}"
+            )
+        if not np.isfinite(vectors).all():
+            raise GraphFormatError("vectors must be finite; got NaN or infinity")
+        object.__setattr__(self, "names", np.asarray(self.names))
+        object.__setattr__(self, "vectors", vectors)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the names."""
+        return iter(self.names.tolist())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __getitem__(self, name: Any) -> NDArray[np.float32]:
+        """Return one node's vector (d,)."""
+        return self.vectors[self._place(name)]
+
+    def __repr__(self) -> str:
+        return f"Embeddings({len(self):,} nodes, {self.dim} dimensions)"
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return int(self.vectors.shape[1])
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {name: place for place, name in enumerate(self.names.tolist())}
+
+    def _place(self, name: Any) -> int:
+        try:
+            return self._places[name]
+        except KeyError:
+            raise UnknownNodeError(f"no vector for {name!r}; the {len(self)} names are in .names") from None
+
+    def of(self, names: Iterable[Any]) -> NDArray[np.float32]:
+        """Return the vectors of some nodes, in the order asked for."""
+        return self.vectors[[self._place(name) for name in names]]
+
+    def save(self, path: str | Path) -> None:
+        """Write to ``.npz``, ``.parquet`` or word2vec ``.txt``, whole or not at all."""
+        from spinegraph.embedding_files import write
+
+        path = Path(path)
+        if path.suffix not in _ENDINGS:
+            raise ParameterError(
+                f"{path}: embeddings are saved as {', '.join(_ENDINGS)}; got {path.suffix!r}"
+            )
+        write(path, self.names, self.vectors)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Embeddings":
+        """Read what ``save`` wrote."""
+        from spinegraph.embedding_files import read
+
+        path = Path(path)
+        if not path.exists():
+            raise MissingFileError(f"{path}: no such file")
+        if path.suffix not in _ENDINGS:
+            raise ParameterError(
+                f"{path}: embeddings are read from {', '.join(_ENDINGS)}; got {path.suffix!r}"
+            )
+        return cls(*read(path))

@@ -1,0 +1,215 @@
+"""SPINE: the method, and the class that users touch."""
+
+import inspect
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from spinegraph.config import Config
+from spinegraph.embeddings import Embeddings
+from spinegraph.errors import ParameterError
+from spinegraph.familiarity import Familiarity
+from spinegraph.fingerprint import fingerprint
+from spinegraph.generator import Generator, Inputs
+from spinegraph.graph.graph import Graph
+from spinegraph.structure.candidates import candidates
+from spinegraph.structure.similarity import similar_nodes
+
+if TYPE_CHECKING:
+    from spinegraph.learning.training import Moment, Progress
+
+_SETTINGS = tuple(field.name for field in fields(Config))
+Self = TypeVar("Self", bound="SPINE")
+
+
+class SPINE:
+    """Vectors of nodes that keep both neighbourhood and role, for seen and unseen nodes and networks.
+
+    Takes every setting of ``Config`` as a keyword; they are checked at ``fit``, as scikit-learn does.
+
+    Attributes
+    ----------
+    embeddings_ : Embeddings, or a list of them after fitting a list of graphs
+    generator_ : Generator
+        All that ``transform`` needs.
+    history_ : list of Moment
+        Losses during training.
+    config_ : Config
+    familiarity_ : Familiarity
+        What the training data looked like, so that ``transform`` can warn of data unlike it.
+    fingerprint_ : str
+        Of the training data.
+
+    Examples
+    --------
+    >>> from spinegraph import SPINE, Graph
+    >>> ring = Graph.from_edges([(i, (i + 1) % 12) for i in range(12)])
+    >>> model = SPINE(dim=8, steps=20).fit(ring)
+    >>> model.embeddings_
+    Embeddings(12 nodes, 8 dimensions)
+    >>> model.transform(ring.with_nodes(["new"], [("new", 0)]), nodes=["new"])["new"].shape
+    (8,)
+    """
+
+    __signature__ = inspect.Signature(
+        [
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default)
+            for field in fields(Config)
+        ]
+    )
+
+    def __init__(self, **settings: Any) -> None:
+        self._require_known(settings)
+        for name, value in {**Config().to_json(), **settings}.items():
+            setattr(self, name, value)
+
+    @classmethod
+    def paper(cls: type[Self], **changes: Any) -> Self:
+        """Return an estimator with the paper's values.
+
+        >>> SPINE.paper().structural_rate
+        0.5
+        """
+        cls._require_known(changes)
+        return cls(**Config.paper(**changes).to_json())
+
+    def fit(
+        self: Self,
+        graph: Graph | Sequence[Graph],
+        y: None = None,
+        *,
+        checkpoint: str | Path | None = None,
+        progress: "Progress | None" = None,
+    ) -> Self:
+        """Learn a generator from one network, or from several together.
+
+        Parameters
+        ----------
+        graph : Graph, or list of Graphs
+        y : None
+            Ignored; labels choose nothing.
+        checkpoint : path, optional
+            Folder for the state of training. A run that was stopped goes on from there and ends with the
+            same vectors.
+        progress : callable (stage, done, total), optional
+        """
+        from spinegraph.learning.fitting import learn
+        from spinegraph.learning.sampling import PairSampler, gather_corpus
+
+        config = Config(**self.get_params()).check()
+        whole = graph if isinstance(graph, Graph) else _union(graph)
+        data = fingerprint(whole)
+
+        corpus = gather_corpus(whole, config)
+        inputs = Inputs.of(whole, config, corpus.nodes)
+        profile = inputs.profile(whole, corpus.nodes)
+        degrees = whole.degrees[corpus.nodes]
+        near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
+        similar = similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
+        sampler = PairSampler(corpus, similar, degrees, config)
+        smoothed = profile.smooth(inputs.around(whole))  # T F
+        past = inputs.structural(whole, corpus.nodes) if inputs.past else None
+        weights, history = learn(smoothed, past, sampler, config, data, checkpoint, progress)
+
+        self.config_, self.fingerprint_, self.history_ = config, data, history
+        self.generator_ = Generator(inputs, weights)
+        self.familiarity_ = Familiarity.of(whole)
+        vectors = self.generator_.embed(whole, profile=profile if len(profile) == len(whole) else None)
+        self.embeddings_ = _parted(graph, vectors)
+        return self
+
+    def fit_transform(self, graph: Graph | Sequence[Graph], y: None = None) -> Embeddings | list[Embeddings]:
+        """Fit, and return the training nodes' vectors."""
+        self.fit(graph)
+        return self.embeddings_
+
+    def transform(self, graph: Any, nodes: Iterable[Any] | None = None) -> Embeddings:
+        """Return vectors of the nodes of any network with the fitted features.
+
+        Parameters
+        ----------
+        graph : Graph or Overlay
+        nodes : iterable of names, optional
+            Embed just these, at their cost alone.
+
+        Warns
+        -----
+        UnfamiliarDataWarning
+            When degrees or features lie outside what the model was fitted on.
+        """
+        generator: Generator = self._fitted("generator_")
+        if generator.inputs.encoder is not None:
+            generator.inputs.require_features(graph)
+        positions = None if nodes is None else graph.positions(list(nodes))
+        self.familiarity_.warn(graph, positions)
+        names = graph.names if positions is None else graph.names[positions]
+        return Embeddings(names, generator.embed(graph, positions))
+
+    def save(self, folder: str | Path, *, data: bool = True) -> None:
+        """Write the model to a folder, with the training graph and vectors unless ``data=False``."""
+        from spinegraph.model_folder import save
+
+        self._fitted("generator_")
+        save(self, Path(folder), data=data)
+
+    @classmethod
+    def load(cls: type[Self], folder: str | Path) -> Self:
+        """Read a model that ``save`` wrote; nothing in the folder is ever executed."""
+        from spinegraph.model_folder import load
+
+        return load(cls, Path(folder))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings by name."""
+        return {name: getattr(self, name) for name in _SETTINGS}
+
+    def set_params(self: Self, **settings: Any) -> Self:
+        """Change settings; they take effect at the next ``fit``."""
+        self._require_known(settings)
+        for name, value in settings.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = {name: value for name, value in self.get_params().items() if value != getattr(Config, name)}
+        inside = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        state = f" fitted on {len(self.familiarity_)} nodes" if hasattr(self, "generator_") else ""
+        return f"SPINE({inside}){state}"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "generator_")
+
+    def _fitted(self, name: str) -> Any:
+        if not hasattr(self, "generator_"):
+            from spinegraph.errors import NotFittedError
+
+            raise NotFittedError("this SPINE is not fitted yet; call fit(graph) or SPINE.load(folder) first")
+        return getattr(self, name)
+
+    @staticmethod
+    def _require_known(settings: dict[str, Any]) -> None:
+        for name in settings:
+            if name not in _SETTINGS:
+                near = get_close_matches(name, _SETTINGS, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETTINGS)}"
+                raise ParameterError(f"SPINE has no setting {name!r}; {hint}")
+
+
+def _union(graphs: Sequence[Graph]) -> Graph:
+    if not graphs or not all(isinstance(graph, Graph) for graph in graphs):
+        kinds = sorted({type(graph).__name__ for graph in graphs}) if graphs else "an empty list"
+        raise ParameterError(f"fit takes a Graph or a list of Graphs; got {kinds}")
+    return Graph.union(graphs, keys=range(len(graphs)))
+
+
+def _parted(graph: Graph | Sequence[Graph], vectors: np.ndarray[Any, Any]) -> Embeddings | list[Embeddings]:
+    if isinstance(graph, Graph):
+        return Embeddings(graph.names, vectors)
+    ends = np.cumsum([len(part) for part in graph])
+    return [
+        Embeddings(part.names, vectors[end - len(part) : end]) for part, end in zip(graph, ends, strict=True)
+    ]

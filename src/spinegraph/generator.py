@@ -1,0 +1,268 @@
+"""Generator: turns features and structure into vectors, by NumPy and SciPy alone (Eq. 4).
+
+The generator's input has up to three parts, and its matrix W_M has their rows in this order::
+
+    features through T  |  structural columns through T  |  structural columns past T
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
+
+from spinegraph.config import Config
+from spinegraph.errors import MissingFeaturesError, ModelFormatError
+from spinegraph.graph.encode import FeatureEncoder
+from spinegraph.structure.columns import COLUMNS, structural_columns
+from spinegraph.structure.rooted_pagerank import RootedPageRank, rooted_pagerank
+
+_BLOCK = 16_384  # roots whose profile is held at a time
+
+
+def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:
+    """Apply the activation of Eq. 4.
+
+    >>> activate(np.array([-1.0, 2.0], dtype=np.float32), "relu")
+    array([0., 2.], dtype=float32)
+    """
+    if activation == "relu":
+        return np.maximum(values, 0)
+    if activation == "tanh":
+        return np.tanh(values)
+    if activation == "elu":
+        return np.where(values > 0, values, np.expm1(np.minimum(values, 0))).astype(np.float32)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a generator reads: which features, which structural columns, and how they are scaled.
+
+    Attributes
+    ----------
+    config : Config
+        Its structural settings decide T.
+    encoder : FeatureEncoder or None
+        Scales the features; None when the generator uses structure alone.
+    columns : tuple of str
+        Structural columns in use; empty when there are none.
+    mean, scale : float32 array (s,)
+        Standardise the structural columns with what was seen in training.
+    through, past : bool
+        Whether the structural columns go through T, past it, or both.
+    """
+
+    config: Config
+    encoder: FeatureEncoder | None
+    columns: tuple[str, ...]
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    through: bool
+    past: bool
+
+    @classmethod
+    def of(cls, graph: Any, config: Config, nodes: NDArray[np.int64] | None = None) -> "Inputs":
+        """Learn the scaling of features from a graph, that of structural columns from some of its nodes."""
+        kind = config.structural_columns
+        if kind == "auto":
+            kind = "past" if graph.has_features else "both"
+        if kind == "none" and not graph.has_features:
+            raise MissingFeaturesError(
+                "the graph has no features and structural_columns='none' leaves nothing to learn from; "
+                "pass features, or structural_columns='auto'"
+            )
+        encoder = None
+        if graph.has_features:
+            encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
+        columns = () if kind == "none" else COLUMNS
+        mean, scale = np.zeros(len(columns), np.float32), np.ones(len(columns), np.float32)
+        if columns:
+            values = structural_columns(graph, nodes, names=columns, threads=config.threads).values
+            mean, deviation = values.mean(axis=0), values.std(axis=0)
+            scale = np.where(deviation > 1e-6, deviation, 1).astype(np.float32)
+        return cls(
+            config, encoder, columns, mean, scale, kind in ("through", "both"), kind in ("past", "both")
+        )
+
+    @property
+    def num_through(self) -> int:
+        """Rows of W_M whose columns go through T."""
+        features = 0 if self.encoder is None else self.encoder.num_features
+        return features + len(self.columns) * self.through
+
+    @property
+    def num_past(self) -> int:
+        """Rows of W_M whose columns go past T."""
+        return len(self.columns) * self.past
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name every row of W_M."""
+        features = () if self.encoder is None else self.encoder.feature_names_
+        through = tuple(f"around: {name}" for name in self.columns * self.through)
+        return (*features, *through, *self.columns * self.past)
+
+    def profile(self, graph: Any, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
+        """Return the profile that makes up T."""
+        config = self.config
+        return rooted_pagerank(
+            graph,
+            k=config.k,
+            continuation=config.continuation,
+            method=config.rpr_method,  # type: ignore[arg-type]
+            tolerance=config.tolerance,
+            walks=config.walks,
+            walk_length=config.walk_length,
+            seed=config.seed,
+            roots=positions,
+            threads=config.threads,
+        )
+
+    def structural(self, graph: Any, positions: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the standardised structural columns (r, s) of some nodes."""
+        found = structural_columns(graph, positions, names=self.columns, threads=self.config.threads)
+        return (found.values - self.mean) / self.scale
+
+    def around(self, graph: Any, positions: NDArray[np.int64] | None = None) -> Any:
+        """Return what goes through T, one row per node: sparse stays sparse."""
+        parts = []
+        if self.encoder is not None:
+            self.require_features(graph)
+            rows = graph.features if positions is None else graph.feature_rows(positions)
+            parts.append(self.encoder.transform(rows))
+        if self.through:
+            parts.append(self.structural(graph, positions))
+        if len(parts) == 1:
+            return parts[0]
+        if issparse(parts[0]):
+            return csr_array(hstack([parts[0], csr_array(parts[1])], format="csr", dtype=np.float32))
+        return np.hstack(parts)
+
+    def matrix(self, graph: Any, positions: NDArray[np.int64] | None = None) -> Any:
+        """Return the generator's whole input [T F | columns], (r, f + s): what W_M multiplies."""
+        smoothed = self.profile(graph, positions).smooth(self.around(graph))
+        if not self.past:
+            return smoothed
+        past = self.structural(graph, positions)
+        if issparse(smoothed):
+            return csr_array(hstack([smoothed, csr_array(past)], format="csr", dtype=np.float32))
+        return np.hstack([smoothed, past])
+
+    def require_features(self, graph: Any) -> None:
+        """Refuse a graph whose features are not those the model was fitted with."""
+        assert self.encoder is not None
+        wanted = self.encoder.num_features
+        found = graph.features.shape[1] if graph.has_features else 0
+        if found != wanted:
+            raise MissingFeaturesError(
+                f"the model was fitted with {wanted} features per node, this graph has {found}; "
+                "pass the same columns in the same order"
+            )
+        names = graph.feature_names
+        if names is None or not self.encoder.has_names:
+            return
+        other = [
+            f"{new!r} where {old!r} was"
+            for new, old in zip(names, self.encoder.feature_names_, strict=True)
+            if new != old
+        ]
+        if other:
+            raise MissingFeaturesError(
+                f"{len(other)} feature columns differ from the fitted ones: {', '.join(other[:3])}; "
+                "pass the same columns in the same order"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Generator:
+    """The trained part of SPINE: e = activation(x W_M), x being the input of a node.
+
+    Attributes
+    ----------
+    inputs : Inputs
+    weights : float32 array (f + s, d)
+        W_M; finite.
+    """
+
+    inputs: Inputs
+    weights: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        """Check that the matrix fits its inputs."""
+        rows = self.inputs.num_through + self.inputs.num_past
+        if self.weights.ndim != 2 or self.weights.shape[0] != rows:
+            raise ModelFormatError(f"W_M must have one row per input, {rows}; got shape {self.weights.shape}")
+        if not np.isfinite(self.weights).all():
+            raise ModelFormatError("W_M must be finite; got NaN or infinity")
+
+    @property
+    def activation(self) -> str:
+        """Name the activation."""
+        return self.inputs.config.activation
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return int(self.weights.shape[1])
+
+    def embed(
+        self,
+        graph: Any,
+        positions: NDArray[np.int64] | None = None,
+        *,
+        profile: RootedPageRank | None = None,
+    ) -> NDArray[np.float32]:
+        """Return vectors (r, d) of all nodes, or of those at some positions at their cost alone.
+
+        ``profile`` of all nodes saves computing it again where it is at hand.
+        """
+        num_roots = len(graph) if positions is None else len(positions)
+        vectors = np.empty((num_roots, self.dim), dtype=np.float32)
+        if profile is not None:
+            vectors = product(
+                profile.operator(), self.inputs.around(graph), self.weights[: self.inputs.num_through]
+            )
+        else:
+            for rows, values in self._products(graph, positions):
+                vectors[rows] = values
+        if self.inputs.past:
+            past = self.inputs.structural(graph, positions)
+            vectors += past @ self.weights[self.inputs.num_through :]
+        return activate(vectors, self.activation)
+
+    def _products(
+        self, graph: Any, positions: NDArray[np.int64] | None
+    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Yield T F W block by block, by whichever of T (F W) and (T F) W costs less."""
+        weights = self.weights[: self.inputs.num_through]
+        if positions is None:
+            projected = _dense(self.inputs.around(graph) @ weights)  # (n, d), once
+            for start in range(0, len(graph), _BLOCK):
+                rows = slice(start, min(start + _BLOCK, len(graph)))
+                operator = self.inputs.profile(graph, np.arange(rows.start, rows.stop)).operator()
+                yield rows, operator @ projected
+            return
+        for start in range(0, len(positions), _BLOCK):
+            rows = slice(start, min(start + _BLOCK, len(positions)))
+            operator = self.inputs.profile(graph, positions[rows]).operator()
+            seen, places = np.unique(operator.indices, return_inverse=True)
+            local = csr_array((operator.data, places, operator.indptr), shape=(operator.shape[0], len(seen)))
+            around = self.inputs.around(graph, seen.astype(np.int64))  # only the rows that T reads
+            yield rows, product(local, around, weights)
+
+
+def product(operator: csr_array, features: Any, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return T F W, (r, d), multiplied in the cheaper order."""
+    d, filled = weights.shape[1], features.nnz if issparse(features) else features.size
+    per_row = filled / max(features.shape[0], 1)
+    smoothed = min(operator.shape[0] * features.shape[1], operator.nnz * per_row)
+    if filled * d + operator.nnz * d <= operator.nnz * per_row + smoothed * d:
+        return operator @ _dense(features @ weights)
+    return _dense((operator @ features) @ weights)
+
+
+def _dense(values: Any) -> NDArray[np.float32]:
+    return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float32)

@@ -1,0 +1,175 @@
+"""Positive and negative pairs: local ones from plain walks, structural ones by similarity (Biased positive sampling).
+
+Every batch is a function of (seed, stage, step) alone, so a resumed run draws what an uninterrupted one would.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.config import Config
+from spinegraph.kernels.rng import PLAIN_WALKS
+from spinegraph.kernels.walks import plain_walks
+from spinegraph.structure.similarity import SimilarNodes
+
+TRAINING, HELD_OUT, PRETRAINING = 1, 2, 3  # stages: streams that never meet
+_HELD_OUT_SHARE = 0.05
+_TRIES = 8
+_CORPUS = 101  # keeps the choice of training nodes apart from the draws of batches
+
+
+@dataclass(frozen=True, eq=False)
+class PairBatch:
+    """Pairs of training nodes that belong together, and nodes to hold them against.
+
+    Attributes
+    ----------
+    anchors, positives : int64 array (b,)
+        ``anchors[i] != positives[i]``.
+    negatives : int64 array (s,)
+        Shared by the batch.
+    """
+
+    anchors: NDArray[np.int64]
+    positives: NDArray[np.int64]
+    negatives: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """The nodes that take part in training, and plain walks over them.
+
+    Attributes
+    ----------
+    nodes : int64 array (m,)
+        Positions in the graph, ascending.
+    walks : int32 array (w, l)
+        Places in ``nodes``; -1 after a dead end.
+    """
+
+    nodes: NDArray[np.int64]
+    walks: NDArray[Any]
+
+
+def gather_corpus(graph: Any, config: Config) -> Corpus:
+    """Walk from every node; on a graph of more than ``training_nodes`` from random ones, once each, until
+    the walks have met that many nodes.
+    """
+    n = len(graph)
+    if n <= config.training_nodes:
+        roots, repeats = np.arange(n), config.local_walks
+    else:
+        rng = np.random.default_rng([config.seed, _CORPUS])
+        roots, repeats = rng.permutation(n)[: config.training_nodes], 1
+    walks = plain_walks(
+        graph.adjacency(),
+        roots,
+        repeats,
+        config.local_walk_length,
+        config.seed,
+        PLAIN_WALKS,
+        None,
+        config.threads,
+    )
+    if n <= config.training_nodes:
+        return Corpus(np.arange(n), walks)
+    return _first_met(walks, config.training_nodes)
+
+
+def _first_met(walks: NDArray[Any], most: int) -> Corpus:
+    """Keep the leading walks that together meet at most ``most`` nodes."""
+    _, first = np.unique(walks, return_index=True)  # where each node is met first; -1 may be one of them
+    new_per_walk = np.bincount(first // walks.shape[1], minlength=len(walks))
+    kept = walks[: max(1, int(np.searchsorted(np.cumsum(new_per_walk), most, side="right")))]
+    nodes = np.unique(kept[kept >= 0]).astype(np.int64)
+    places = np.where(kept >= 0, np.searchsorted(nodes, kept), -1).astype(np.int32)
+    return Corpus(nodes, places)
+
+
+class PairSampler:
+    """Draws batches of pairs.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    similar : SimilarNodes or None
+        Structural candidates of the m training nodes, by place; None for local pairs alone.
+    degrees : array (m,)
+        Negatives are drawn in proportion to degree^0.75.
+    config : Config
+    """
+
+    def __init__(
+        self, corpus: Corpus, similar: SimilarNodes | None, degrees: NDArray[Any], config: Config
+    ) -> None:
+        self.config = config
+        walkable = corpus.walks[(corpus.walks[:, 1] >= 0)] if corpus.walks.shape[1] > 1 else corpus.walks[:0]
+        held = int(np.ceil(len(walkable) * _HELD_OUT_SHARE))
+        order = np.random.default_rng([config.seed, _CORPUS, 1]).permutation(len(walkable))
+        self._walks = {True: walkable[order[:held]], False: walkable[order[held:]]}
+        self._similar = similar
+        self._structural = np.zeros(0, dtype=np.int64)
+        if similar is not None and similar.nodes.shape[1]:
+            self._structural = np.flatnonzero(similar.nodes[:, 0] >= 0)
+            self._ladder = np.cumsum(similar.weights, axis=1)  # (m, c)
+        chances = np.asarray(degrees, dtype=np.float64) ** 0.75
+        chances = chances if chances.sum() > 0 else np.ones(len(chances))
+        self._negative_ladder = np.cumsum(chances / chances.sum())
+
+    @property
+    def can_draw(self) -> bool:
+        """Whether there is any pair at all."""
+        return len(self._walks[False]) > 0 or len(self._structural) > 0
+
+    def draw(self, step: int, stage: int = TRAINING, size: int | None = None) -> PairBatch:
+        """Return the batch of one step; stage ``HELD_OUT`` draws local pairs from walks never trained on."""
+        config = self.config
+        rng = np.random.default_rng([config.seed, stage, step])
+        size = size or config.batch_size
+        walks = self._walks[stage == HELD_OUT]
+        walks = walks if len(walks) else self._walks[False]
+        rate = 0.0 if stage == PRETRAINING else config.structural_rate
+        if not len(walks):
+            rate = 1.0
+        elif not len(self._structural):
+            rate = 0.0
+        num_structural = int(rng.binomial(size, rate))
+        local = self._local(rng, walks, size - num_structural)
+        structural = self._alike(rng, num_structural)
+        negatives = np.searchsorted(self._negative_ladder, rng.random(config.negative_samples), side="right")
+        pairs = np.concatenate([local, structural])
+        last = len(self._negative_ladder) - 1
+        return PairBatch(pairs[:, 0], pairs[:, 1], np.minimum(negatives, last))
+
+    def _local(self, rng: np.random.Generator, walks: NDArray[Any], size: int) -> NDArray[np.int64]:
+        """Two places at most ``window`` apart on one walk, (size, 2); drawn again where they hold one node."""
+        pairs = np.empty((size, 2), dtype=np.int64)
+        waiting = np.arange(size)
+        length = walks.shape[1] if size else 0
+        reach = min(self.config.window, max(length - 1, 1))
+        for attempt in range(_TRIES):
+            if not len(waiting):
+                break
+            line = walks[rng.integers(len(walks), size=len(waiting))]
+            # On the last try neighbouring places, which never hold one node.
+            gap = rng.integers(1, (1 if attempt == _TRIES - 1 else reach) + 1, size=len(waiting))
+            first = rng.integers(0, length - gap)
+            turned = rng.random(len(waiting)) < 0.5
+            each = np.arange(len(waiting))
+            left, right = line[each, first], line[each, first + gap]
+            pairs[waiting, 0] = np.where(turned, right, left)
+            pairs[waiting, 1] = np.where(turned, left, right)
+            waiting = waiting[left == right]
+        return pairs
+
+    def _alike(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
+        """Nodes and candidates of theirs, drawn by similarity, (size, 2)."""
+        if not size or self._similar is None:
+            return np.empty((0, 2), dtype=np.int64)
+        anchors = self._structural[rng.integers(len(self._structural), size=size)]
+        ladder = self._ladder[anchors]
+        choice = (ladder < rng.random((size, 1)) * ladder[:, -1:]).sum(axis=1)
+        choice = np.minimum(choice, ladder.shape[1] - 1)
+        return np.stack([anchors, self._similar.nodes[anchors, choice]], axis=1).astype(np.int64)
