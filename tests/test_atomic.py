@@ -1,0 +1,118 @@
+"""Files and folders written whole or not at all."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from spinegraph import atomic
+from spinegraph.errors import MissingFileError
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def write_half_a_file(path, fault):
+    with atomic.whole_file(path) as partial:
+        partial.write_text("half")
+        raise fault
+
+
+def write_half_a_folder(path, fault):
+    with atomic.whole_folder(path) as partial:
+        (partial / "new.txt").write_text("new")
+        raise fault
+
+
+def test_a_file_appears_only_when_it_is_whole(tmp_path):
+    with atomic.whole_file(tmp_path / "note.txt") as partial:
+        partial.write_text("whole")
+        assert not (tmp_path / "note.txt").exists()
+        assert partial.parent == tmp_path
+    assert names(tmp_path) == ["note.txt"]
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
+    (tmp_path / "note.txt").write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        write_half_a_file(tmp_path / "note.txt", KeyboardInterrupt())
+    assert names(tmp_path) == ["note.txt"]
+    assert (tmp_path / "note.txt").read_text() == "old"
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(MissingFileError, match=r"there is no folder .*nowhere; make it first"):
+        write_half_a_file(tmp_path / "nowhere" / "note.txt", AssertionError())
+
+
+@pytest.mark.parametrize("can_swap", [True, False])
+def test_a_folder_is_replaced_whole(tmp_path, monkeypatch, can_swap):
+    if not can_swap:
+        monkeypatch.setattr(atomic, "_exchange", lambda one, other: False)
+    for text in ("old", "new"):
+        with atomic.whole_folder(tmp_path / "notes") as partial:
+            (partial / f"{text}.txt").write_text(text)
+    assert names(tmp_path) == ["notes"]
+    assert names(tmp_path / "notes") == ["new.txt"]
+
+
+@pytest.mark.parametrize("can_swap", [True, False])
+def test_an_error_leaves_the_old_folder(tmp_path, monkeypatch, can_swap):
+    if not can_swap:
+        monkeypatch.setattr(atomic, "_exchange", lambda one, other: False)
+    with atomic.whole_folder(tmp_path / "notes") as partial:
+        (partial / "old.txt").write_text("old")
+    with pytest.raises(OSError, match="full"):
+        write_half_a_folder(tmp_path / "notes", OSError("disk full"))
+    assert names(tmp_path) == ["notes"]
+    assert names(tmp_path / "notes") == ["old.txt"]
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with atomic.whole_folder(tmp_path / "link") as partial:
+        (partial / "note.txt").write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert names(tmp_path / "real") == ["note.txt"]
+
+
+def test_only_old_leftovers_of_the_same_name_are_swept_away(tmp_path):
+    old, young, other = (tmp_path / f".{name}.tmp" for name in ("note.txt.1", "note.txt.2", "else.txt.1"))
+    for left in (old, young, other):
+        left.write_text("half")
+    for left in (old, other):
+        os.utime(left, (time.time() - 7200,) * 2)
+    with atomic.whole_file(tmp_path / "note.txt") as partial:
+        partial.write_text("whole")
+    assert names(tmp_path) == [".else.txt.1.tmp", ".note.txt.2.tmp", "note.txt"]
+
+
+def test_files_get_the_permissions_of_any_new_file(tmp_path):
+    (tmp_path / "plain.txt").write_text("")
+    with atomic.whole_file(tmp_path / "note.txt") as partial:
+        partial.write_text("whole")
+    assert (tmp_path / "note.txt").stat().st_mode == (tmp_path / "plain.txt").stat().st_mode
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="folders are swapped in one step on Linux alone")
+def test_a_folder_that_is_replaced_over_and_over_is_always_there(tmp_path):
+    code = (
+        "import sys; from spinegraph.atomic import whole_folder\n"
+        "for number in range(200):\n"
+        "    with whole_folder(sys.argv[1]) as partial:\n"
+        "        (partial / 'note.txt').write_text(str(number))\n"
+    )
+    folder = tmp_path / "notes"
+    with atomic.whole_folder(folder) as partial:
+        (partial / "note.txt").write_text("first")
+    writer = subprocess.Popen([sys.executable, "-c", code, folder])
+    looks = 0
+    while writer.poll() is None:
+        assert folder.is_dir()
+        looks += 1
+    assert writer.returncode == 0
+    assert looks > 100
