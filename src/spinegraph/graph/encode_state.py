@@ -1,6 +1,5 @@
 """What a FeatureEncoder learned, to JSON and arrays and back; what comes back is trusted in nothing."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from spinegraph.graph.encode_columns import (
     column_state,
 )
 from spinegraph.graph.encode_matrix import SCALINGS, MatrixScaling
+from spinegraph.json_object import JsonObject
 
 FORMAT, VERSION = "spinegraph.encoder", 1
 WIDEST_HASH = 2**20
@@ -63,13 +63,15 @@ def write_state(fitted: Fitted, extra: str) -> tuple[dict[str, Any], dict[str, N
 
 def read_state(meta: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Fitted, Literal["error", "ignore"]]:
     """Check a state and return what was learned and the rule for extra columns."""
-    state = _State(meta, "encoder")
+    state = JsonObject(meta, "encoder")
     state.one_of("format", FORMAT)
     state.one_of("version", VERSION)
     extra = state.one_of("extra", "error", "ignore")
     if state.one_of("source", "table", "matrix") == "matrix":
         return _read_matrix(state, arrays), extra
-    columns = tuple(_read_column(_State(each, "encoder column")) for each in state.list_of("columns", dict))
+    columns = tuple(
+        _read_column(JsonObject(each, "encoder column")) for each in state.list_of("columns", dict)
+    )
     left_out = state.get("left_out", dict)
     if any(not isinstance(name, str) or kind not in ("text", "skip") for name, kind in left_out.items()):
         raise ModelFormatError("encoder: left_out must map columns to 'text' or 'skip'")
@@ -81,7 +83,7 @@ def read_state(meta: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Fitted, L
     return Fitted(columns, left_out), extra
 
 
-def _read_matrix(state: "_State", arrays: Mapping[str, NDArray[Any]]) -> Fitted:
+def _read_matrix(state: JsonObject, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
     """Check the scaling of a matrix."""
     scaling, width = state.one_of("scaling", *SCALINGS[1:]), state.whole("width", 0, 2**31 - 1)
     names = None if state.meta.get("names") is None else tuple(state.list_of("names", str))
@@ -100,7 +102,7 @@ def _read_matrix(state: "_State", arrays: Mapping[str, NDArray[Any]]) -> Fitted:
     return Fitted(matrix=MatrixScaling(scaling, width, mean, scale), matrix_names=names)
 
 
-def _read_column(state: "_State") -> FittedColumn:
+def _read_column(state: JsonObject) -> FittedColumn:
     """Check one column."""
     name, has_gaps = state.get("name", str), state.get("has_gaps", bool)
     kind = state.one_of("kind", *NumericColumn.KINDS, CategoryColumn.kind, HashedColumn.kind)
@@ -117,49 +119,3 @@ def _read_column(state: "_State") -> FittedColumn:
     if has_gaps and kind in NumericColumn.WITHOUT_GAPS:
         raise ModelFormatError(f"encoder column {name!r}: a {kind} column has no gaps")
     return NumericColumn(name, kind, mean, scale, has_gaps)
-
-
-class _State:
-    """A JSON object whose values are checked as they are taken."""
-
-    def __init__(self, meta: Any, place: str) -> None:
-        if not isinstance(meta, dict):
-            raise ModelFormatError(f"{place}: expected a JSON object, got {type(meta).__name__}")
-        self.meta, self.place = meta, place
-
-    def get(self, key: str, kind: type) -> Any:
-        """Take a value of one type."""
-        value = self.meta.get(key)
-        if type(value) is not kind:
-            raise ModelFormatError(f"{self.place}: {key} must be a {kind.__name__}; got {value!r:.60}")
-        return value
-
-    def one_of(self, key: str, *allowed: Any) -> Any:
-        """Take one of a few values."""
-        value = self.meta.get(key)
-        if not any(type(value) is type(each) and value == each for each in allowed):
-            raise ModelFormatError(
-                f"{self.place}: {key} must be {' or '.join(map(repr, allowed))}; got {value!r:.60}"
-            )
-        return value
-
-    def list_of(self, key: str, kind: type) -> list[Any]:
-        """Take a list of one type."""
-        values: list[Any] = self.get(key, list)
-        if any(type(value) is not kind for value in values):
-            raise ModelFormatError(f"{self.place}: {key} must be a list of {kind.__name__}")
-        return values
-
-    def whole(self, key: str, least: int, largest: int) -> int:
-        """Take an integer in a range."""
-        value: int = self.get(key, int)
-        if not least <= value <= largest:
-            raise ModelFormatError(f"{self.place}: {key} must be from {least} to {largest}; got {value}")
-        return value
-
-    def number(self, key: str) -> float:
-        """Take a finite number."""
-        value: Any = self.meta.get(key)
-        if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
-            raise ModelFormatError(f"{self.place}: {key} must be a finite number; got {value!r:.60}")
-        return float(value)
