@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
 
-_ENDINGS = (".npz", ".parquet", ".txt")
+_ENDINGS = (".npz", ".parquet", ".csv", ".txt")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,8 @@ class Embeddings:
 
     def __getitem__(self, name: Any) -> NDArray[np.float32]:
         """Return one node's vector (d,)."""
-        return self.vectors[self._place(name)]
+        vector: NDArray[np.float32] = self.vectors[self._place(name)]
+        return vector
 
     def __repr__(self) -> str:
         return f"Embeddings({len(self):,} nodes, {self.dim} dimensions)"
@@ -85,7 +86,7 @@ class Embeddings:
         return self.vectors[[self._place(name) for name in names]]
 
     def save(self, path: str | Path) -> None:
-        """Write to ``.npz``, ``.parquet`` or word2vec ``.txt``, whole or not at all."""
+        """Write to ``.npz``, ``.parquet``, ``.csv`` or word2vec ``.txt``, whole or not at all."""
         from spinegraph.embedding_files import write
 
         path = Path(path)

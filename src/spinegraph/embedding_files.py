@@ -1,0 +1,242 @@
+"""Embeddings as npz, Parquet, CSV or word2vec text: written whole or not at all, read without trust."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import csv, parquet
+
+from spinegraph.atomic import whole_file
+from spinegraph.errors import GraphFormatError
+from spinegraph.graph.files.npz import read_npz
+from spinegraph.graph.files.parquet_edges import open_parquet
+from spinegraph.graph.files.source import expansion_limit, opened
+from spinegraph.graph.names import as_array, first_few
+
+Named = tuple[NDArray[Any], NDArray[np.float32]]  # names (n,), vectors (n, d)
+_FIRST_LINE = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}")
+
+
+def write(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    """Write names (n,) and vectors (n, d) in the format that the path's ending names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(Path(folder) / "two.txt", np.array(["ann", "bob"]), np.eye(2, dtype=np.float32))
+    ...     print((Path(folder) / "two.txt").read_text())
+    2 2
+    ann 1 0
+    bob 0 1
+    """
+    plain = _plain_names(names, path)
+    if not vectors.shape[1]:
+        raise GraphFormatError(f"{path}: vectors without dimensions cannot be saved")
+    with whole_file(path) as partial:
+        try:
+            _WRITERS[path.suffix](partial, plain, vectors)
+        except (pa.ArrowInvalid, UnicodeEncodeError) as fault:
+            raise GraphFormatError(
+                f"{path}: a node name cannot be written to {path.suffix} ({str(fault)[:200]}); "
+                "save as .npz, or relabel the graph"
+            ) from fault
+        except GraphFormatError as fault:
+            raise GraphFormatError(f"{path}: {fault}") from fault
+
+
+def read(path: Path) -> Named:
+    """Read names (n,) and vectors (n, d); anything wrong with the file is a GraphFormatError.
+
+    Names that are whole numbers throughout come back as int64, also from text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(Path(folder) / "one.parquet", np.array([7]), np.ones((1, 2), np.float32))
+    ...     read(Path(folder) / "one.parquet")
+    (array([7]), array([[1., 1.]], dtype=float32))
+    """
+    names, vectors = _READERS[path.suffix](path)
+    if not np.isfinite(vectors).all():
+        row = int(np.argmin(np.isfinite(vectors).all(axis=1)))
+        raise GraphFormatError(f"{path}: the vector of {names[row]!r} holds NaN or infinity; write it again")
+    return names, vectors
+
+
+def _plain_names(names: NDArray[Any], path: Path) -> NDArray[Any]:
+    """Return names as int64, or as an object array of str."""
+    array = as_array(names)
+    if array.dtype == np.int64:
+        return array
+    other = [name for name in array.tolist() if not isinstance(name, str)]
+    if other:
+        raise GraphFormatError(
+            f"{path}: in files node names are all text or all whole numbers; got {first_few(other, 3)}. "
+            "Give the graph such names first: graph.relabel(map(str, graph.names))"
+        )
+    return array
+
+
+def _write_npz(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    texts = names if names.dtype == np.int64 else names.astype(str)
+    if names.dtype != np.int64 and (texts != names).any():
+        raise GraphFormatError("npz drops null characters at the end of a name: save as .parquet")
+    with path.open("wb") as file:  # not compressed: floats hardly shrink, and it takes many times as long
+        np.savez(file, allow_pickle=False, names=texts, vectors=vectors)
+
+
+def _read_npz(path: Path) -> Named:
+    arrays = read_npz(path)
+    names, vectors = arrays.get("names"), arrays.get("vectors")
+    if names is None or vectors is None:
+        raise GraphFormatError(
+            f"{path}: expected arrays 'names' and 'vectors'; found {', '.join(sorted(arrays)[:10]) or 'none'}"
+        )
+    if names.ndim != 1 or names.dtype.kind not in "iuU" or vectors.dtype.kind not in "f":
+        raise GraphFormatError(
+            f"{path}: names must be a row of whole numbers or text and vectors floats; "
+            f"got {names.dtype} {names.shape} and {vectors.dtype} {vectors.shape}"
+        )
+    return as_array(names), vectors.astype(np.float32)
+
+
+def _write_parquet(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    parquet.write_table(pa.table({"name": _column(names), "vector": rows}), path, use_dictionary=["name"])
+
+
+def _read_parquet(path: Path) -> Named:
+    with opened(path) as source, open_parquet(source.stream, source.path) as file:
+        schema = file.schema_arrow
+        if sorted(schema.names) != ["name", "vector"]:
+            raise GraphFormatError(
+                f"{path}: expected the columns name and vector; found {', '.join(schema.names[:10])}"
+            )
+        name, vector = schema.field("name").type, schema.field("vector").type
+        is_vector = pa.types.is_fixed_size_list(vector) and pa.types.is_float32(vector.value_type)
+        if not is_vector or name not in (pa.int64(), pa.string(), pa.large_string()):
+            raise GraphFormatError(
+                f"{path}: name must be whole numbers or text, vector a fixed number of float32; "
+                f"got {name} and {vector}"
+            )
+        size, needed = path.stat().st_size, file.metadata.num_rows * vector.list_size * 4
+        if needed > expansion_limit(size):
+            raise GraphFormatError(
+                f"{path}: claims {needed:,} bytes of vectors in a file of {size:,}; write it again"
+            )
+        table = file.read()
+        table.validate(full=True)  # Parquet itself does not check that text is UTF-8
+        rows = table["vector"].combine_chunks()
+        if table["name"].null_count or rows.null_count or rows.flatten().null_count:
+            raise GraphFormatError(f"{path}: every row needs a name and a whole vector; some are empty")
+        values = rows.flatten().to_numpy(zero_copy_only=False).reshape(-1, vector.list_size)
+    return as_array(table["name"].to_numpy()), np.array(values, dtype=np.float32)
+
+
+def _write_text(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    texts = [str(name) for name in names.tolist()]
+    spaced = [text for text in texts if not text or any(map(str.isspace, text))]
+    if spaced:
+        raise GraphFormatError(
+            f"word2vec text parts its fields by white space; got the names {first_few(spaced, 3)}: "
+            "save as .csv, .parquet or .npz"
+        )
+    with path.open("wb") as file:
+        file.write(b"%d %d\n" % vectors.shape)
+        options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+        csv.write_csv(_table(np.array(texts, dtype=object), vectors), file, options)
+
+
+def _read_text(path: Path) -> Named:
+    with opened(path) as source:
+        first = _FIRST_LINE.fullmatch(source.stream.readline(64))
+        n, d = map(int, first.groups()) if first else (0, 0)
+        if not first or n * d * 2 > path.stat().st_size:
+            raise GraphFormatError(
+                f"{path}:1: expected the numbers of vectors and of dimensions, such as '2708 200', "
+                "and as many numbers to follow"
+            )
+        if not n:
+            return np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.float32)
+        options = csv.ParseOptions(delimiter=" ", quote_char=False)
+        found = _parsed(path, source.stream, d, options, titles=["name", *map(str, range(d))])
+    if len(found[0]) != n:
+        raise GraphFormatError(
+            f"{path}: its first line says {n} vectors, {len(found[0])} follow; write it again"
+        )
+    return found
+
+
+def _write_csv(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    csv.write_csv(_table(names, vectors), path)
+
+
+def _read_csv(path: Path) -> Named:
+    with opened(path) as source:
+        d = source.stream.readline(2**26).count(b",")
+        source.stream.seek(0)
+        return _parsed(path, source.stream, d, csv.ParseOptions(newlines_in_values=True))
+
+
+def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | None = None) -> Named:
+    """Let Arrow read rows of a name and d numbers; every row, so the last too, ends with its line."""
+    place = stream.tell()
+    stream.seek(-1, os.SEEK_END)
+    if stream.read() != b"\n":
+        raise GraphFormatError(f"{path}: does not end with a line break, so it is cut off; write it again")
+    stream.seek(place)
+    wanted = ["name", *map(str, range(d))]
+    types = {title: pa.float32() for title in wanted[1:]} | {"name": pa.string()}
+    try:
+        table = csv.read_csv(
+            stream,
+            csv.ReadOptions(column_names=titles, block_size=2**26),
+            options,
+            csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
+        )
+    except (pa.ArrowException, UnicodeDecodeError) as fault:
+        raise GraphFormatError(
+            f"{path}: expected a name and {d} numbers a line ({str(fault)[:200]}); write it again"
+        ) from fault
+    if table.column_names != wanted or not d:
+        raise GraphFormatError(
+            f"{path}: expected the columns name, 0, 1, ...; found {table.column_names[:5]}"
+        )
+    vectors = np.empty((table.num_rows, d), dtype=np.float32)
+    for place, column in enumerate(table.columns[1:]):
+        vectors[:, place] = column.to_numpy()
+    texts = table["name"].to_pylist()
+    if all(map(_WHOLE_NUMBER.fullmatch, texts)):
+        return as_array(list(map(int, texts))), vectors
+    return np.array(texts, dtype=object), vectors
+
+
+def _table(names: NDArray[Any], vectors: NDArray[np.float32]) -> Any:
+    columns = [pa.array(np.ascontiguousarray(column)) for column in vectors.T]
+    return pa.table([_column(names), *columns], names=["name", *map(str, range(len(columns)))])
+
+
+def _column(names: NDArray[Any]) -> Any:
+    return pa.array(names) if names.dtype == np.int64 else pa.array(names, pa.string())
+
+
+_WRITERS: dict[str, Callable[[Path, NDArray[Any], NDArray[np.float32]], None]] = {
+    ".csv": _write_csv,
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+    ".txt": _write_text,
+}
+_READERS: dict[str, Callable[[Path], Named]] = {
+    ".csv": _read_csv,
+    ".npz": _read_npz,
+    ".parquet": _read_parquet,
+    ".txt": _read_text,
+}
