@@ -4,20 +4,20 @@ import io
 import lzma
 import os
 import struct
-import tempfile
+import sys
 import tokenize
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
+from spinegraph.atomic import whole_file
 from spinegraph.errors import GraphFormatError
 from spinegraph.graph.files.source import MOST_EXPANSION, expansion_limit, opened
 
@@ -73,22 +73,15 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) 
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_npz(Path(folder) / "tiny.npz", {"num_nodes": np.int64(2)})
     ...     sorted(file.name for file in Path(folder).iterdir())
     ['tiny.npz']
     """
-    path = Path(path)
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            np.savez_compressed(
-                out, allow_pickle=False, **{key: np.asarray(value) for key, value in arrays.items()}
-            )  # type: ignore[arg-type]
-        os.replace(partial, path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as partial, partial.open("wb") as out:
+        named = {key: np.asarray(value) for key, value in arrays.items()}
+        np.savez_compressed(out, allow_pickle=False, **named)  # type: ignore[arg-type]
 
 
 def read_archive(stream: IO[bytes], path: str) -> dict[str, NDArray[Any]]:
@@ -168,6 +161,8 @@ def _read_array(file: IO[bytes], size: int, place: str) -> NDArray[Any]:
             f"{size - header:,} bytes follow; the file is cut off or damaged: write it again"
         )
     flat = _filled(file, size - header, place).view(dtype)
+    if dtype.kind == "U" and count and flat.view(f"{dtype.byteorder}u4").max() > sys.maxunicode:
+        raise GraphFormatError(f"{place}: holds text that is not Unicode; write it again")
     return flat.reshape(shape[::-1]).T if is_fortran else flat.reshape(shape)
 
 
