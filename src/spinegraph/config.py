@@ -89,7 +89,7 @@ class Config:
     k: int = 30
     continuation: float = 0.65
     rpr_method: str = "push"
-    tolerance: float = 1e-3
+    tolerance: float = 0.05
     walks: int = 10
     walk_length: int = 40
     structural_columns: str = "auto"
@@ -108,7 +108,7 @@ class Config:
     activation: str = "tanh"
     start: str = "principal"
     auxiliary_init: str = "random"
-    batch_size: int = 1024
+    batch_size: int = 512
     steps: int = 300
     learning_rate: float = 1e-3
     dropout: float = 0.0

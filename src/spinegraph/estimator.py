@@ -14,13 +14,13 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 from spinegraph.familiarity import Familiarity
 from spinegraph.fingerprint import fingerprint
-from spinegraph.generator import Generator, Inputs
+from spinegraph.generator import Generator, Inputs, profile_of
 from spinegraph.graph.graph import Graph
 from spinegraph.structure.candidates import candidates
 from spinegraph.structure.similarity import similar_nodes
 
 if TYPE_CHECKING:
-    from spinegraph.learning.training import Moment, Progress
+    from spinegraph.learning.training import Progress
 
 _SETTINGS = tuple(field.name for field in fields(Config))
 Self = TypeVar("Self", bound="SPINE")
@@ -104,21 +104,22 @@ class SPINE:
         whole = graph if isinstance(graph, Graph) else _union(graph)
         data = fingerprint(whole)
 
-        corpus = gather_corpus(whole, config)
-        inputs = Inputs.of(whole, config, corpus.nodes)
-        profile = inputs.profile(whole, corpus.nodes)
+        corpus = gather_corpus(whole, config)  # every node, or a sample of a large network
+        nodes = None if len(corpus.nodes) == len(whole) else corpus.nodes
+        profile = profile_of(whole, config, nodes)
+        inputs = Inputs.of(whole, config, nodes, profile)
         degrees = whole.degrees[corpus.nodes]
         near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
         similar = similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
         sampler = PairSampler(corpus, similar, degrees, config)
-        smoothed = profile.smooth(inputs.around(whole))  # T F
-        past = inputs.structural(whole, corpus.nodes) if inputs.past else None
+        past = inputs.structural(whole, nodes, profile) if inputs.past else None
+        smoothed = inputs.smoothed(whole, profile, nodes)  # T F
         weights, history = learn(smoothed, past, sampler, config, data, checkpoint, progress)
 
         self.config_, self.fingerprint_, self.history_ = config, data, history
         self.generator_ = Generator(inputs, weights)
         self.familiarity_ = Familiarity.of(whole)
-        vectors = self.generator_.embed(whole, profile=profile if len(profile) == len(whole) else None)
+        vectors = self.generator_.embed(whole, profile=profile if nodes is None else None)
         self.embeddings_ = _parted(graph, vectors)
         return self
 

@@ -45,7 +45,7 @@ class Familiarity:
         2
         """
         degrees = graph.degrees
-        empty, blank = 0.0, ()
+        empty, blank = 0.0, tuple[int, ...]()
         if graph.has_features:
             empty = float(np.mean(_filled(graph.features, axis=1) == 0))
             blank = tuple(np.flatnonzero(_filled(graph.features, axis=0) == 0).tolist())
@@ -71,7 +71,7 @@ class Familiarity:
         if outside.mean() > _ODD_SHARE or degrees.max() > 2 * max(self.largest_degree, 1):
             odd.append(
                 f"{int(outside.sum())} of {len(degrees)} nodes have a degree outside the "
-                f"{self.smallest_degree} to {self.largest_degree} seen in training, up to {int(degrees.max())}"
+                f"{self.smallest_degree} to {self.largest_degree} seen in training, up to {degrees.max()}"
             )
         if graph.has_features:
             rows = graph.features if positions is None else graph.feature_rows(positions)
@@ -101,4 +101,4 @@ def _filled(features: Any, axis: int) -> NDArray[np.int64]:
     """Count values that are not zero."""
     if issparse(features):
         return np.asarray(features.count_nonzero(axis=axis)).ravel()
-    return np.count_nonzero(features, axis=axis)
+    return np.asarray(np.count_nonzero(features, axis=axis))

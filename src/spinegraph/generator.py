@@ -5,7 +5,6 @@ The generator's input has up to three parts, and its matrix W_M has their rows i
     features through T  |  structural columns through T  |  structural columns past T
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +16,9 @@ from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ModelFormatError
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.structure.columns import COLUMNS, structural_columns
-from spinegraph.structure.rooted_pagerank import RootedPageRank, rooted_pagerank
-
-_BLOCK = 16_384  # roots whose profile is held at a time
+from spinegraph.structure.profile import RootedPageRank
+from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.smoothing import Smoothed
 
 
 def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:
@@ -35,6 +34,22 @@ def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32
     if activation == "elu":
         return np.where(values > 0, values, np.expm1(np.minimum(values, 0))).astype(np.float32)
     return values
+
+
+def profile_of(graph: Any, config: Config, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
+    """Return the profile of all nodes, or of some, with the settings of a config."""
+    return rooted_pagerank(
+        graph,
+        k=config.k,
+        continuation=config.continuation,
+        method=config.rpr_method,  # type: ignore[arg-type]
+        tolerance=config.tolerance,
+        walks=config.walks,
+        walk_length=config.walk_length,
+        seed=config.seed,
+        roots=positions,
+        threads=config.threads,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +79,10 @@ class Inputs:
     past: bool
 
     @classmethod
-    def of(cls, graph: Any, config: Config, nodes: NDArray[np.int64] | None = None) -> "Inputs":
-        """Learn the scaling of features from a graph, that of structural columns from some of its nodes."""
+    def of(
+        cls, graph: Any, config: Config, nodes: NDArray[np.int64] | None, profile: RootedPageRank
+    ) -> "Inputs":
+        """Learn how to scale a graph's features, and structural columns by some nodes and their profile."""
         kind = config.structural_columns
         if kind == "auto":
             kind = "past" if graph.has_features else "both"
@@ -80,7 +97,7 @@ class Inputs:
         columns = () if kind == "none" else COLUMNS
         mean, scale = np.zeros(len(columns), np.float32), np.ones(len(columns), np.float32)
         if columns:
-            values = structural_columns(graph, nodes, names=columns, threads=config.threads).values
+            values = _columns(graph, nodes, profile, columns, config)
             mean, deviation = values.mean(axis=0), values.std(axis=0)
             scale = np.where(deviation > 1e-6, deviation, 1).astype(np.float32)
         return cls(
@@ -107,26 +124,25 @@ class Inputs:
 
     def profile(self, graph: Any, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
         """Return the profile that makes up T."""
-        config = self.config
-        return rooted_pagerank(
-            graph,
-            k=config.k,
-            continuation=config.continuation,
-            method=config.rpr_method,  # type: ignore[arg-type]
-            tolerance=config.tolerance,
-            walks=config.walks,
-            walk_length=config.walk_length,
-            seed=config.seed,
-            roots=positions,
-            threads=config.threads,
-        )
+        return profile_of(graph, self.config, positions)
 
-    def structural(self, graph: Any, positions: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-        """Return the standardised structural columns (r, s) of some nodes."""
-        found = structural_columns(graph, positions, names=self.columns, threads=self.config.threads)
-        return (found.values - self.mean) / self.scale
+    def structural(
+        self,
+        graph: Any,
+        positions: NDArray[np.int64] | None = None,
+        profile: RootedPageRank | None = None,
+    ) -> NDArray[np.float32]:
+        """Return the standardised structural columns (r, s) of some nodes; their profile saves time."""
+        profile = self.profile(graph, positions) if profile is None else profile
+        found = _columns(graph, positions, profile, self.columns, self.config)
+        return (found - self.mean) / self.scale
 
-    def around(self, graph: Any, positions: NDArray[np.int64] | None = None) -> Any:
+    def around(
+        self,
+        graph: Any,
+        positions: NDArray[np.int64] | None = None,
+        profile: RootedPageRank | None = None,
+    ) -> Any:
         """Return what goes through T, one row per node: sparse stays sparse."""
         parts = []
         if self.encoder is not None:
@@ -134,22 +150,27 @@ class Inputs:
             rows = graph.features if positions is None else graph.feature_rows(positions)
             parts.append(self.encoder.transform(rows))
         if self.through:
-            parts.append(self.structural(graph, positions))
-        if len(parts) == 1:
-            return parts[0]
-        if issparse(parts[0]):
-            return csr_array(hstack([parts[0], csr_array(parts[1])], format="csr", dtype=np.float32))
-        return np.hstack(parts)
+            parts.append(self.structural(graph, positions, profile))
+        return _beside(parts)
+
+    def smoothed(
+        self, graph: Any, profile: RootedPageRank, positions: NDArray[np.int64] | None = None
+    ) -> Smoothed:
+        """Return T F of the nodes whose profile is given, reading only the rows that T needs."""
+        operator, threads = profile.operator(), self.config.threads
+        if positions is None:
+            return Smoothed(operator, self.around(graph, None, profile), threads)
+        seen, places = np.unique(operator.indices, return_inverse=True)
+        local = csr_array((operator.data, places, operator.indptr), shape=(len(profile), len(seen)))
+        return Smoothed(local, self.around(graph, seen.astype(np.int64)), threads)
 
     def matrix(self, graph: Any, positions: NDArray[np.int64] | None = None) -> Any:
         """Return the generator's whole input [T F | columns], (r, f + s): what W_M multiplies."""
-        smoothed = self.profile(graph, positions).smooth(self.around(graph))
-        if not self.past:
-            return smoothed
-        past = self.structural(graph, positions)
-        if issparse(smoothed):
-            return csr_array(hstack([smoothed, csr_array(past)], format="csr", dtype=np.float32))
-        return np.hstack([smoothed, past])
+        profile = self.profile(graph, positions)
+        parts = [self.smoothed(graph, profile, positions).matrix()]
+        if self.past:
+            parts.append(self.structural(graph, positions, profile))
+        return _beside(parts)
 
     def require_features(self, graph: Any) -> None:
         """Refuse a graph whose features are not those the model was fitted with."""
@@ -219,50 +240,28 @@ class Generator:
 
         ``profile`` of all nodes saves computing it again where it is at hand.
         """
-        num_roots = len(graph) if positions is None else len(positions)
-        vectors = np.empty((num_roots, self.dim), dtype=np.float32)
-        if profile is not None:
-            vectors = product(
-                profile.operator(), self.inputs.around(graph), self.weights[: self.inputs.num_through]
-            )
-        else:
-            for rows, values in self._products(graph, positions):
-                vectors[rows] = values
+        profile = self.inputs.profile(graph, positions) if profile is None else profile
+        through = self.inputs.num_through
+        vectors = self.inputs.smoothed(graph, profile, positions).times(self.weights[:through])
         if self.inputs.past:
-            past = self.inputs.structural(graph, positions)
-            vectors += past @ self.weights[self.inputs.num_through :]
+            vectors += self.inputs.structural(graph, positions, profile) @ self.weights[through:]
         return activate(vectors, self.activation)
 
-    def _products(
-        self, graph: Any, positions: NDArray[np.int64] | None
-    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """Yield T F W block by block, by whichever of T (F W) and (T F) W costs less."""
-        weights = self.weights[: self.inputs.num_through]
-        if positions is None:
-            projected = _dense(self.inputs.around(graph) @ weights)  # (n, d), once
-            for start in range(0, len(graph), _BLOCK):
-                rows = slice(start, min(start + _BLOCK, len(graph)))
-                operator = self.inputs.profile(graph, np.arange(rows.start, rows.stop)).operator()
-                yield rows, operator @ projected
-            return
-        for start in range(0, len(positions), _BLOCK):
-            rows = slice(start, min(start + _BLOCK, len(positions)))
-            operator = self.inputs.profile(graph, positions[rows]).operator()
-            seen, places = np.unique(operator.indices, return_inverse=True)
-            local = csr_array((operator.data, places, operator.indptr), shape=(operator.shape[0], len(seen)))
-            around = self.inputs.around(graph, seen.astype(np.int64))  # only the rows that T reads
-            yield rows, product(local, around, weights)
+
+def _columns(
+    graph: Any,
+    positions: NDArray[np.int64] | None,
+    profile: RootedPageRank,
+    names: tuple[str, ...],
+    config: Config,
+) -> NDArray[np.float32]:
+    return structural_columns(graph, positions, profile=profile, names=names, threads=config.threads).values
 
 
-def product(operator: csr_array, features: Any, weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return T F W, (r, d), multiplied in the cheaper order."""
-    d, filled = weights.shape[1], features.nnz if issparse(features) else features.size
-    per_row = filled / max(features.shape[0], 1)
-    smoothed = min(operator.shape[0] * features.shape[1], operator.nnz * per_row)
-    if filled * d + operator.nnz * d <= operator.nnz * per_row + smoothed * d:
-        return operator @ _dense(features @ weights)
-    return _dense((operator @ features) @ weights)
-
-
-def _dense(values: Any) -> NDArray[np.float32]:
-    return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float32)
+def _beside(parts: list[Any]) -> Any:
+    """Put matrices side by side; one sparse part makes all sparse."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(issparse(part) for part in parts):
+        return csr_array(hstack([csr_array(part) for part in parts], format="csr", dtype=np.float32))
+    return np.hstack(parts)

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn import functional as F
+from torch.nn import functional
 
 from spinegraph.config import Config
 from spinegraph.learning.objective import contrast
@@ -27,9 +27,9 @@ def first_auxiliary(num_nodes: int, dim: int, sampler: PairSampler, config: Conf
             torch.from_numpy(part).to(config.device)
             for part in (batch.anchors, batch.positives, batch.negatives)
         ]
-        anchors, positives, negatives = (F.embedding(part, matrix, sparse=True) for part in places)
+        anchors, positives, negatives = (functional.embedding(part, matrix, sparse=True) for part in places)
         loss = contrast(anchors, positives, negatives, config.negatives)
         adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        adam.step()
+        adam.step()  # type: ignore[no-untyped-call]
     return matrix.detach().cpu().numpy()

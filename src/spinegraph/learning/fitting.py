@@ -2,24 +2,23 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from spinegraph.config import Config
 from spinegraph.generator import activate
 from spinegraph.learning.checkpoint import Checkpoints
 from spinegraph.learning.sampling import PairSampler
 from spinegraph.learning.threads import torch_threads
-from spinegraph.learning.training import Moment, Progress, Trainer, first_weights, principal_directions
+from spinegraph.learning.training import Moment, Progress, Trainer, first_weights
+from spinegraph.structure.smoothing import Smoothed, multiply
 
 _MOST_STRUCTURAL = 0.25  # of the dimensions
 
 
 def learn(
-    smoothed: Any,
+    smoothed: Smoothed,
     past: NDArray[np.float32] | None,
     sampler: PairSampler,
     config: Config,
@@ -35,7 +34,7 @@ def learn(
 
     Parameters
     ----------
-    smoothed : csr_array or array (m, f)
+    smoothed : Smoothed (m, f)
         T F of the training nodes.
     past : float32 array (m, s), optional
     sampler : PairSampler
@@ -48,10 +47,10 @@ def learn(
     states = None if checkpoint is None else Checkpoints(checkpoint, _run_name(data, config))
     with torch_threads(config.threads):
         basis, start = first_weights(smoothed, dim, config)
-        reduced = _contiguous(smoothed @ basis if basis.size else smoothed)
+        reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
         trained, history = Trainer(reduced, start, sampler, config).train(states, progress)
-    content = activate(_contiguous(reduced @ trained), config.activation)
-    trained = basis @ trained if basis.size else trained
+    content = activate(multiply(reduced, trained), config.activation)
+    trained = trained if basis is None else basis @ trained
 
     weights = np.zeros((trained.shape[0] + channel.shape[0], config.dim), dtype=np.float32)
     weights[: trained.shape[0], :dim] = trained
@@ -64,21 +63,16 @@ def learn(
 
 
 def _channel(past: NDArray[np.float32] | None, config: Config) -> NDArray[np.float32]:
-    """Return how the structural columns fill their dimensions, (s, c): as they are, or their main directions."""
+    """Return how structural columns fill their dimensions, (s, c): as they are, or by main directions."""
     if past is None:
         return np.empty((0, 0), dtype=np.float32)
     most = max(0, min(past.shape[1], int(config.dim * _MOST_STRUCTURAL)))
     if most == past.shape[1]:
         return np.eye(most, dtype=np.float32)
-    if most == 0 or len(past) < most:
-        return np.zeros((past.shape[1], 0), dtype=np.float32)
-    return principal_directions(past, most, config.seed)
+    _, vectors = np.linalg.eigh(past.T @ past)
+    return np.ascontiguousarray(vectors[:, ::-1][:, :most], dtype=np.float32)
 
 
 def _run_name(data: str, config: Config) -> str:
     settings = {name: value for name, value in config.to_json().items() if name not in ("threads", "device")}
     return f"{data} {json.dumps(settings, sort_keys=True)}"
-
-
-def _contiguous(values: Any) -> Any:
-    return values if issparse(values) else np.ascontiguousarray(values, dtype=np.float32)

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn.functional import logsigmoid
 
 
 class Views(NamedTuple):
@@ -22,8 +21,8 @@ def contrast(anchors: Tensor, positives: Tensor, negatives: Tensor, weight: floa
     >>> round(contrast(one, one, one, weight=0.0).item(), 4)  # -log sigmoid(1)
     0.3133
     """
-    pull = F.logsigmoid((anchors * positives).sum(dim=1))  # (b,)
-    push = F.logsigmoid(-anchors @ negatives.T).mean(dim=1)  # (b, s) -> (b,)
+    pull = logsigmoid((anchors * positives).sum(dim=1))  # (b,)
+    push = logsigmoid(-anchors @ negatives.T).mean(dim=1)  # (b, s) -> (b,)
     return -(pull + weight * push).mean()
 
 

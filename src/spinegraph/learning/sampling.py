@@ -1,6 +1,6 @@
-"""Positive and negative pairs: local ones from plain walks, structural ones by similarity (Biased positive sampling).
+"""Pairs to learn from: local ones from plain walks, structural ones by similarity ("Biased positive sampling").
 
-Every batch is a function of (seed, stage, step) alone, so a resumed run draws what an uninterrupted one would.
+Every batch is a function of (seed, stage, step) alone, so a resumed run draws what an unbroken one would.
 """
 
 from dataclasses import dataclass
@@ -54,9 +54,7 @@ class Corpus:
 
 
 def gather_corpus(graph: Any, config: Config) -> Corpus:
-    """Walk from every node; on a graph of more than ``training_nodes`` from random ones, once each, until
-    the walks have met that many nodes.
-    """
+    """Walk from every node, or, in a graph of more than ``training_nodes``, from random ones until enough are met."""
     n = len(graph)
     if n <= config.training_nodes:
         roots, repeats = np.arange(n), config.local_walks
@@ -144,7 +142,7 @@ class PairSampler:
         return PairBatch(pairs[:, 0], pairs[:, 1], np.minimum(negatives, last))
 
     def _local(self, rng: np.random.Generator, walks: NDArray[Any], size: int) -> NDArray[np.int64]:
-        """Two places at most ``window`` apart on one walk, (size, 2); drawn again where they hold one node."""
+        """Two places at most ``window`` apart on one walk, (size, 2); again where they hold one node."""
         pairs = np.empty((size, 2), dtype=np.int64)
         waiting = np.arange(size)
         length = walks.shape[1] if size else 0

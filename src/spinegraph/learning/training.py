@@ -1,7 +1,7 @@
-"""Training of W_M: Adam on the biased objective, in the inputs' principal subspace or in all of their space.
+"""Training of W_M: Adam on the biased objective, in the principal subspace of T F or in all of its space.
 
-With ``start="principal"`` the matrix is W_M = V M, V being the leading principal directions of the inputs: M is
-small, so a step costs the same however many columns the features have, and what V leaves out is noise.
+With ``start="principal"`` the matrix is W_M = V M, V being the leading principal directions of T F: M is
+small, so a step costs the same however many columns the features have.
 """
 
 from collections.abc import Callable
@@ -13,16 +13,22 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from spinegraph.config import Config
 from spinegraph.learning.auxiliary import first_auxiliary
 from spinegraph.learning.checkpoint import Checkpoints, TrainingState
 from spinegraph.learning.objective import Views, objective
 from spinegraph.learning.sampling import HELD_OUT, PairBatch, PairSampler
+from spinegraph.structure.smoothing import Smoothed, principal_directions
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many
-_ACTIVATIONS = {"identity": lambda x: x, "relu": F.relu, "elu": F.elu, "tanh": torch.tanh}
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "identity": lambda x: x,
+    "relu": functional.relu,
+    "elu": functional.elu,
+    "tanh": torch.tanh,
+}
 _EVALUATE_EVERY = 25
 _HELD_OUT_PAIRS = 2048
 _START_NORM = 0.3  # mean norm of a vector at the start: in the sigmoid's steep part
@@ -104,7 +110,7 @@ class Trainer:
         self._sparse_adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._adam.step()
-        self._sparse_adam.step()
+        self._sparse_adam.step()  # type: ignore[no-untyped-call]
         return float(loss.detach())
 
     def held_out_loss(self) -> float:
@@ -116,7 +122,7 @@ class Trainer:
         config, b = self.config, len(batch.anchors)
         places = np.concatenate([batch.anchors, batch.positives, batch.negatives])
         made = self._made(places, step)  # (2b + s, d)
-        kept = F.embedding(torch.from_numpy(places).to(self.device), self.auxiliary, sparse=True)
+        kept = functional.embedding(torch.from_numpy(places).to(self.device), self.auxiliary, sparse=True)
         return objective(
             Views(made[:b], made[b : 2 * b], made[2 * b :]),
             Views(kept[:b], kept[b : 2 * b], kept[2 * b :]),
@@ -133,7 +139,7 @@ class Trainer:
             kept = (rng.random((weights.shape[0], 1)) >= self.config.dropout) / (1 - self.config.dropout)
             weights = weights * torch.from_numpy(kept.astype(np.float32)).to(self.device)
         if self._sparse is not None:
-            product = _SparseRows.apply(self._sparse[places], weights)
+            product = _SparseRows.apply(self._sparse[places], weights)  # type: ignore[no-untyped-call]
         else:
             assert self._dense is not None
             product = self._dense[torch.from_numpy(places).to(self.device)] @ weights
@@ -170,31 +176,21 @@ class Trainer:
         return state.step, [Moment(*line) for line in state.history]
 
 
-def first_weights(inputs: Any, dim: int, config: Config) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return where training starts: a basis V (f, r) and a matrix M (r, d), W_M being V M.
+def first_weights(
+    smoothed: Smoothed, dim: int, config: Config
+) -> tuple[NDArray[np.float32] | None, NDArray[np.float32]]:
+    """Return where training starts: a basis V (f, r), or None for all of the space, and a matrix M (r, d).
 
-    ``principal``: V are the leading principal directions of the inputs, scaled so that vectors start at one
-    norm; M keeps their inner products. ``random``: V is None in effect, M a random (f, d) matrix.
+    ``principal``: V are the leading principal directions of T F, scaled so that vectors start at one norm,
+    and M keeps their inner products. ``random``: M is a random (f, d) matrix.
     """
     rng = np.random.default_rng([config.seed, 11])
-    num_inputs = inputs.shape[1]
+    rows, columns = smoothed.shape
     if config.start == "random":
-        bound = np.sqrt(6 / (num_inputs + dim))
-        return np.empty((0, 0), np.float32), rng.uniform(-bound, bound, (num_inputs, dim)).astype(np.float32)
-    basis = principal_directions(inputs, min(dim, *inputs.shape), config.seed)  # (f, r)
-    square = float(np.mean(np.square(_dense(inputs @ basis)).sum(axis=1)))
-    basis *= 1 / np.sqrt(max(square, 1e-12))
+        bound = np.sqrt(6 / (columns + dim))
+        return None, rng.uniform(-bound, bound, (columns, dim)).astype(np.float32)
+    basis = principal_directions(smoothed, min(dim, rows, columns), config.seed)  # (f, r)
+    square = float(np.square(smoothed.times(basis)).sum(axis=1).mean())
+    basis *= np.float32(1 / np.sqrt(max(square, 1e-12)))
     turn = np.linalg.qr(rng.standard_normal((dim, basis.shape[1])))[0].T  # (r, d), orthonormal rows
-    return basis, (_START_NORM * turn).astype(np.float32)
-
-
-def principal_directions(inputs: Any, count: int, seed: int) -> NDArray[np.float32]:
-    """Return the leading right singular vectors (f, count) of the inputs, without densifying them."""
-    from sklearn.utils.extmath import randomized_svd
-
-    _, _, directions = randomized_svd(inputs, count, n_oversamples=20, n_iter=4, random_state=seed % 2**32)
-    return np.ascontiguousarray(directions.T, dtype=np.float32)
-
-
-def _dense(values: Any) -> NDArray[np.float32]:
-    return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float32)
+    return basis, np.ascontiguousarray(_START_NORM * turn, dtype=np.float32)
