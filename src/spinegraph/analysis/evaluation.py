@@ -127,11 +127,10 @@ def probe_cv(
     part_of = _parts(known, folds, seed)
     for part in range(folds):
         inside, outside = part_of != part, part_of == part
-        started = logistic_path(X[inside], targets[inside], _grid(Cs), starts=path)
+        fitted = logistic_path(X[inside], targets[inside], _grid(Cs))
         scored = X[outside]
         right += [
-            _accuracy(_scores(scored, weights), classes, known[outside]) * outside.sum()
-            for weights in started
+            _accuracy(_scores(scored, weights), classes, known[outside]) * outside.sum() for weights in fitted
         ]
     return _result(right / len(train), _grid(Cs), path, classes, X_test, classes_of[test])
 

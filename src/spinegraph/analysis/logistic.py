@@ -17,18 +17,13 @@ from scipy.special import expit
 Matrix = Any  # float64 array or csr_array (n, p)
 Solver = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-_MOST_FACTORED = 300  # columns up to which a factored Hessian saves more products than it costs
+_MOST_FACTORED = 600  # columns up to which a factored Hessian saves more products than it costs
 _WIDE = 4  # columns per row from which on the row space is worth its QR
 _STEPS = 100
 _PRECISION = 1e-10
 
 
-def logistic_path(
-    vectors: Matrix,
-    targets: NDArray[np.float64],
-    Cs: Sequence[float],
-    starts: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+def logistic_path(vectors: Matrix, targets: NDArray[np.float64], Cs: Sequence[float]) -> NDArray[np.float64]:
     """Fit every target at every C.
 
     Newton's method with a line search; steps by conjugate gradients, which the Hessian of the first step at
@@ -41,8 +36,6 @@ def logistic_path(
         0 or 1. A target that never varies gets zero weights and an infinite intercept.
     Cs : sequence of float
         Ascending is quickest.
-    starts : float64 array (len(Cs), p + 1, t), optional
-        Solutions of a similar problem, such as one with more rows.
 
     Returns
     -------
@@ -61,8 +54,6 @@ def logistic_path(
     found[:, -1] = np.where(share == 0, -np.inf, np.inf)
     weights = np.zeros((vectors.shape[1] + 1, int(varies.sum())))
     for place, C in enumerate(Cs if varies.any() else ()):
-        if starts is not None:
-            weights = starts[place][:, varies]
         weights = _minimum(vectors, targets[:, varies], C, weights)
         found[place][:, varies] = weights
     return found
