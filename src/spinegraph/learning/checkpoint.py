@@ -1,8 +1,10 @@
 """Checkpoints of training: never half-written, the newest whole one wins, old ones pruned."""
 
 import json
-import os
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +12,29 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from spinegraph.atomic import sweep, whole_file
+
 _KEPT = 2
-_PATTERN = "step-*.safetensors"
+_SHARE_OF_TIME = 0.1  # that saving may take: on a slow disk states are saved less often
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingState:
-    """All that a run needs to go on: steps done, matrices and Adam's moments, history."""
+    """All that a run needs to go on.
+
+    Attributes
+    ----------
+    step : int
+        Steps done.
+    arrays : dict of float32 arrays
+        Matrices and Adam's moments.
+    history : list of (step, loss, held-out loss)
+
+    Examples
+    --------
+    >>> TrainingState(50, {"weights": np.zeros((3, 2), np.float32)}, [(25, 1.2, 1.3)]).step
+    50
+    """
 
     step: int
     arrays: dict[str, NDArray[np.float32]]
@@ -24,55 +42,73 @@ class TrainingState:
 
 
 class Checkpoints:
-    """A folder of training states of one run.
+    """A folder of training states; those of several runs may lie side by side.
 
     Parameters
     ----------
     folder : Path
         Made if it is not there.
     fingerprint : str
-        Of the data and settings; states of another run are passed over.
+        Of the data and settings; states of another run are passed over, and left alone.
     every : int
         Steps between two states.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> state = TrainingState(50, {"weights": np.zeros((3, 2), np.float32)}, [])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Checkpoints(folder, "this run").save(state)
+    ...     found = Checkpoints(folder, "this run").latest({"weights": (3, 2)}, steps=300)
+    ...     other = Checkpoints(folder, "another run").latest({"weights": (3, 2)}, steps=300)
+    >>> found.step, other
+    (50, None)
     """
 
     def __init__(self, folder: str | Path, fingerprint: str, every: int = 50) -> None:
         self.folder, self.fingerprint, self.every = Path(folder), fingerprint, every
+        self._run = blake2b(fingerprint.encode(), digest_size=4).hexdigest()
+        self._not_before = 0.0
         self.folder.mkdir(parents=True, exist_ok=True)
+        sweep(self.folder, f"{self._run}-*")
 
     def is_due(self, step: int) -> bool:
         """Say whether a state is to be saved after this step."""
-        return step % self.every == 0
+        return step % self.every == 0 and time.monotonic() >= self._not_before
 
     def save(self, state: TrainingState) -> None:
-        """Write a state under a temporary name, bring it to disk, then give it its name."""
-        path = self.folder / f"step-{state.step:09d}.safetensors"
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        """Write a state, whole or not at all, and remove all but the newest two."""
+        start = time.monotonic()
         about = {
             "fingerprint": self.fingerprint,
             "step": str(state.step),
             "history": json.dumps(state.history),
         }
-        try:
-            save_file(state.arrays, temporary, metadata=about)
-            with open(temporary, "rb") as file:
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole_file(self.folder / f"{self._run}-{state.step:09d}.safetensors") as partial:
+            save_file(state.arrays, partial, metadata=about)
         for old in self._newest_first()[_KEPT:]:
             old.unlink(missing_ok=True)
+        end = time.monotonic()
+        self._not_before = end + (end - start) * (1 / _SHARE_OF_TIME - 1)
 
-    def latest(self) -> TrainingState | None:
-        """Return the newest whole state of this run, or None."""
+    def latest(self, shapes: Mapping[str, tuple[int, ...]], steps: int) -> TrainingState | None:
+        """Return the newest whole state of this run, or None.
+
+        Parameters
+        ----------
+        shapes : dict of shapes
+            Arrays that a state of this run has.
+        steps : int
+            Most steps that it may have done.
+        """
         for path in self._newest_first():
             state = self._read(path)
-            if state is not None:
+            if state is not None and 0 < state.step <= steps and _fits(state.arrays, shapes):
                 return state
         return None
 
     def _newest_first(self) -> list[Path]:
-        return sorted(self.folder.glob(_PATTERN), reverse=True)
+        return sorted(self.folder.glob(f"{self._run}-*.safetensors"), reverse=True)
 
     def _read(self, path: Path) -> TrainingState | None:
         try:
@@ -85,5 +121,12 @@ class Checkpoints:
                 (int(step), float(loss), float(held)) for step, loss, held in json.loads(about["history"])
             ]
             return TrainingState(int(about["step"]), arrays, history)
-        except (SafetensorError, OSError, KeyError, ValueError):
-            return None  # cut off or damaged: an older one will do
+        except (SafetensorError, OSError, LookupError, ValueError, TypeError, OverflowError, RecursionError):
+            return None  # cut off, damaged or made up: an older one will do
+
+
+def _fits(arrays: Mapping[str, NDArray[np.float32]], shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    return arrays.keys() == shapes.keys() and all(
+        array.shape == shapes[name] and array.dtype == np.float32 and bool(np.isfinite(array).all())
+        for name, array in arrays.items()
+    )

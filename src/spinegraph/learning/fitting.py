@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from spinegraph.config import Config
 from spinegraph.generator import activate
 from spinegraph.learning.checkpoint import Checkpoints
+from spinegraph.learning.history import Moment
 from spinegraph.learning.sampling import PairSampler
 from spinegraph.learning.threads import torch_threads
-from spinegraph.learning.training import Moment, Progress, Trainer, first_weights
+from spinegraph.learning.training import Progress, Trainer, first_weights
 from spinegraph.structure.smoothing import Smoothed, multiply
 
 _MOST_STRUCTURAL = 0.25  # of the dimensions

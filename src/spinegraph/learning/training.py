@@ -5,7 +5,6 @@ small, so a step costs the same however many columns the features have.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch.nn import functional
 from spinegraph.config import Config
 from spinegraph.learning.auxiliary import first_auxiliary
 from spinegraph.learning.checkpoint import Checkpoints, TrainingState
+from spinegraph.learning.history import Moment
 from spinegraph.learning.objective import Views, objective
 from spinegraph.learning.sampling import HELD_OUT, PairBatch, PairSampler
 from spinegraph.structure.smoothing import Smoothed, principal_directions
@@ -32,15 +32,6 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 _EVALUATE_EVERY = 25
 _HELD_OUT_PAIRS = 2048
 _START_NORM = 0.3  # mean norm of a vector at the start: in the sigmoid's steep part
-
-
-@dataclass(frozen=True)
-class Moment:
-    """One line of the training history: losses after so many steps."""
-
-    step: int
-    loss: float
-    held_out_loss: float
 
 
 class _SparseRows(torch.autograd.Function):
@@ -85,24 +76,29 @@ class Trainer:
     ) -> tuple[NDArray[np.float32], list[Moment]]:
         """Train all steps, or until held-out pairs stop improving; return the matrix and the history."""
         config, history, first = self.config, list[Moment](), 0
-        if checkpoints is not None and (state := checkpoints.latest()) is not None:
+        if (
+            checkpoints is not None
+            and (state := checkpoints.latest(self._shapes(), config.steps)) is not None
+        ):
             first, history = self._restore(state)
-        best = min((moment.held_out_loss for moment in history), default=float("inf"))
-        waited = sum(1 for moment in reversed(history) if moment.held_out_loss > best)
         for step in range(first, config.steps if self.sampler.can_draw else 0):
+            if self._has_stalled(history):
+                break
             loss = self._step(step)
             done = step + 1
             if done % _EVALUATE_EVERY == 0 or done == config.steps:
                 history.append(Moment(done, loss, self.held_out_loss()))
-                waited = 0 if history[-1].held_out_loss < best else waited + 1
-                best = min(best, history[-1].held_out_loss)
                 if progress is not None:
                     progress("training", done, config.steps)
             if checkpoints is not None and checkpoints.is_due(done):
                 checkpoints.save(self._state(done, history))
-            if config.patience is not None and waited >= config.patience:
-                break
         return self.weights.detach().cpu().numpy(), history
+
+    def _has_stalled(self, history: list[Moment]) -> bool:
+        """Say whether the last ``patience`` evaluations were no better than the best one before them."""
+        losses = [moment.held_out_loss for moment in history]
+        patience = self.config.patience
+        return bool(losses) and patience is not None and len(losses) > losses.index(min(losses)) + patience
 
     def _step(self, step: int) -> float:
         loss = self._loss(self.sampler.draw(step), step)
@@ -144,6 +140,11 @@ class Trainer:
             assert self._dense is not None
             product = self._dense[torch.from_numpy(places).to(self.device)] @ weights
         return self._activation(product)
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name the arrays of a state, and their shapes."""
+        kinds = {"weights": tuple(self.weights.shape), "auxiliary": tuple(self.auxiliary.shape)}
+        return {f"{kind}{part}": shape for kind, shape in kinds.items() for part in ("", "_mean", "_square")}
 
     def _state(self, step: int, history: list[Moment]) -> TrainingState:
         dense, sparse = self._adam.state[self.weights], self._sparse_adam.state[self.auxiliary]
