@@ -43,6 +43,8 @@ class SPINE:
         What the training data looked like, so that ``transform`` can warn of data unlike it.
     fingerprint_ : str
         Of the training data.
+    graph_ : Graph, or a list of them
+        The training data; like ``embeddings_``, None after loading a model that was saved without it.
 
     Examples
     --------
@@ -51,7 +53,8 @@ class SPINE:
     >>> model = SPINE(dim=8, steps=20).fit(ring)
     >>> model.embeddings_
     Embeddings(12 nodes, 8 dimensions)
-    >>> model.transform(ring.with_nodes(["new"], [("new", 0)]), nodes=["new"])["new"].shape
+    >>> grown = ring.with_nodes(["new"], [("new", 0), ("new", 1)])
+    >>> model.transform(grown, nodes=["new"])["new"].shape
     (8,)
     """
 
@@ -120,6 +123,7 @@ class SPINE:
         self.generator_ = Generator(inputs, weights)
         self.familiarity_ = Familiarity.of(whole)
         vectors = self.generator_.embed(whole, profile=profile if nodes is None else None)
+        self.graph_ = graph if isinstance(graph, Graph) else list(graph)
         self.embeddings_ = _parted(graph, vectors)
         return self
 

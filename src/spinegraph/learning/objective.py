@@ -17,6 +17,7 @@ class Views(NamedTuple):
 def contrast(anchors: Tensor, positives: Tensor, negatives: Tensor, weight: float) -> Tensor:
     """Skip-gram term J with shared negatives, Eq. 5; mean over the batch.  (b, d), (b, d), (s, d) -> ().
 
+    >>> import torch
     >>> one = torch.ones(1, 1)
     >>> round(contrast(one, one, one, weight=0.0).item(), 4)  # -log sigmoid(1)
     0.3133
