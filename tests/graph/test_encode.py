@@ -423,6 +423,18 @@ def test_a_saved_matrix_encoder_replays_exactly():
         assert abs(difference).sum() == 0
 
 
+@pytest.mark.parametrize("scaling", ["row", "row_sum", "column", "none"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_matrix_encoder_that_comes_back_scales_as_before(scaling, kind):
+    matrix = kind(np.array([[3, 4, 0], [0, 2, 5]], dtype=np.float32))
+    encoder = FeatureEncoder.for_matrix(matrix, scaling)
+    again = FeatureEncoder.from_state(*encoder.state()).transform(matrix)
+    before = encoder.transform(matrix)
+    assert type(again) is type(before)
+    dense = [each.toarray() if kind is sp.csr_array else each for each in (again, before)]
+    np.testing.assert_array_equal(*dense)
+
+
 TABLE_STATE = FeatureEncoder({"level": "hashed"}).fit(PEOPLE).state()[0]
 MATRIX_STATE = FeatureEncoder.for_matrix([[1.0, 2.0], [3.0, 5.0]]).state()
 

@@ -90,9 +90,7 @@ def _read_matrix(state: JsonObject, arrays: Mapping[str, NDArray[Any]]) -> Fitte
     if names is not None and len(names) != width:
         raise ModelFormatError(f"encoder: names must name {width} columns; got {len(names)}")
     if scaling != "column":
-        return Fitted(
-            matrix=MatrixScaling(scaling, width, np.zeros(width), np.ones(width)), matrix_names=names
-        )
+        return Fitted(matrix=MatrixScaling(scaling, width), matrix_names=names)
     scale, mean = arrays.get("scale"), arrays.get("mean")
     for key, values in ({"scale": scale} | ({} if mean is None else {"mean": mean})).items():
         if values is None or values.shape != (width,) or values.dtype != np.float64:
