@@ -1,10 +1,13 @@
 """Config: every setting of SPINE, its default and its range, in one place."""
 
+import re
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any
 
 from spinegraph.errors import ParameterError
 
+_DEVICE = re.compile(r"[a-z]+(:\d+)?")
 _CHOICES = {
     "rpr_method": ("push", "walks"),
     "structural_columns": ("auto", "past", "through", "none"),
@@ -15,32 +18,33 @@ _CHOICES = {
     "start": ("principal", "random"),
     "auxiliary_init": ("random", "node2vec"),
 }
-_WHOLE = {  # name -> least value
-    "dim": 1,
-    "k": 1,
-    "walks": 1,
-    "walk_length": 1,
-    "local_walks": 1,
-    "local_walk_length": 2,
-    "window": 1,
-    "negative_samples": 1,
-    "batch_size": 1,
-    "steps": 0,
-    "training_nodes": 2,
-    "seed": 0,
+_MOST = 2**63 - 1
+_WHOLE = {  # name -> least and largest value; a row of T or a profile takes memory in proportion
+    "dim": (1, 2**16),
+    "k": (1, 2**12),
+    "walks": (1, 2**12),
+    "walk_length": (1, 2**12),
+    "local_walks": (1, 2**12),
+    "local_walk_length": (2, 2**12),
+    "window": (1, _MOST),
+    "negative_samples": (1, 2**24),
+    "batch_size": (1, 2**24),
+    "steps": (0, _MOST),
+    "training_nodes": (2, _MOST),
+    "seed": (0, _MOST),
 }
 _RANGES = {  # name -> (low, high, are the ends included?)
     "continuation": (0, 1, False),
     "tolerance": (0, 1, False),
     "structural_rate": (0, 1, True),
     "structural_share": (0, 1, True),
-    "negatives": (0, float("inf"), True),
+    "negatives": (0, 1e6, True),
     "lambda1": (0, 1, True),
     "lambda2": (0, 1, True),
     "dropout": (0, 0.95, True),
-    "learning_rate": (0, float("inf"), False),
+    "learning_rate": (0, 1e6, False),
 }
-_OPTIONAL = {"threads": 1, "patience": 1}  # None, or a whole number from here on
+_OPTIONAL = {"threads": (1, _MOST), "patience": (1, _MOST)}  # None is allowed as well
 
 
 @dataclass(frozen=True)
@@ -142,24 +146,26 @@ class Config:
         return cls(**{**paper, **changes})
 
     def check(self) -> "Config":
-        """Return self, or raise one ParameterError that lists every setting outside its range.
+        """Return the settings as plain values, or raise one ParameterError that lists every wrong one.
+
+        NumPy's numbers become Python's.
 
         >>> Config(dim=0, lambda1=0.8, lambda2=0.8).check()
         Traceback (most recent call last):
-        spinegraph.errors.ParameterError: dim must be a whole number >= 1; got 0
+        spinegraph.errors.ParameterError: dim must be a whole number from 1 to 65536; got 0
         lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; got 0.8 + 0.8
         """
-        wrong = [
-            message for field in fields(self) if (message := _fault(field.name, getattr(self, field.name)))
-        ]
-        if _is_number(self.lambda1) and _is_number(self.lambda2) and self.lambda1 + self.lambda2 > 1 + 1e-9:
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        wrong = [message for name, value in given.items() if (message := _fault(name, value))]
+        weighs = not any(_fault(name, given[name]) for name in ("lambda1", "lambda2"))
+        if weighs and self.lambda1 + self.lambda2 > 1 + 1e-9:
             wrong.append(
                 "lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; "
                 f"got {self.lambda1} + {self.lambda2}"
             )
         if wrong:
             raise ParameterError("\n".join(wrong))
-        return self
+        return Config(**{name: _plain(name, value) for name, value in given.items()})
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain values."""
@@ -167,27 +173,40 @@ class Config:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _is_whole(value: Any) -> bool:
-    return _is_number(value) and float(value).is_integer() and abs(value) < 2**63
+def _is_whole(value: Any, least: int, largest: int) -> bool:
+    is_whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
+    return is_whole and not isinstance(value, bool) and least <= value <= largest
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a value that passed as Python's own kind."""
+    if value is None or isinstance(value, str):
+        return value if value is None else str(value)
+    return float(value) if name in _RANGES else int(value)
 
 
 def _fault(name: str, value: Any) -> str | None:
     """Return what is wrong with one setting, or None."""
-    if name in _CHOICES and value not in _CHOICES[name]:
+    if name in _CHOICES:
+        if isinstance(value, str) and value in _CHOICES[name]:
+            return None
         return f"{name} must be one of {', '.join(map(repr, _CHOICES[name]))}; got {value!r}"
-    if name in _WHOLE and not (_is_whole(value) and value >= _WHOLE[name]):
-        return f"{name} must be a whole number >= {_WHOLE[name]}; got {value!r}"
-    if name in _OPTIONAL and value is not None and not (_is_whole(value) and value >= _OPTIONAL[name]):
-        return f"{name} must be None or a whole number >= {_OPTIONAL[name]}; got {value!r}"
     if name in _RANGES:
         low, high, closed = _RANGES[name]
-        inside = _is_number(value) and (low <= value <= high if closed else low < value < high)
-        if not inside:
-            between = f"between {low} and {high}" if high < float("inf") else f"at least {low}"
-            return f"{name} must be {'' if closed else 'strictly '}{between}; got {value!r}"
-    if name == "device" and not (isinstance(value, str) and value):
-        return f"device must name a Torch device such as 'cpu' or 'cuda'; got {value!r}"
-    return None
+        if _is_number(value) and (low <= value <= high if closed else low < value < high):
+            return None
+        return f"{name} must be {'' if closed else 'strictly '}between {low} and {high:g}; got {value!r}"
+    if name == "device":
+        if isinstance(value, str) and _DEVICE.fullmatch(value):
+            return None
+        return f"device must name a Torch device such as 'cpu', 'cuda' or 'cuda:1'; got {value!r}"
+    if value is None and name in _OPTIONAL:
+        return None
+    least, largest = (_WHOLE | _OPTIONAL)[name]
+    if _is_whole(value, least, largest):
+        return None
+    whole = f"a whole number >= {least}" if largest == _MOST else f"a whole number from {least} to {largest}"
+    return f"{name} must be {'None or ' * (name in _OPTIONAL)}{whole}; got {value!r}"
