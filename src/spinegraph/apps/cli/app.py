@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from spinegraph import __version__
 from spinegraph.apps.cli import data
+from spinegraph.apps.cli.demo import demo
 from spinegraph.errors import SpineError, SpineWarning
 
 
@@ -46,6 +47,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(demo)
 app.add_typer(data.app, name="data")
 
 

@@ -1,0 +1,120 @@
+"""How ``spine demo`` shows what it found."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from spinegraph.apps.demo import ALL_INPUTS, FOLDS, Demo, Score
+from spinegraph.apps.demo_lookalikes import Agreement, LookAlikes, Person
+
+NEXT_STEPS = """\
+import spinegraph as sg
+encoder = sg.FeatureEncoder()      # learns the columns of people.csv once
+graph = sg.read_graph("edges.csv", "people.csv", encoder=encoder)
+model = sg.SPINE(seed=0).fit(graph)
+model.embeddings_["ann"]           # her vector
+later = sg.read_graph("later.csv", "people_later.csv", encoder=encoder)
+model.transform(later).save("vectors.parquet")  # unseen; no retraining
+model.save("model")                # back with sg.SPINE.load("model")
+"""
+_CLOSE = 0.005  # less than this apart is parity
+
+
+def print_demo(demo: Demo, console: Console | None = None) -> None:
+    """Print the table, the look-alikes and what to try next.
+
+    Examples
+    --------
+    >>> from spinegraph.apps.demo import Size
+    >>> from spinegraph.apps.demo_lookalikes import LookAlike
+    >>> ann = Person("Ann Lee", "Sales", "bridge", 7, 0.1)
+    >>> alike = LookAlikes(ann, (LookAlike(ann, 0.98, 0.71, ("pricing", "demos")),))
+    >>> scores = (Score("SPINE", 0.9, 0.8, 0.7, 0.6), Score("largest class", 0.2, 0.2, 0.5, 0.5))
+    >>> demo = Demo(Size(9, 8), Size(7, 6), 5, 2, 4, 64, scores, alike, Agreement(0.9, 0.8))
+    >>> print_demo(demo, Console(width=100))
+    Two made organisations...
+    """
+    console = console or Console(highlight=False)
+    fitted, unseen = demo.fitted, demo.unseen
+    console.print("[bold]Two made organisations[/bold], nothing downloaded")
+    console.print(
+        f"  fitted  {fitted.people} people, {fitted.ties:,} ties, profiles of {demo.words} words, "
+        f"{demo.departments} departments, {demo.roles} roles"
+    )
+    console.print(
+        f"  unseen  {unseen.people} other people, {unseen.ties:,} ties; "
+        "vectors by transform, nothing retrained\n"
+    )
+    console.print(f"[bold]Right answers read off {demo.dim} numbers a person[/bold], in %")
+    console.print(Padding(_scores(demo.scores), (0, 0, 1, 2), expand=False))
+    console.print(Padding(_protocol(demo.scores), (0, 0, 1, 2)), style="dim")
+    _print_alike(demo.alike, demo.agreement, console)
+    console.print("[bold]On your own data[/bold]")
+    console.print("  spine data describe edges.csv --features people.csv\n")
+    for line in NEXT_STEPS.splitlines():
+        console.print(
+            Text("  ") + Syntax("", "python", theme="ansi_dark").highlight(line), soft_wrap=True, end=""
+        )
+
+
+def _scores(scores: tuple[Score, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("")
+    for title in ("departments\nfitted", "\nunseen", "roles\nfitted", "\nunseen"):
+        table.add_column(title, justify="right")
+    for score in scores:
+        values = (score.community, score.community_unseen, score.role, score.role_unseen)
+        style = "bold" if score is scores[0] else "dim" if score is scores[-1] else ""
+        table.add_row(escape(score.vectors), *(f"{100 * value:.1f}" for value in values), style=style)
+    return table
+
+
+def _protocol(scores: tuple[Score, ...]) -> str:
+    protocol = (
+        f"By logistic regression. fitted: {FOLDS}-fold cross-validation; unseen: it learned from labels "
+        "of the fitted organisation only. T F: words averaged around a person by rooted PageRank. Roles show "
+        "in ties alone; one leader, bridge and fringe in ten has those of a member."
+    )
+    control = next((score for score in scores if score.vectors == ALL_INPUTS), None)
+    if control is None:
+        return protocol
+    spine, other = _mean(scores[0]), _mean(control)
+    verdict = "at parity with" if abs(spine - other) < _CLOSE else "above" if spine > other else "below"
+    return (
+        f"{protocol} Learning must beat a PCA of what it reads: on this easy network SPINE is {verdict} it, "
+        f"{100 * spine:.1f} and {100 * other:.1f} on average. Real networks: docs/study.md."
+    )
+
+
+def _mean(score: Score) -> float:
+    return (score.community + score.community_unseen + score.role + score.role_unseen) / 4
+
+
+def _print_alike(alike: LookAlikes, agreement: Agreement, console: Console) -> None:
+    person = alike.of
+    first = person.name.split()[0]
+    console.print(f"[bold]Who in the unseen organisation is like {person.name}?[/bold]")
+    ties = f"{person.ties} ties, {_acquainted(person)} know each other"
+    console.print(f"        {person.role}, {person.department}; {ties}")
+    for found in alike.found:
+        other = found.person
+        console.print(
+            f"  {found.similarity:.2f}  [bold]{other.name}[/bold], {other.role}, {other.department}"
+        )
+        ties = f"{other.ties} ties as well" if other.ties == person.ties else f"{other.ties} ties"
+        console.print(f"        {ties}, {_acquainted(other)} know each other;")
+        console.print(
+            f"        {100 * found.common:.0f} % of the words around are {first}'s: {', '.join(found.words)}"
+        )
+    console.print(
+        f"  Everybody's nearest vector over there is of the same department in "
+        f"{100 * agreement.department:.0f} %,\n  of the same role in {100 * agreement.role:.0f} %.\n",
+        style="dim",
+    )
+
+
+def _acquainted(person: Person) -> str:
+    return f"{100 * person.acquainted:.0f} % of which" if person.acquainted else "none of which"

@@ -1,0 +1,191 @@
+"""The demo's computing: SPINE fitted on a made organisation, asked about an unseen one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from spinegraph.apps.demo_lookalikes import Agreement, LookAlikes, agreement, look_alikes
+from spinegraph.estimator import SPINE
+from spinegraph.graph.planted import Planted, planted
+
+Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
+Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation
+
+DIM = 64
+FOLDS = 5
+ALL_INPUTS = "all that SPINE reads, PCA"
+_THREADS = 1  # six hundred people leave a second core nothing to do but wait
+
+
+@dataclass(frozen=True)
+class Score:
+    """Shares of departments and roles that a linear classifier reads off some vectors.
+
+    Attributes
+    ----------
+    vectors : str
+        Which vectors.
+    community, community_unseen, role, role_unseen : float
+        Accuracy, by cross-validation in the fitted organisation, and in the unseen one.
+    """
+
+    vectors: str
+    community: float
+    community_unseen: float
+    role: float
+    role_unseen: float
+
+
+@dataclass(frozen=True)
+class Size:
+    """Size of one organisation."""
+
+    people: int
+    ties: int
+
+
+@dataclass(frozen=True)
+class Demo:
+    """All that the demo shows.
+
+    Attributes
+    ----------
+    fitted, unseen : Size
+    words, departments, roles, dim : int
+    scores : tuple of Score
+        SPINE first, the largest class last.
+    alike : LookAlikes
+        Of one person of the fitted organisation, in the unseen one.
+    agreement : Agreement
+        What everybody's nearest vectors have in common.
+    """
+
+    fitted: Size
+    unseen: Size
+    words: int
+    departments: int
+    roles: int
+    dim: int
+    scores: tuple[Score, ...]
+    alike: LookAlikes
+    agreement: Agreement
+
+
+def run_demo(progress: Progress, *, communities: int = 8, size: int = 75, **settings: Any) -> Demo:
+    """Fit SPINE on one made organisation, embed another, and see what the vectors hold.
+
+    Parameters
+    ----------
+    progress : callable (stage, done, total)
+    communities, size : int
+        Of the organisations, as in ``planted``.
+    settings
+        Of ``SPINE``.
+
+    Examples
+    --------
+    >>> demo = run_demo(lambda *moment: None, communities=3, size=20, dim=8, steps=25)
+    >>> [score.vectors for score in demo.scores][:2], len(demo.alike.found)
+    (['SPINE', 'words of the profile'], 3)
+    """
+    from threadpoolctl import threadpool_limits
+
+    # Waiting threads of several BLAS calls would hold each other up on a busy machine.
+    with threadpool_limits(_THREADS):
+        progress("making two organisations", 0, 0)
+        here, there = (planted(communities, size, seed=seed) for seed in (0, 1))
+        progress("SPINE: reading where everybody stands", 0, 0)
+        model = SPINE(**{"dim": DIM, "threads": _THREADS, **settings})
+        model.fit(here.graph, progress=lambda stage, *done: progress(f"SPINE: {stage}", *done))
+        progress("embedding the unseen organisation", 0, 0)
+        vectors = model.transform(here.graph).vectors, model.transform(there.graph).vectors
+        inputs = _inputs(model, here, there)
+        scores = _scores(here, there, {"SPINE": vectors, **_controls(model, here, there, inputs)}, progress)
+    return Demo(
+        Size(len(here.graph), here.graph.num_edges),
+        Size(len(there.graph), there.graph.num_edges),
+        len(here.graph.feature_names or ()),
+        len(here.community_names),
+        len(here.role_names),
+        model.generator_.dim,
+        scores,
+        look_alikes(here, there, vectors, inputs),
+        agreement(here, there, vectors),
+    )
+
+
+def _inputs(model: SPINE, here: Planted, there: Planted) -> Vectors:
+    """Return all that the generator reads, dense, of both organisations."""
+    return _dense(model.generator_.inputs.matrix(here.graph)), _dense(
+        model.generator_.inputs.matrix(there.graph)
+    )
+
+
+def _controls(model: SPINE, here: Planted, there: Planted, inputs: Vectors) -> dict[str, Vectors]:
+    """Return vectors that need no learning, by name."""
+    through, dim = model.generator_.inputs.num_through, model.generator_.dim
+    graphs = (here.graph, there.graph)
+    smoothed = inputs[0][:, :through], inputs[1][:, :through]
+    words, degree = zip(
+        *((_dense(graph.features), np.log1p(graph.degrees)[:, None]) for graph in graphs), strict=True
+    )
+    return {
+        "words of the profile": (words[0], words[1]),
+        "words around: T F, PCA": _principal(smoothed, dim),
+        ALL_INPUTS: _principal(inputs, dim),
+        "log degree": (degree[0], degree[1]),
+    }
+
+
+def _scores(
+    here: Planted, there: Planted, vectors: dict[str, Vectors], progress: Progress
+) -> tuple[Score, ...]:
+    scores = []
+    for done, (name, pair) in enumerate(vectors.items()):
+        progress("asking a linear classifier", done, len(vectors))
+        scores.append(
+            Score(
+                name,
+                *_accuracies(pair, here.community, there.community),
+                *_accuracies(pair, here.role, there.role),
+            )
+        )
+    progress("asking a linear classifier", len(vectors), len(vectors))
+    largest = [
+        float((labels == np.bincount(known).argmax()).mean())
+        for known, other in ((here.community, there.community), (here.role, there.role))
+        for labels in (known, other)
+    ]
+    return (*scores, Score("largest class", *largest))
+
+
+def _accuracies(pair: Vectors, known: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[float, float]:
+    """Return accuracy by cross-validation at home, and elsewhere of a classifier that learned at home."""
+    from spinegraph.analysis.evaluation import probe_cv
+
+    home, away = pair
+    part = np.random.default_rng(0).permutation(len(known)) % FOLDS
+    right = 0.0
+    for fold in range(FOLDS):
+        test = np.flatnonzero(part == fold)
+        right += probe_cv(home, known, np.flatnonzero(part != fold), test).accuracy * len(test)
+    everybody = np.arange(len(known))
+    elsewhere = len(known) + np.arange(len(other))
+    both = np.vstack([home, away])
+    unseen = probe_cv(both, np.concatenate([known, other]), everybody, elsewhere)
+    return right / len(known), unseen.accuracy
+
+
+def _principal(pair: Vectors, dim: int) -> Vectors:
+    """Project both on the principal directions of the first."""
+    centre = pair[0].mean(axis=0)
+    directions = np.linalg.svd(pair[0] - centre, full_matrices=False)[2][:dim].T
+    return (pair[0] - centre) @ directions, (pair[1] - centre) @ directions
+
+
+def _dense(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
