@@ -13,7 +13,7 @@ from spinegraph.learning.history import Moment
 from spinegraph.learning.sampling import PairSampler
 from spinegraph.learning.threads import torch_threads
 from spinegraph.learning.training import Progress, Trainer, first_weights
-from spinegraph.structure.smoothing import Smoothed, multiply
+from spinegraph.structure.smoothing import Smoothed, multiply, principal_directions
 
 _MOST_STRUCTURAL = 0.25  # of the dimensions
 
@@ -29,8 +29,9 @@ def learn(
 ) -> tuple[NDArray[np.float32], list[Moment]]:
     """Return W_M, (f + s, d), and the training history.
 
-    The first dimensions are trained on what went through T. The structural columns that go past T keep
-    dimensions of their own, untrained, so that structural identity has a place that unlike content cannot
+    The first dimensions are trained on what went through T; the next stay at its principal directions, of the
+    same size, so that what training forgets is still there. The structural columns that go past T have
+    dimensions of their own, untrained too, so that structural identity has a place that unlike content cannot
     crowd out; their size is set so that they hold ``structural_share`` of a vector's mean square.
 
     Parameters
@@ -43,24 +44,38 @@ def learn(
     data : str
         Fingerprint of the training data; a checkpoint of other data or settings is passed over.
     """
-    channel = _channel(past, config)
-    dim = config.dim - channel.shape[1]
+    channel = _channel(past, config)  # (s, c)
+    content = config.dim - channel.shape[1]
+    num_kept = 0 if config.start == "random" else int(config.kept * content)
     states = None if checkpoint is None else Checkpoints(checkpoint, _run_name(data, config))
-    with torch_threads(config.threads):
-        basis, start = first_weights(smoothed, dim, config)
+    # One thread: the order in which Torch's matrix product sums depends on their number, and so would vectors.
+    with torch_threads(1):
+        basis, start = first_weights(smoothed, content - num_kept, config)
         reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
         trained, history = Trainer(reduced, start, sampler, config).train(states, progress)
-    content = activate(multiply(reduced, trained), config.activation)
-    trained = trained if basis is None else basis @ trained
+    square = _mean_square(activate(multiply(reduced, trained), config.activation))
 
-    weights = np.zeros((trained.shape[0] + channel.shape[0], config.dim), dtype=np.float32)
-    weights[: trained.shape[0], :dim] = trained
+    through, learned = smoothed.shape[1], trained.shape[1]
+    weights = np.zeros((through + channel.shape[0], config.dim), dtype=np.float32)
+    weights[:through, :learned] = trained if basis is None else basis @ trained
+    if num_kept:
+        directions = principal_directions(smoothed, min(num_kept, *smoothed.shape), config.seed)
+        block = weights[:through, learned : learned + directions.shape[1]]
+        block[:] = directions * _factor(smoothed.times(directions), square)
+        square *= 2
     if past is not None:
-        square = np.square(past @ channel).sum(axis=1).mean()
-        share = config.structural_share
-        wanted = share / max(1 - share, 1e-6) * max(float(np.square(content).sum(axis=1).mean()), 1e-6)
-        weights[trained.shape[0] :, dim:] = channel * np.sqrt(wanted / max(square, 1e-12))
+        share = config.structural_share / max(1 - config.structural_share, 1e-6)
+        weights[through:, content:] = channel * _factor(past @ channel, share * square)
     return weights, history
+
+
+def _mean_square(vectors: NDArray[np.float32]) -> float:
+    return float(np.square(vectors).sum(axis=1).mean())
+
+
+def _factor(vectors: NDArray[np.float32], square: float) -> np.float32:
+    """Return what vectors are to be multiplied by to get a mean square of ``square``."""
+    return np.float32(np.sqrt(square / max(_mean_square(vectors), 1e-12)))
 
 
 def _channel(past: NDArray[np.float32] | None, config: Config) -> NDArray[np.float32]:
