@@ -43,6 +43,8 @@ _RANGES = {  # name -> (low, high, are the ends included?)
     "lambda2": (0, 1, True),
     "dropout": (0, 0.95, True),
     "learning_rate": (0, 1e6, False),
+    "kept": (0, 1, True),
+    "passes": (0, 1e9, False),
 }
 _OPTIONAL = {"threads": (1, _MOST), "patience": (1, _MOST)}  # None is allowed as well
 
@@ -79,8 +81,12 @@ class Config:
     activation, start, auxiliary_init
         The generator's activation, where its matrix starts, and where the auxiliary matrix starts
         (``node2vec`` is SPINE-p).
-    batch_size, steps, learning_rate, dropout
-        Training: pairs a step, steps, Adam's rate, share of the generator's inputs dropped in a step.
+    kept : float
+        Share of the content dimensions that stay at the principal directions of T F instead of being trained:
+        what learning forgets is still there.
+    batch_size, steps, passes, learning_rate, dropout
+        Training: pairs a step, steps at most, times an edge is met on average at most, Adam's rate, share of
+        the generator's inputs dropped in a step.
     training_nodes : int
         At most this many nodes take part in training, so its cost stops growing with the network.
     patience : int, optional
@@ -97,7 +103,7 @@ class Config:
     walks: int = 10
     walk_length: int = 40
     structural_columns: str = "auto"
-    structural_share: float = 0.1
+    structural_share: float = 0.02
     feature_scaling: str = "auto"
     structural_rate: float = 0.1
     candidates: str = "profile"
@@ -111,9 +117,11 @@ class Config:
     lambda2: float = 0.4
     activation: str = "tanh"
     start: str = "principal"
+    kept: float = 0.5
     auxiliary_init: str = "random"
     batch_size: int = 512
     steps: int = 300
+    passes: float = 30.0
     learning_rate: float = 1e-3
     dropout: float = 0.0
     training_nodes: int = 20_000
@@ -141,7 +149,8 @@ class Config:
             "lambda2": 0.2,
             "activation": "relu",
             "start": "random",
-            "batch_size": 512,
+            "kept": 0.0,
+            "passes": 1e6,
         }
         return cls(**{**paper, **changes})
 

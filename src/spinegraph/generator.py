@@ -20,6 +20,8 @@ from spinegraph.structure.profile import RootedPageRank
 from spinegraph.structure.rooted_pagerank import rooted_pagerank
 from spinegraph.structure.smoothing import Smoothed
 
+_BOUND = np.float32(2)  # standard deviations
+
 
 def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:
     """Apply the activation of Eq. 4.
@@ -135,7 +137,8 @@ class Inputs:
         """Return the standardised structural columns (r, s) of some nodes; their profile saves time."""
         profile = self.profile(graph, positions) if profile is None else profile
         found = _columns(graph, positions, profile, self.columns, self.config)
-        return (found - self.mean) / self.scale
+        # Softly bounded: a network unlike the training one must not drown everything else.
+        return _BOUND * np.tanh((found - self.mean) / (self.scale * _BOUND))
 
     def around(
         self,

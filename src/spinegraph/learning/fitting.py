@@ -48,7 +48,7 @@ def learn(
     content = config.dim - channel.shape[1]
     num_kept = 0 if config.start == "random" else int(config.kept * content)
     states = None if checkpoint is None else Checkpoints(checkpoint, _run_name(data, config))
-    # One thread: the order in which Torch's matrix product sums depends on their number, and so would vectors.
+    # One thread: the order in which Torch sums in a matrix product depends on how many there are.
     with torch_threads(1):
         basis, start = first_weights(smoothed, content - num_kept, config)
         reduced = smoothed.matrix() if basis is None else smoothed.times(basis)

@@ -1,4 +1,4 @@
-"""Pairs to learn from: local ones from plain walks, structural ones by similarity ("Biased positive sampling").
+"""Pairs to learn from ("Biased positive sampling"): local ones off plain walks, structural ones by likeness.
 
 Every batch is a function of (seed, stage, step) alone, so a resumed run draws what an unbroken one would.
 """
@@ -54,7 +54,7 @@ class Corpus:
 
 
 def gather_corpus(graph: Any, config: Config) -> Corpus:
-    """Walk from every node, or, in a graph of more than ``training_nodes``, from random ones until enough are met."""
+    """Walk from every node; in a graph of over ``training_nodes``, from random ones until enough are met."""
     n = len(graph)
     if n <= config.training_nodes:
         roots, repeats = np.arange(n), config.local_walks
@@ -112,6 +112,7 @@ class PairSampler:
         if similar is not None and similar.nodes.shape[1]:
             self._structural = np.flatnonzero(similar.nodes[:, 0] >= 0)
             self._ladder = np.cumsum(similar.weights, axis=1)  # (m, c)
+        self.num_edges = int(np.sum(degrees)) // 2
         chances = np.asarray(degrees, dtype=np.float64) ** 0.75
         chances = chances if chances.sum() > 0 else np.ones(len(chances))
         self._negative_ladder = np.cumsum(chances / chances.sum())

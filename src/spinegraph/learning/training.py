@@ -62,6 +62,8 @@ class Trainer:
 
     def __init__(self, inputs: Any, start: NDArray[np.float32], sampler: PairSampler, config: Config) -> None:
         self.config, self.sampler, self.device = config, sampler, torch.device(config.device)
+        # A few edges are soon learned by heart and the content forgotten: each is met so often at most.
+        self.steps = int(min(config.steps, np.ceil(config.passes * sampler.num_edges / config.batch_size)))
         self._sparse = inputs if issparse(inputs) else None
         self._dense = None if issparse(inputs) else torch.from_numpy(inputs).to(self.device)
         self.weights = torch.from_numpy(start.copy()).to(self.device).requires_grad_()
@@ -75,21 +77,18 @@ class Trainer:
         self, checkpoints: Checkpoints | None = None, progress: Progress | None = None
     ) -> tuple[NDArray[np.float32], list[Moment]]:
         """Train all steps, or until held-out pairs stop improving; return the matrix and the history."""
-        config, history, first = self.config, list[Moment](), 0
-        if (
-            checkpoints is not None
-            and (state := checkpoints.latest(self._shapes(), config.steps)) is not None
-        ):
+        history, first = list[Moment](), 0
+        if checkpoints is not None and (state := checkpoints.latest(self._shapes(), self.steps)) is not None:
             first, history = self._restore(state)
-        for step in range(first, config.steps if self.sampler.can_draw else 0):
+        for step in range(first, self.steps if self.sampler.can_draw else 0):
             if self._has_stalled(history):
                 break
             loss = self._step(step)
             done = step + 1
-            if done % _EVALUATE_EVERY == 0 or done == config.steps:
+            if done % _EVALUATE_EVERY == 0 or done == self.steps:
                 history.append(Moment(done, loss, self.held_out_loss()))
                 if progress is not None:
-                    progress("training", done, config.steps)
+                    progress("training", done, self.steps)
             if checkpoints is not None and checkpoints.is_due(done):
                 checkpoints.save(self._state(done, history))
         return self.weights.detach().cpu().numpy(), history
