@@ -80,7 +80,8 @@ def _first_met(walks: NDArray[Any], most: int) -> Corpus:
     """Keep the leading walks that together meet at most ``most`` nodes."""
     _, first = np.unique(walks, return_index=True)  # where each node is met first; -1 may be one of them
     new_per_walk = np.bincount(first // walks.shape[1], minlength=len(walks))
-    kept = walks[: max(1, int(np.searchsorted(np.cumsum(new_per_walk), most, side="right")))]
+    count = int(np.searchsorted(np.cumsum(new_per_walk), most, side="right"))
+    kept = walks[:count] if count else walks[:1, : np.sort(first)[most]]  # one walk alone may meet too many
     nodes = np.unique(kept[kept >= 0]).astype(np.int64)
     places = np.where(kept >= 0, np.searchsorted(nodes, kept), -1).astype(np.int32)
     return Corpus(nodes, places)
@@ -104,7 +105,7 @@ class PairSampler:
     ) -> None:
         self.config = config
         walkable = corpus.walks[(corpus.walks[:, 1] >= 0)] if corpus.walks.shape[1] > 1 else corpus.walks[:0]
-        held = int(np.ceil(len(walkable) * _HELD_OUT_SHARE))
+        held = min(int(np.ceil(len(walkable) * _HELD_OUT_SHARE)), max(len(walkable) - 1, 0))
         order = np.random.default_rng([config.seed, _CORPUS, 1]).permutation(len(walkable))
         self._walks = {True: walkable[order[:held]], False: walkable[order[held:]]}
         self._similar = similar
