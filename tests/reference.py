@@ -97,3 +97,43 @@ def overlap(profile: Any, exact: np.ndarray) -> float:
     held = np.where(profile.nodes >= 0, exact[rows, profile.nodes], 0)
     right = ((held > 0) & (held >= last - 1e-9)).sum(axis=1)
     return float(np.mean(right / np.minimum((exact > 0).sum(axis=1), profile.k)))
+
+
+def log_sigmoid(score: float) -> float:
+    """Logarithm of 1 / (1 + exp(-score)), in float64, exact for large scores of either sign."""
+    return -float(np.logaddexp(0, -score))
+
+
+def contrast(anchors: np.ndarray, positives: np.ndarray, negatives: np.ndarray, weight: float) -> float:
+    """J of Eq. 5, pair by pair and negative by negative; the negatives' mean weighs ``weight``."""
+    total = 0.0
+    for anchor, positive in zip(anchors, positives, strict=True):
+        pushed = [log_sigmoid(-float(anchor @ negative)) for negative in negatives]
+        total += log_sigmoid(float(anchor @ positive)) + weight * sum(pushed) / len(pushed)
+    return -total / len(anchors)
+
+
+def objective(made: Any, auxiliary: Any, lambda1: float, lambda2: float, weight: float) -> float:
+    """Eq. 6: e-e, s-s, e-s and s-e, each with negatives of its second kind; each kind is three arrays."""
+    total = 0.0
+    for share, first, second in (
+        (lambda1, made, made),
+        (lambda2, auxiliary, auxiliary),
+        (1 - lambda1 - lambda2, made, auxiliary),
+        (1 - lambda1 - lambda2, auxiliary, made),
+    ):
+        total += share * contrast(first[0], second[1], second[2], weight)
+    return total
+
+
+def slope(function: Any, place: np.ndarray, step: float = 1e-6) -> np.ndarray:
+    """Gradient of a function of one float64 array, by central differences."""
+    gradient = np.zeros_like(place)
+    for index in np.ndindex(place.shape):
+        kept = place[index]
+        place[index] = kept + step
+        above = function()
+        place[index] = kept - step
+        gradient[index] = (above - function()) / (2 * step)
+        place[index] = kept
+    return gradient
