@@ -98,7 +98,7 @@ def run_demo(progress: Progress, *, communities: int = 8, size: int = 75, **sett
     with threadpool_limits(_THREADS):
         progress("making two organisations", 0, 0)
         here, there = (planted(communities, size, seed=seed) for seed in (0, 1))
-        progress("SPINE: reading where everybody stands", 0, 0)
+        progress("SPINE: reading where everybody stands (the first run compiles)", 0, 0)
         model = SPINE(**{"dim": DIM, "threads": _THREADS, **settings})
         model.fit(here.graph, progress=lambda stage, *done: progress(f"SPINE: {stage}", *done))
         progress("embedding the unseen organisation", 0, 0)

@@ -15,7 +15,7 @@ def demo(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = Fal
     from spinegraph.apps.cli.progress import shown_progress
 
     with shown_progress() as report:
-        report("loading PyTorch and compiled kernels (the first run compiles them)", 0, 0)
+        report("loading PyTorch", 0, 0)
         from spinegraph.apps.demo import run_demo
 
         found = run_demo(report)

@@ -1,0 +1,122 @@
+"""``spine demo`` as a user runs it, and the same table in the README."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from spinegraph.apps import demo as computing
+from spinegraph.apps.cli import main
+from spinegraph.apps.cli.demo_view import NEXT_STEPS, print_demo
+
+ROOT = Path(__file__).parents[2]
+SPINE = str(Path(sys.executable).with_name("spine"))
+NUMBER = r"\*{0,2}(\d+\.\d)\*{0,2}"
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    run = subprocess.run([SPINE, "demo"], capture_output=True, text=True, timeout=600, cwd=folder)
+    assert list(folder.iterdir()) == []
+    return run
+
+
+@pytest.fixture(scope="module")
+def small():
+    return computing.run_demo(lambda *moment: None, communities=3, size=20, dim=8, steps=25)
+
+
+def rows(text, between):
+    """Numbers of each line that ends in four of them, by the words before."""
+    line = re.compile(rf"^\W*(\w.*?)\W*{between.join(['', *[NUMBER] * 4])}\W*$", re.MULTILINE)
+    return {found[0]: [float(value) for value in found[1:]] for found in line.findall(text)}
+
+
+def test_it_ends_well_and_reports_stages_apart_from_results(ran):
+    assert ran.returncode == 0
+    stages = [line.split(" s  ")[1] for line in ran.stderr.splitlines()]
+    assert stages[0] == "loading PyTorch"
+    assert "SPINE: training" in stages
+    assert not set(stages) & set(ran.stdout.splitlines())
+    assert "\x1b" not in ran.stdout + ran.stderr
+
+
+def test_spine_knows_departments_and_roles_where_words_and_degrees_know_one(ran):
+    found = rows(ran.stdout, r"\s+")
+    spine, words, degree, largest = (
+        found[name] for name in ("SPINE", "words of the profile", "log degree", "largest class")
+    )
+    for unseen in (0, 1):
+        assert spine[unseen] > words[unseen] + 10
+        assert words[2 + unseen] < largest[2 + unseen] + 2
+    assert spine[1] > degree[1] + 50
+    assert min(spine[2:]) > 85
+
+
+def test_the_readme_shows_the_same_table(ran):
+    printed = rows(ran.stdout, r"\s+")
+    readme = rows((ROOT / "README.md").read_text(), r"\s*\|\s*")
+    assert list(readme) == list(printed)
+    for name, values in printed.items():
+        # Sums round differently between machines; a person more or less is 0.2.
+        assert readme[name] == pytest.approx(values, abs=1.5), f"{name}: run python docs/refresh.py"
+
+
+def test_it_names_three_look_alikes_and_what_to_try_next(ran):
+    assert (
+        len(re.findall(r"^  0\.\d\d  \w+ \w+, (?:leader|bridge|member|fringe), ", ran.stdout, re.MULTILINE))
+        == 3
+    )
+    assert ran.stdout.count("of the words around are") == 3
+    for line in NEXT_STEPS.splitlines():
+        assert f"  {line}\n" in ran.stdout
+
+
+def test_no_line_is_wider_than_a_terminal(ran):
+    assert max(len(line.rstrip()) for line in ran.stdout.splitlines()) <= 80
+
+
+def test_json_holds_all_that_is_shown(small, monkeypatch, capsys):
+    monkeypatch.setattr(computing, "run_demo", lambda progress: small)
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--json"])
+    assert ended.value.code in (0, None)
+    found = json.loads(capsys.readouterr().out)
+    assert [score["vectors"] for score in found["scores"]] == [score.vectors for score in small.scores]
+    assert len(found["alike"]["found"]) == 3
+
+
+@pytest.mark.parametrize(("spine", "verdict"), [(0.99, "above"), (0.9, "at parity with"), (0.5, "below")])
+def test_the_verdict_on_learning_follows_the_figures(small, spine, verdict, capsys):
+    def scored(score, value):
+        return replace(score, community=value, community_unseen=value, role=value, role_unseen=value)
+
+    scores = tuple(scored(score, spine if score.vectors == "SPINE" else 0.9) for score in small.scores)
+    print_demo(replace(small, scores=scores), Console(width=400))
+    assert f"SPINE is {verdict} it" in capsys.readouterr().out
+
+
+def test_a_terminal_gets_colours():
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from spinegraph.apps.cli.progress import shown_progress as p\n"
+            "from rich.console import Console\n"
+            "with p(Console(force_terminal=True, width=80)) as report:\n"
+            "    report('reading', 1, 2)\n"
+            "    report('training', 0, 0)",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert "reading" in run.stdout
+    assert "\x1b[" in run.stdout
