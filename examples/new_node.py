@@ -1,0 +1,24 @@
+"""Somebody joins: her vector from her links and words, without refitting and without copying the network."""
+
+import numpy as np
+
+import spinegraph as sg
+
+company = sg.made.planted(seed=0)
+graph = company.graph
+model = sg.SPINE(dim=32, seed=0).fit(graph)
+
+# She knows six people of one department, and her profile has three of its words.
+department = company.community_names.index("Support")
+colleagues = graph.names[company.community == department][:6]
+words = np.isin(graph.feature_names, ["tickets", "helpdesk", "chat"]).astype(np.float32)
+
+today = graph.overlay(["Zoe New"], [("Zoe New", colleague) for colleague in colleagues], features=[words])
+zoe = model.transform(today, nodes=["Zoe New"])["Zoe New"]
+
+vectors = model.embeddings_.vectors
+cosine = vectors @ zoe / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(zoe))
+for place in np.argsort(-cosine)[:5]:
+    where = company.community_names[company.community[place]]
+    role = company.role_names[company.role[place]]
+    print(f"{cosine[place]:.2f}  {graph.names[place]}: {role}, {where}")
