@@ -1,0 +1,42 @@
+"""Write into the pages what the code decides: defaults into parameters.md, the demo's table into README.md.
+
+Run by hand after defaults have changed: ``python docs/refresh.py``. The tests say when that is needed.
+"""
+
+import re
+from pathlib import Path
+
+from spinegraph.apps.demo import Demo, run_demo
+from spinegraph.config import Config
+
+ROOT = Path(__file__).parent.parent
+TABLE = re.compile(r"(?<=<!-- demo table -->\n).*?(?=<!-- end of demo table -->)", re.DOTALL)
+
+
+def parameters(page: str) -> str:
+    """Return the page with every setting's default and paper's value as Config has them."""
+
+    def row(found: re.Match[str]) -> str:
+        name = found[1]
+        values = (getattr(config, name, "?") for config in (Config(), Config.paper()))
+        return f"| `{name}` | {' | '.join(map(repr, values))} |"
+
+    return re.sub(r"^\| `(\w+)` \| [^|]* \| [^|]* \|", row, page, flags=re.MULTILINE)
+
+
+def demo_table(demo: Demo) -> str:
+    """Return the demo's scores as a table of Markdown."""
+    titles = ("vectors", "departments, fitted", "departments, unseen", "roles, fitted", "roles, unseen")
+    lines = [f"| {' | '.join(titles)} |", "|---" + "|--:" * 4 + "|"]
+    for place, score in enumerate(demo.scores):
+        values = (score.community, score.community_unseen, score.role, score.role_unseen)
+        cells = [score.vectors, *(f"{100 * value:.1f}" for value in values)]
+        lines.append(f"| {' | '.join(f'**{cell}**' if place == 0 else cell for cell in cells)} |")
+    return "".join(f"{line}\n" for line in lines)
+
+
+if __name__ == "__main__":
+    page, readme = ROOT / "docs" / "parameters.md", ROOT / "README.md"
+    page.write_text(parameters(page.read_text()))
+    table = demo_table(run_demo(lambda stage, done, total: None))
+    readme.write_text(TABLE.sub(lambda found: table, readme.read_text()))

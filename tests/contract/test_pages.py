@@ -1,0 +1,98 @@
+"""README, changelog and documentation: their code runs, and their values are the code's."""
+
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import spinegraph
+from spinegraph.apps.cli.demo_view import NEXT_STEPS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def organisation(tmp_path, monkeypatch):
+    """Work in a folder with the files that the pages speak of."""
+    names = ["ann", "bob", "cy", "dan", "eve", "flo", "gus", "hal"]
+    edges = [f"ann,{name}" for name in names[1:6]] + ["bob,cy", "dan,eve", "flo,gus", "gus,hal"]
+    people = [f"{name},{'north' if i % 2 else 'south'},{25 + i}" for i, name in enumerate(names)]
+    for file, lines in (("edges.csv", ["source,target", *edges]), ("people.csv", ["node,team,age", *people])):
+        (tmp_path / file).write_text("\n".join(lines))
+    (tmp_path / "later.csv").write_text("\n".join(["source,target", *edges, "ann,zed", "bob,zed"]))
+    (tmp_path / "people_later.csv").write_text("\n".join(["node,team,age", *people, "zed,north,33"]))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def code_of(page):
+    return PYTHON.findall((ROOT / page).read_text())
+
+
+def test_the_readmes_eight_lines_run_and_are_the_demos(organisation):
+    (code,) = code_of("README.md")
+    assert code == NEXT_STEPS
+    assert len(code.splitlines()) == 8
+    exec(code, {})
+    assert (organisation / "vectors.parquet").exists()
+    assert len(spinegraph.SPINE.load("model").embeddings_) == 8
+
+
+@pytest.mark.parametrize("page", ["docs/quickstart.md", "docs/graphs.md", "docs/features.md"])
+def test_the_code_of_a_page_runs_from_top_to_bottom(page, organisation):
+    world: dict[str, object] = {}
+    blocks = code_of(page)
+    assert blocks
+    for block in blocks:
+        exec(block, world)
+
+
+def test_the_parameters_page_lists_every_setting_with_its_values():
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        from refresh import parameters
+    finally:
+        sys.path.pop(0)
+    page = (ROOT / "docs" / "parameters.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted(field.name for field in fields(spinegraph.Config))
+    assert page == parameters(page), "run python docs/refresh.py"
+
+
+def test_the_changelog_begins_with_this_version():
+    versions = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert versions[0] == spinegraph.__version__
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        assert link.startswith("https://") or (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_names_a_place_on_somebodys_machine(page):
+    assert not re.search(r"(?<![\w.])/(home|root|work|Users|tmp)/", page.read_text())
+
+
+def test_the_documentation_builds_without_a_warning(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-m", "sphinx", "--fail-on-warning", "--quiet", ROOT / "docs", tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    index = (tmp_path / "index.html").read_text()
+    assert "largest class" in index
+    assert "sg.SPINE" in re.sub(r"<[^>]+>", "", index)
