@@ -173,7 +173,7 @@ def main():
     kind = f"{arguments.sample:,} nodes" if arguments.sample else "whole network"
     print(f"{kind}: {whole['nodes_per_second']:,} nodes/s ({whole['seconds']:.2f} s), of which")
     for stage, seconds in sorted(whole["stages"].items(), key=lambda item: -item[1]):
-        rate = whole["nodes"] / max(seconds, 1e-9)
+        rate = whole["nodes"] / max(seconds, 1e-3)
         print(f"  {stage:<9}{seconds:>7.3f} s {seconds / whole['seconds']:>5.0%} {rate:>14,.0f} nodes/s")
     print(
         f"one new node with {one['neighbours']} neighbours: {one['median_ms']:.2f} ms, 99 % within", end=" "
