@@ -140,12 +140,12 @@ def show(there, item, case):
                 continue
             values = np.concatenate(list(found.values()))
             line = f"  {row:<22}{_figure(values.mean(), name):>10} ± {_figure(_deviation(values), name):<9}"
-            if row != "SPINE" and name != "largest Pm over mean Pa":
+            if not row.startswith("SPINE") and name != "largest Pm over mean Pa":
                 line += paired(spine, found, name)
             bounds = values_of(there, item, case, row, "SPINE less this")
             if bounds:
                 low, high = np.mean(list(bounds.values()), axis=0)
-                line += f"   bootstrap {100 * low:+.2f} to {100 * high:+.2f}"
+                line += f"   bootstrap {100 * low:+.2f} to {100 * high:+.2f}  {_verdict(low, high)}"
             print(line)
 
 
@@ -159,8 +159,13 @@ def paired(spine, other, name):
         return "   below"
     mean, error = differences.mean(), _deviation(differences) / math.sqrt(len(differences))
     scale = 100 if name in SHARES else 1
-    verdict = "above" if mean > error else "below" if mean < -error else "level"
-    return f"   SPINE {scale * mean:+.2f} ± {scale * error:.2f}  {verdict}"
+    if len(differences) == 1:
+        return f"   SPINE {scale * mean:+.2f}"
+    return f"   SPINE {scale * mean:+.2f} ± {scale * error:.2f}  {_verdict(mean - error, mean + error)}"
+
+
+def _verdict(low, high):
+    return "above" if low > 0 else "below" if high < 0 else "level"
 
 
 def _deviation(values):
