@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 export SPINEGRAPH_DATA ?= $(wildcard $(CURDIR)/../shared/data)
+# Two test workers on two cores: threads of BLAS inside each would wait for one another.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .PHONY: demo test check fix soak bench docs clean
 
@@ -22,8 +24,8 @@ demo: .venv/core.stamp
 	$(BIN)/spine demo
 
 test: .venv/dev.stamp check
-	$(BIN)/pytest --numprocesses 2 -m "not slow and not gpu"
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/kernels -m "not slow and not gpu and not compiled"
+	$(ONE_THREAD) $(BIN)/pytest --numprocesses 2 -m "not slow and not gpu"
+	$(ONE_THREAD) NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/kernels -m "not slow and not gpu and not compiled"
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
@@ -36,7 +38,7 @@ fix: .venv/dev.stamp
 	$(BIN)/ruff check --fix .
 
 soak: .venv/dev.stamp
-	$(BIN)/pytest -m slow
+	$(ONE_THREAD) $(BIN)/pytest -m slow
 
 bench: .venv/dev.stamp
 	$(BIN)/python -m benchmarks
