@@ -17,6 +17,7 @@ from torch.nn import functional
 from spinegraph.config import Config
 from spinegraph.learning.auxiliary import first_auxiliary
 from spinegraph.learning.checkpoint import Checkpoints, TrainingState
+from spinegraph.learning.device import usable_device
 from spinegraph.learning.history import Moment
 from spinegraph.learning.objective import Views, objective
 from spinegraph.learning.sampling import HELD_OUT, PairBatch, PairSampler
@@ -61,7 +62,7 @@ class Trainer:
     """
 
     def __init__(self, inputs: Any, start: NDArray[np.float32], sampler: PairSampler, config: Config) -> None:
-        self.config, self.sampler, self.device = config, sampler, torch.device(config.device)
+        self.config, self.sampler, self.device = config, sampler, usable_device(config.device)
         # A few edges are soon learned by heart and the content forgotten: each is met so often at most.
         self.steps = int(min(config.steps, np.ceil(config.passes * sampler.num_edges / config.batch_size)))
         self._sparse = inputs if issparse(inputs) else None
