@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from spinegraph import __version__
 from spinegraph.config import Config
 from spinegraph.generator import activate
 from spinegraph.learning.checkpoint import Checkpoints
@@ -54,6 +55,7 @@ def learn(
         reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
         trained, history = Trainer(reduced, start, sampler, config).train(states, progress)
     square = _mean_square(activate(multiply(reduced, trained), config.activation))
+    square = square if square > 1e-12 else 1.0  # no content at all: structure alone sets the size
 
     through, learned = smoothed.shape[1], trained.shape[1]
     weights = np.zeros((through + channel.shape[0], config.dim), dtype=np.float32)
@@ -74,8 +76,9 @@ def _mean_square(vectors: NDArray[np.float32]) -> float:
 
 
 def _factor(vectors: NDArray[np.float32], square: float) -> np.float32:
-    """Return what vectors are to be multiplied by to get a mean square of ``square``."""
-    return np.float32(np.sqrt(square / max(_mean_square(vectors), 1e-12)))
+    """Return what vectors are to be multiplied by to get a mean square of ``square``, where they have any."""
+    found = _mean_square(vectors)
+    return np.float32(np.sqrt(square / found if found > 1e-12 else square))
 
 
 def _channel(past: NDArray[np.float32] | None, config: Config) -> NDArray[np.float32]:
@@ -91,4 +94,4 @@ def _channel(past: NDArray[np.float32] | None, config: Config) -> NDArray[np.flo
 
 def _run_name(data: str, config: Config) -> str:
     settings = {name: value for name, value in config.to_json().items() if name not in ("threads", "device")}
-    return f"{data} {json.dumps(settings, sort_keys=True)}"
+    return f"{__version__} {data} {json.dumps(settings, sort_keys=True)}"

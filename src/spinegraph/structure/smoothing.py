@@ -91,5 +91,5 @@ def _orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return an orthonormal basis of the columns' span, main directions first, by their small Gram matrix."""
     values, vectors = np.linalg.eigh(columns.T.astype(np.float64) @ columns)
     values, vectors = values[::-1], vectors[:, ::-1]
-    kept = values > 1e-10 * max(values[0], 1e-300)
+    kept = values > max(1e-10 * values.max(initial=0), 1e-300)
     return np.asarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])), dtype=np.float32)
