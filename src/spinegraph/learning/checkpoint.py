@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from spinegraph.atomic import sweep, whole_file
+from spinegraph.errors import ParameterError
 
 _KEPT = 2
 _SHARE_OF_TIME = 0.1  # that saving may take: on a slow disk states are saved less often
@@ -69,6 +70,8 @@ class Checkpoints:
         self.folder, self.fingerprint, self.every = Path(folder), fingerprint, every
         self._run = blake2b(fingerprint.encode(), digest_size=4).hexdigest()
         self._not_before = 0.0
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ParameterError(f"{folder}: is a file; checkpoint names a folder, which is made if need be")
         self.folder.mkdir(parents=True, exist_ok=True)
         sweep(self.folder, f"{self._run}-*")
 
