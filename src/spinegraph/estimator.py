@@ -15,6 +15,7 @@ from spinegraph.errors import ParameterError
 from spinegraph.familiarity import Familiarity
 from spinegraph.fingerprint import fingerprint
 from spinegraph.generator import Generator, Inputs, profile_of
+from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.graph import Graph
 from spinegraph.structure.candidates import candidates
 from spinegraph.structure.similarity import similar_nodes
@@ -43,6 +44,8 @@ class SPINE:
         What the training data looked like, so that ``transform`` can warn of data unlike it.
     fingerprint_ : str
         Of the training data.
+    table_encoder_ : FeatureEncoder or None
+        Turns tables of new nodes into features, if ``fit`` was given one.
     graph_ : Graph, or a list of them
         The training data; like ``embeddings_``, None after loading a model that was saved without it.
 
@@ -85,6 +88,7 @@ class SPINE:
         graph: Graph | Sequence[Graph],
         y: None = None,
         *,
+        encoder: FeatureEncoder | None = None,
         checkpoint: str | Path | None = None,
         progress: "Progress | None" = None,
     ) -> Self:
@@ -95,6 +99,9 @@ class SPINE:
         graph : Graph, or list of Graphs
         y : None
             Ignored; labels choose nothing.
+        encoder : FeatureEncoder, optional
+            The fitted encoder that made the graph's features of a table. It is kept as ``table_encoder_`` and
+            saved with the model, so that tables of new nodes are encoded alike.
         checkpoint : path, optional
             Folder for the state of training. A run that was stopped goes on from there and ends with the
             same vectors.
@@ -105,6 +112,7 @@ class SPINE:
 
         config = Config(**self.get_params()).check()
         whole = graph if isinstance(graph, Graph) else _union(graph)
+        _require_same_features(encoder, whole)
         data = fingerprint(whole)
 
         corpus = gather_corpus(whole, config)  # every node, or a sample of a large network
@@ -120,7 +128,7 @@ class SPINE:
         weights, history = learn(smoothed, past, sampler, config, data, checkpoint, progress)
 
         self.config_, self.fingerprint_, self.history_ = config, data, history
-        self.generator_ = Generator(inputs, weights)
+        self.generator_, self.table_encoder_ = Generator(inputs, weights), encoder
         self.familiarity_ = Familiarity.of(whole)
         vectors = self.generator_.embed(whole, profile=profile if nodes is None else None)
         self.graph_ = graph if isinstance(graph, Graph) else list(graph)
@@ -202,6 +210,15 @@ class SPINE:
                 near = get_close_matches(name, _SETTINGS, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETTINGS)}"
                 raise ParameterError(f"SPINE has no setting {name!r}; {hint}")
+
+
+def _require_same_features(encoder: FeatureEncoder | None, graph: Graph) -> None:
+    found = graph.features.shape[1] if graph.features is not None else 0
+    if encoder is not None and encoder.num_features != found:
+        raise ParameterError(
+            f"encoder makes {encoder.num_features} features, the graph has {found}; "
+            "pass the encoder that made the graph's features, or none"
+        )
 
 
 def _union(graphs: Sequence[Graph]) -> Graph:

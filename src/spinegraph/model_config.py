@@ -33,6 +33,7 @@ def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
     """Return what a fitted model holds besides its training data, as JSON values and arrays."""
     inputs: Inputs = model.generator_.inputs
     meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
+    table, table_arrays = (None, {}) if model.table_encoder_ is None else model.table_encoder_.state()
     used = model.config_.to_json()
     params = {
         name: value.item() if isinstance(value, np.generic) else value
@@ -46,6 +47,7 @@ def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
         "settings": used,
         "changed_since_fit": {name: value for name, value in params.items() if value != used[name]},
         "encoder": meta,
+        "table_encoder": table,
         "structural_columns": list(inputs.columns),
         "through": inputs.through,
         "past": inputs.past,
@@ -57,6 +59,7 @@ def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
         "structural_mean": inputs.mean,
         "structural_scale": inputs.scale,
         **{f"encoder.{key}": array for key, array in arrays.items()},
+        **{f"table_encoder.{key}": array for key, array in table_arrays.items()},
     }
     return about, tensors
 
@@ -73,6 +76,7 @@ def read_settings(about: JsonObject, arrays: Arrays) -> Settings:
         "config_": config,
         "fingerprint_": about.get("fingerprint", str),
         "generator_": generator,
+        "table_encoder_": _table_encoder(about, arrays, generator),
         "familiarity_": _familiarity(about, generator),
         "history_": _history(about),
     }
@@ -88,6 +92,22 @@ def _config(about: JsonObject) -> Config:
     return Config(**settings).check()
 
 
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _table_encoder(about: JsonObject, arrays: Arrays, generator: Generator) -> FeatureEncoder | None:
+    """Return the encoder of the user's own table, if the model was fitted with one."""
+    meta = about.meta.get("table_encoder")
+    if meta is None:
+        return None
+    encoder = FeatureEncoder.from_state(meta, _under("table_encoder.", arrays))
+    scaling = generator.inputs.encoder
+    if scaling is None or encoder.num_features != scaling.num_features:
+        raise ModelFormatError("table_encoder must make as many features as the generator reads")
+    return encoder
+
+
 def _inputs(about: JsonObject, arrays: Arrays, config: Config, weights: NDArray[np.float32]) -> Inputs:
     columns = tuple(about.list_of("structural_columns", str))
     if len(set(columns)) < len(columns) or not set(columns) <= set(COLUMNS):
@@ -101,10 +121,7 @@ def _inputs(about: JsonObject, arrays: Arrays, config: Config, weights: NDArray[
         claimed = JsonObject(meta, "encoder")
         claimed.one_of("source", "matrix")
         claimed.whole("width", 0, len(weights))  # checked before the encoder makes room for its columns
-        learned = {
-            key.removeprefix("encoder."): array for key, array in arrays.items() if key[:8] == "encoder."
-        }
-        encoder = FeatureEncoder.from_state(meta, learned)
+        encoder = FeatureEncoder.from_state(meta, _under("encoder.", arrays))
     through, past = about.get("through", bool), about.get("past", bool)
     if encoder is None and not (columns and (through or past)):
         raise ModelFormatError(
