@@ -1,7 +1,7 @@
 """SPINE: the method, and the class that users touch."""
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +17,7 @@ from spinegraph.fingerprint import fingerprint
 from spinegraph.generator import Generator, Inputs, profile_of
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.graph import Graph
+from spinegraph.graph.overlay import Overlay
 from spinegraph.structure.candidates import candidates
 from spinegraph.structure.similarity import similar_nodes
 
@@ -111,7 +112,8 @@ class SPINE:
         from spinegraph.learning.sampling import PairSampler, gather_corpus
 
         config = Config(**self.get_params()).check()
-        whole = graph if isinstance(graph, Graph) else _union(graph)
+        graph = graph if isinstance(graph, Graph) else _listed(graph)
+        whole = graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
         _require_same_features(encoder, whole)
         data = fingerprint(whole)
 
@@ -131,8 +133,7 @@ class SPINE:
         self.generator_, self.table_encoder_ = Generator(inputs, weights), encoder
         self.familiarity_ = Familiarity.of(whole)
         vectors = self.generator_.embed(whole, profile=profile if nodes is None else None)
-        self.graph_ = graph if isinstance(graph, Graph) else list(graph)
-        self.embeddings_ = _parted(graph, vectors)
+        self.graph_, self.embeddings_ = graph, _parted(graph, vectors)
         return self
 
     def fit_transform(self, graph: Graph | Sequence[Graph], y: None = None) -> Embeddings | list[Embeddings]:
@@ -193,6 +194,11 @@ class SPINE:
         state = f" fitted on {len(self.familiarity_)} nodes" if hasattr(self, "generator_") else ""
         return f"SPINE({inside}){state}"
 
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.base import BaseEstimator
+
+        return BaseEstimator().__sklearn_tags__()
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "generator_")
 
@@ -221,11 +227,16 @@ def _require_same_features(encoder: FeatureEncoder | None, graph: Graph) -> None
         )
 
 
-def _union(graphs: Sequence[Graph]) -> Graph:
-    if not graphs or not all(isinstance(graph, Graph) for graph in graphs):
-        kinds = sorted({type(graph).__name__ for graph in graphs}) if graphs else "an empty list"
-        raise ParameterError(f"fit takes a Graph or a list of Graphs; got {kinds}")
-    return Graph.union(graphs, keys=range(len(graphs)))
+def _listed(graphs: Any) -> list[Graph]:
+    if isinstance(graphs, Overlay):
+        raise ParameterError("fit takes a Graph or a list of Graphs; got an Overlay; pass overlay.materialize()")
+    listed = list(graphs) if isinstance(graphs, list | tuple | Iterator) else None
+    if not listed or not all(isinstance(graph, Graph) for graph in listed):
+        kinds = ", ".join(sorted({type(graph).__name__ for graph in listed or [graphs]}))
+        raise ParameterError(
+            f"fit takes a Graph or a list of Graphs; got {'an empty list' if listed == [] else kinds}"
+        )
+    return listed
 
 
 def _parted(graph: Graph | Sequence[Graph], vectors: np.ndarray[Any, Any]) -> Embeddings | list[Embeddings]:
