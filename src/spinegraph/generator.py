@@ -88,9 +88,9 @@ class Inputs:
         kind = config.structural_columns
         if kind == "auto":
             kind = "past" if graph.has_features else "both"
-        if kind == "none" and not graph.has_features:
+        if kind in ("none", "past") and not graph.has_features:
             raise MissingFeaturesError(
-                "the graph has no features and structural_columns='none' leaves nothing to learn from; "
+                f"the graph has no features and structural_columns={kind!r} leaves nothing to learn from; "
                 "pass features, or structural_columns='auto'"
             )
         encoder = None

@@ -13,7 +13,7 @@ from spinegraph.learning.checkpoint import Checkpoints
 from spinegraph.learning.history import Moment
 from spinegraph.learning.sampling import PairSampler
 from spinegraph.learning.threads import torch_threads
-from spinegraph.learning.training import Progress, Trainer, first_weights
+from spinegraph.learning.training import LEAST_SQUARE, Progress, Trainer, first_weights
 from spinegraph.structure.smoothing import Smoothed, multiply, principal_directions
 
 _MOST_STRUCTURAL = 0.25  # of the dimensions
@@ -55,7 +55,7 @@ def learn(
         reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
         trained, history = Trainer(reduced, start, sampler, config).train(states, progress)
     square = _mean_square(activate(multiply(reduced, trained), config.activation))
-    square = square if square > 1e-12 else 1.0  # no content at all: structure alone sets the size
+    square = square if square > LEAST_SQUARE else 1.0  # no content at all: structure alone sets the size
 
     through, learned = smoothed.shape[1], trained.shape[1]
     weights = np.zeros((through + channel.shape[0], config.dim), dtype=np.float32)
@@ -78,7 +78,7 @@ def _mean_square(vectors: NDArray[np.float32]) -> float:
 def _factor(vectors: NDArray[np.float32], square: float) -> np.float32:
     """Return what vectors are to be multiplied by to get a mean square of ``square``, where they have any."""
     found = _mean_square(vectors)
-    return np.float32(np.sqrt(square / found if found > 1e-12 else square))
+    return np.float32(np.sqrt(square / found if found > LEAST_SQUARE else square))
 
 
 def _channel(past: NDArray[np.float32] | None, config: Config) -> NDArray[np.float32]:

@@ -32,6 +32,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 _EVALUATE_EVERY = 25
 _HELD_OUT_PAIRS = 2048
+LEAST_SQUARE = 1e-10  # mean square of vectors that differ by more than rounding
 _START_NORM = 0.3  # mean norm of a vector at the start: in the sigmoid's steep part
 
 
@@ -192,6 +193,6 @@ def first_weights(
         return None, rng.uniform(-bound, bound, (columns, dim)).astype(np.float32)
     basis = principal_directions(smoothed, min(dim, rows, columns), config.seed)  # (f, r)
     square = float(np.square(smoothed.times(basis)).sum(axis=1).mean())
-    basis *= np.float32(1 / np.sqrt(max(square, 1e-12)))
+    basis *= np.float32(1 / np.sqrt(square if square > LEAST_SQUARE else 1))
     turn = np.linalg.qr(rng.standard_normal((dim, basis.shape[1])))[0].T  # (r, d), orthonormal rows
     return basis, np.ascontiguousarray(_START_NORM * turn, dtype=np.float32)
