@@ -81,7 +81,9 @@ class Familiarity:
     def _feature_oddities(self, rows: Any) -> list[str]:
         odd = []
         filled = _filled(rows, axis=1)
-        if np.mean(filled == 0) > self.empty_share + _ODD_SHARE:
+        # As many as three deviations more than chance: one empty node of one is no news where half were.
+        chance = 3 * np.sqrt(self.empty_share * (1 - self.empty_share) / len(filled))
+        if np.mean(filled == 0) > self.empty_share + max(_ODD_SHARE, chance):
             odd.append(
                 f"{int((filled == 0).sum())} of {len(filled)} nodes have empty features, "
                 f"{self.empty_share:.0%} had in training"
