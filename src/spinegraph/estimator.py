@@ -229,7 +229,9 @@ def _require_same_features(encoder: FeatureEncoder | None, graph: Graph) -> None
 
 def _listed(graphs: Any) -> list[Graph]:
     if isinstance(graphs, Overlay):
-        raise ParameterError("fit takes a Graph or a list of Graphs; got an Overlay; pass overlay.materialize()")
+        raise ParameterError(
+            "fit takes a Graph or a list of Graphs; got an Overlay; pass overlay.materialize()"
+        )
     listed = list(graphs) if isinstance(graphs, list | tuple | Iterator) else None
     if not listed or not all(isinstance(graph, Graph) for graph in listed):
         kinds = ", ".join(sorted({type(graph).__name__ for graph in listed or [graphs]}))

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from spinegraph import SPINE, Graph, model_folder
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError
 
-SETTINGS = {"dim": 8, "steps": 4, "batch_size": 32}
+SETTINGS = {"dim": 8, "steps": 4, "batch_size": 32, "threads": 1}
 FILES = ["config.json", "graph.safetensors", "model.safetensors", "vectors.safetensors"]
 
 
@@ -115,10 +115,10 @@ def test_a_model_folder_says_where_it_comes_from(folder):
 
 
 def test_settings_changed_after_fit_come_back_too(model, tmp_path):
-    changed = SPINE(**SETTINGS).fit(ring()).set_params(dim=3, threads=np.int64(2))
+    changed = SPINE(**SETTINGS).fit(ring()).set_params(dim=3, window=np.int64(2))
     changed.save(tmp_path / "model")
     loaded = SPINE.load(tmp_path / "model")
-    assert (loaded.dim, loaded.threads, loaded.config_.dim) == (3, 2, 8)
+    assert (loaded.dim, loaded.window, loaded.config_.dim) == (3, 2, 8)
     changed.set_params(dim=[1])
     with pytest.raises(ParameterError, match=r"dim was set to \[1\] after fit"):
         changed.save(tmp_path / "model")
@@ -189,9 +189,9 @@ def test_a_failing_save_leaves_the_old_model(model, folder, monkeypatch):
 
     monkeypatch.setattr(model_folder, "save_file", fail)
     with pytest.raises(OSError, match="No space left"):
-        model.set_params(threads=1).save(folder)
-    model.set_params(threads=None)
-    assert SPINE.load(folder).threads is None
+        model.set_params(window=1).save(folder)
+    model.set_params(window=10)
+    assert SPINE.load(folder).window == 10
     assert os.listdir(folder.parent) == ["model"]
 
 
