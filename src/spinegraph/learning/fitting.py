@@ -14,7 +14,7 @@ from spinegraph.learning.history import Moment
 from spinegraph.learning.sampling import PairSampler
 from spinegraph.learning.threads import torch_threads
 from spinegraph.learning.training import LEAST_SQUARE, Progress, Trainer, first_weights
-from spinegraph.structure.smoothing import Smoothed, multiply, principal_directions
+from spinegraph.structure.smoothing import Smoothed, multiply, principal_directions, signed
 
 _MOST_STRUCTURAL = 0.25  # of the dimensions
 
@@ -89,7 +89,7 @@ def _channel(past: NDArray[np.float32] | None, config: Config) -> NDArray[np.flo
     if most == past.shape[1]:
         return np.eye(most, dtype=np.float32)
     _, vectors = np.linalg.eigh(past.T @ past)
-    return np.ascontiguousarray(vectors[:, ::-1][:, :most], dtype=np.float32)
+    return signed(vectors[:, ::-1][:, :most])
 
 
 def _run_name(data: str, config: Config) -> str:

@@ -84,7 +84,21 @@ def principal_directions(smoothed: Smoothed, count: int, seed: int) -> NDArray[n
     for _ in range(3):
         found = smoothed.transposed_times(_orthonormal(found))
         found = smoothed.times(_orthonormal(found))
-    return np.ascontiguousarray(_orthonormal(smoothed.transposed_times(_orthonormal(found)))[:, :count])
+    return signed(_orthonormal(smoothed.transposed_times(_orthonormal(found)))[:, :count])
+
+
+def signed(directions: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Return directions (f, r) turned so that each one's largest entry is positive.
+
+    Either sign is right, and which one comes out depends on rounding, so on the number of BLAS's threads.
+
+    >>> signed(np.array([[-2.0, 1.0], [1.0, 3.0]])).tolist()
+    [[2.0, 1.0], [-1.0, 3.0]]
+    """
+    if not directions.size:
+        return np.ascontiguousarray(directions, dtype=np.float32)
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=0)[None], axis=0)
+    return np.ascontiguousarray(directions * np.sign(largest), dtype=np.float32)
 
 
 def _orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
