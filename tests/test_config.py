@@ -44,7 +44,7 @@ def test_only_threads_and_patience_may_be_none(name):
         ("local_walk_length", [2], [1]),
         ("steps", [0], [-1]),
         ("training_nodes", [2], [1]),
-        ("threads", [None, 1, 1000], [0]),
+        ("threads", [None, 1, 1024], [0, 1025]),
         ("patience", [None, 1], [0]),
         ("continuation", [0.001, 0.999], [0, 1, 0.0, 1.0]),
         ("tolerance", [1e-9], [0, 1]),

@@ -46,7 +46,7 @@ _RANGES = {  # name -> (low, high, are the ends included?)
     "kept": (0, 1, True),
     "passes": (0, 1e9, False),
 }
-_OPTIONAL = {"threads": (1, _MOST), "patience": (1, _MOST)}  # None is allowed as well
+_OPTIONAL = {"threads": (1, 2**10), "patience": (1, _MOST)}  # None is allowed as well
 
 
 @dataclass(frozen=True)
