@@ -94,9 +94,16 @@ def _features(arrays: Arrays) -> Any:
         _required(arrays, f"features.{part}", kinds)
         for part, kinds in (("data", "f"), ("indices", "i"), ("indptr", "i"), ("shape", "i"))
     )
-    if shape.shape != (2,):
-        raise ModelFormatError(f"features.shape must be two numbers; got shape {shape.shape}")
-    return csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+    if shape.shape != (2,) or (shape < 0).any():
+        raise ModelFormatError(f"features.shape must be two numbers, 0 or more; got {shape.tolist()!r:.60}")
+    rows, columns = shape.tolist()
+    # Checked before SciPy's compiled code walks along them.
+    rises = len(indptr) == rows + 1 and indptr[0] == 0 and (indptr[1:] >= indptr[:-1]).all()
+    if not rises or not indptr[-1] == len(data) == len(indices):
+        raise ModelFormatError(f"features.indptr must rise from 0 to {len(data)} in {rows} steps")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < columns:
+        raise ModelFormatError(f"features.indices must lie in 0 .. {columns - 1}")
+    return csr_array((data, indices, indptr), shape=(rows, columns))
 
 
 def _packed(key: str, texts: list[str]) -> dict[str, NDArray[Any]]:

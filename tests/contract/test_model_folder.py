@@ -419,6 +419,8 @@ def test_hostile_weights_are_refused(folder, key, value, rule):
         ("0.features.shape", np.array([12, 2**62])),
         ("0.features.shape", np.array([12])),
         ("0.features.shape", np.array([-1, 5])),
+        ("0.features.indptr", np.array([0, 2**30, *[30] * 11])),
+        ("0.features.indptr", np.array([-(2**30), *[30] * 12])),
         ("0.features.data", None),
         ("0.features.indptr", None),
         ("0.feature_names.ends", np.array([2**62, -(2**62), 5, 5, 5])),
