@@ -2,10 +2,12 @@
 
 import json
 import os
+import random
 import shutil
 import struct
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -205,6 +207,22 @@ def test_a_model_replaced_while_it_is_read_is_read_again(model, folder, monkeypa
 
     monkeypatch.setattr(model_folder, "_config", replacing)
     assert SPINE.load(folder).seed == 1
+
+
+@pytest.mark.slow
+def test_a_model_whose_saving_is_killed_over_and_over_is_always_whole(model, folder):
+    code = (
+        "import sys; from spinegraph import SPINE\n"
+        "model = SPINE.load(sys.argv[1]); print('ready', flush=True)\n"
+        "while True: model.save(sys.argv[1])"
+    )
+    moments = random.Random(0)
+    for _ in range(10):
+        with subprocess.Popen([sys.executable, "-c", code, folder], stdout=subprocess.PIPE) as child:
+            child.stdout.readline()
+            time.sleep(moments.random() / 5)
+            child.kill()
+        assert_same_embeddings(SPINE.load(folder).embeddings_, model.embeddings_)
 
 
 # Hostile folders
