@@ -10,16 +10,25 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from spinegraph import __version__
-from spinegraph.apps.cli import data
-from spinegraph.apps.cli.demo import demo
+from spinegraph.apps.cli.commands import COMMANDS, load
 from spinegraph.errors import SpineError, SpineWarning
 
 
 class _Commands(TyperGroup):
-    """Commands that end in one clear line instead of a traceback."""
+    """Commands that are loaded when they run, and end in one clear line instead of a traceback."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, purpose in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=purpose))  # its place in the list; it is loaded later
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Load the command that was asked for."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and load(str(name)), rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -47,8 +56,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-app.add_typer(data.app, name="data")
 
 
 def _print_version(wanted: bool) -> None:

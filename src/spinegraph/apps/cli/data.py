@@ -31,7 +31,7 @@ class Reciprocal(StrEnum):
     max = "max"
 
 
-app = typer.Typer(help="Look at network files.", no_args_is_help=True)
+app = typer.Typer(help="Look at network files.", no_args_is_help=True, add_completion=False)
 
 
 @app.callback()

@@ -1,0 +1,33 @@
+"""The table of commands: what each is for, without loading it.
+
+A command ``NAME`` is the function ``NAME`` of the module ``spinegraph.apps.cli.NAME``, or that module's
+``app`` where it has commands of its own.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import typer
+
+COMMANDS = {
+    "demo": "See what SPINE does, on a made organisation, in less than a minute.",
+    "data": "Look at network files.",
+}
+
+
+def load(name: str) -> Any:
+    """Load one command of the table.
+
+    Examples
+    --------
+    >>> load("data").name
+    'data'
+    """
+    module = import_module(f"spinegraph.apps.cli.{name}")
+    app: typer.Typer | None = getattr(module, "app", None)
+    if app is None:
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        app.command(name)(getattr(module, name))
+    command = typer.main.get_command(app)
+    command.name = name
+    return command
