@@ -1,0 +1,63 @@
+"""The nearest vectors of large graphs, by usearch's index."""
+
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.analysis.nearest import Nearest, ordered
+from spinegraph.errors import MissingPackageError
+
+# Edges a node has in the index, and nodes kept in sight while one is added or sought. Chosen on vectors of
+# 81,306 nodes: recall of the nearest ten 0.99.
+_CONNECTIVITY, _SIGHT_ADDING, _SIGHT_SEEKING = 16, 128, 128
+
+
+def can_index() -> bool:
+    """Say whether usearch is installed.
+
+    Examples
+    --------
+    >>> can_index() in (True, False)
+    True
+    """
+    return find_spec("usearch") is not None
+
+
+class NearestIndex:
+    """An index of unit vectors: finds most of the nearest, and orders exactly what it finds.
+
+    Parameters
+    ----------
+    unit : float32 array (n, d)
+
+    Examples
+    --------
+    >>> index = NearestIndex(np.eye(3, dtype=np.float32))
+    >>> index.nearest(np.array([0, 1, 0], dtype=np.float32), 1, None).positions
+    array([1])
+    """
+
+    def __init__(self, unit: NDArray[np.float32]) -> None:
+        try:
+            from usearch.index import Index
+        except ImportError as error:
+            raise MissingPackageError(
+                "an index needs usearch: pip install spinegraph[search], or pass exact=True"
+            ) from error
+        self._unit = unit
+        self._index = Index(
+            ndim=unit.shape[1],
+            metric="ip",
+            dtype="f32",
+            connectivity=_CONNECTIVITY,
+            expansion_add=_SIGHT_ADDING,
+            expansion_search=_SIGHT_SEEKING,
+        )
+        self._index.add(np.arange(len(unit)), unit)
+
+    def nearest(self, query: NDArray[np.float32], n: int, itself: int | None) -> Nearest:
+        """Return the ``n`` nearest that are found, but for one."""
+        wanted = min(n + (itself is not None), len(self._unit))
+        near = np.sort(self._index.search(query, wanted).keys.astype(np.int64))
+        return ordered(self._unit, near[near != itself] if itself is not None else near, query, n)

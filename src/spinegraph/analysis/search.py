@@ -1,0 +1,266 @@
+"""Who is like whom: the nodes whose vectors, or whose profiles, are nearest to a node's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spinegraph.analysis.nearest import EXACT_UP_TO, Nearest, as_count, best, in_batches, unit_rows
+from spinegraph.analysis.nearest_index import NearestIndex, can_index
+from spinegraph.embeddings import Embeddings
+from spinegraph.errors import ParameterError, UnknownNodeError
+from spinegraph.kernels.dtw import OFFSET
+from spinegraph.structure.distances import as_rows, comparison
+from spinegraph.structure.profile import RootedPageRank
+
+_WINDOW = 4096  # nodes nearest in the order of degree that a large graph's node is compared with
+_FIRST = 256  # pairs whose distance is taken before it is known how near the nearest are
+_ROUNDING = 1e-4  # relative; distances are float32
+_SAMPLE = 200
+
+Progress = Callable[[int, int], None]  # done, of how many
+
+
+@dataclass(frozen=True)
+class Match:
+    """A node that is like another one.
+
+    Attributes
+    ----------
+    name : hashable
+    score : float
+        Higher is more alike.
+
+    Examples
+    --------
+    >>> Match("ann", 0.5).name
+    'ann'
+    """
+
+    name: Any
+    score: float
+
+
+class Search:
+    """Nodes by the cosine of their vectors: built once, asked many times, from several threads if need be.
+
+    A zero vector points in a direction of its own: its cosine is 1 to another zero vector and 0 to all
+    others. Scores are rounded to six decimals, and nodes of equal score come in graph order.
+
+    Parameters
+    ----------
+    embeddings : Embeddings
+    exact : bool, optional
+        Compare with every node, or ask usearch's index. By default exact up to 20,000 nodes, and beyond where
+        usearch is not installed.
+
+    Examples
+    --------
+    >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], dtype=np.float32)
+    >>> search = Search(Embeddings(np.array(["ann", "bob", "cy"], dtype=object), vectors))
+    >>> search.similar("ann", n=1)
+    [Match(name='cy', score=0.707107)]
+    """
+
+    def __init__(self, embeddings: Embeddings, *, exact: bool | None = None) -> None:
+        self.embeddings = embeddings
+        self._unit = unit_rows(embeddings.vectors)  # (n, d + 1)
+        if exact is None:
+            exact = len(embeddings) <= EXACT_UP_TO or not can_index()
+        self._index = None if exact else NearestIndex(self._unit)
+
+    def __len__(self) -> int:
+        return len(self.embeddings)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every node is compared."""
+        return self._index is None
+
+    def similar(self, node: Any, n: int = 10) -> list[Match]:
+        """Return the ``n`` nodes most like a node, most alike first; never the node itself."""
+        place = _place(self.embeddings, node)
+        return self._matches(self._nearest(self._unit[place], as_count(n), place))
+
+    def similar_to(self, vector: ArrayLike, n: int = 10) -> list[Match]:
+        """Return the ``n`` nodes whose vectors are most like a given one (d,).
+
+        Examples
+        --------
+        >>> Search(Embeddings(np.array([7, 8]), np.eye(2, dtype=np.float32))).similar_to([0, 3], n=1)
+        [Match(name=8, score=1.0)]
+        """
+        given = np.asarray(vector, dtype=np.float32)
+        if given.shape != (self.embeddings.dim,) or not np.isfinite(given).all():
+            raise ParameterError(
+                f"vector must be {self.embeddings.dim} finite numbers; got shape {given.shape}"
+                + (" with NaN or infinity" if given.shape == (self.embeddings.dim,) else "")
+            )
+        return self._matches(self._nearest(unit_rows(given[None])[0], as_count(n), None))
+
+    def cosines(self, node: Any) -> NDArray[np.float32]:
+        """Return the cosine of a node's vector to every node's, (n,); 1 to itself.
+
+        Examples
+        --------
+        >>> Search(Embeddings(np.array([7, 8]), np.eye(2, dtype=np.float32))).cosines(8)
+        array([0., 1.], dtype=float32)
+        """
+        place = _place(self.embeddings, node)
+        found: NDArray[np.float32] = np.clip(self._unit @ self._unit[place], -1, 1)
+        found[place] = 1
+        return found
+
+    def neighbors(
+        self, positions: ArrayLike | None = None, n: int = 10, *, progress: Progress | None = None
+    ) -> Nearest:
+        """Return the ``n`` nodes most like each of some nodes, or of all: the answers of ``similar``.
+
+        Examples
+        --------
+        >>> search = Search(Embeddings(np.array([7, 8, 9]), np.eye(3, dtype=np.float32)))
+        >>> search.neighbors(n=1).positions.tolist()
+        [[1], [0], [0]]
+        """
+        count = as_count(n)
+        return in_batches(
+            lambda place: self._nearest(self._unit[place], count, place), positions, len(self), n, progress
+        )
+
+    def recall(self, n: int = 10, *, sample: int = _SAMPLE, seed: int = 0) -> float:
+        """Measure what share of the true ``n`` nearest is found, over a sample of nodes; 1 where exact."""
+        if self.exact:
+            return 1.0
+        return _recall(self, Search(self.embeddings, exact=True), n, sample, seed)
+
+    def _nearest(self, query: NDArray[np.float32], n: int, itself: int | None) -> Nearest:
+        if self._index is not None:
+            return self._index.nearest(query, n, itself)
+        return best(self._unit, self._unit @ query, query, n, itself)
+
+    def _matches(self, found: Nearest) -> list[Match]:
+        return _named(self.embeddings.names, found)
+
+
+class StructuralSearch:
+    """Nodes by role: by the DTW distance of their profiles, wherever in the network they are.
+
+    Up to 20,000 nodes every profile is compared; beyond, those of the 4,096 nodes that are nearest in the
+    order of degree and, among equal degrees, of profile. The score is exp(-distance); nodes of equal distance
+    come in graph order.
+
+    Parameters
+    ----------
+    graph : Graph or Overlay
+    profile : RootedPageRank
+        Of all its nodes.
+    exact : bool, optional
+        Compare with every node whatever their number, or never.
+
+    Examples
+    --------
+    >>> from spinegraph import made, rooted_pagerank
+    >>> graph = made.barbell(4, bridge=1)
+    >>> StructuralSearch(graph, rooted_pagerank(graph, k=5)).similar(3, n=1)  # its mirror image
+    [Match(name=5, score=1.0)]
+    """
+
+    def __init__(self, graph: Any, profile: RootedPageRank, *, exact: bool | None = None) -> None:
+        if len(profile) != len(graph):
+            raise ParameterError(
+                f"profile must have one row per node; got {len(profile)} rows and {len(graph)} nodes"
+            )
+        self.graph = graph
+        self.exact = len(graph) <= EXACT_UP_TO if exact is None else exact
+        self._rows = as_rows(profile.weights, "profile")
+        self._distances = comparison("dtw", self._rows, self._rows)
+        if not self.exact:
+            self._line = np.lexsort((np.log(self._rows + OFFSET).mean(axis=1), graph.degrees))
+            self._rank = np.argsort(self._line)
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    def similar(self, node: Any, n: int = 10) -> list[Match]:
+        """Return the ``n`` nodes whose role is most like a node's, most alike first; never itself."""
+        place = int(self.graph.positions([node])[0])
+        return _named(self.graph.names, self._nearest(place, as_count(n)))
+
+    def neighbors(
+        self, positions: ArrayLike | None = None, n: int = 10, *, progress: Progress | None = None
+    ) -> Nearest:
+        """Return the ``n`` nodes most like each of some nodes, or of all: the answers of ``similar``."""
+        count = as_count(n)
+        return in_batches(lambda place: self._nearest(place, count), positions, len(self), n, progress)
+
+    def distances(self, node: Any) -> NDArray[np.float32]:
+        """Return the DTW distance of a node's profile to every node's, (n,)."""
+        place = int(self.graph.positions([node])[0])
+        return self._distances(np.full(len(self), place), np.arange(len(self)))
+
+    def recall(self, n: int = 10, *, sample: int = _SAMPLE, seed: int = 0) -> float:
+        """Measure what share of the true ``n`` nearest is found, over a sample of nodes; 1 where exact.
+
+        A node counts as found as well if it is as near as the true ones: many profiles are equal.
+        """
+        if self.exact:
+            return 1.0
+        places = _sample(len(self), sample, seed)
+        found = self.neighbors(places, n).scores
+        true = np.array([self._among(place, np.arange(len(self)), n).scores for place in places.tolist()])
+        return float((found >= true[:, -1:] * (1 - _ROUNDING)).mean())
+
+    def _nearest(self, place: int, n: int) -> Nearest:
+        if self.exact:
+            return self._among(place, np.arange(len(self)), n)
+        start = max(0, min(int(self._rank[place]) - _WINDOW // 2, len(self) - _WINDOW))
+        return self._among(place, np.sort(self._line[start : start + _WINDOW]), n)
+
+    def _among(self, place: int, others: NDArray[np.int64], n: int) -> Nearest:
+        """Compare with some nodes; most are ruled out by the two steps that every warping path has."""
+        others = others[others != place]
+        least = _ends_cost(self._rows[place], self._rows[others]) * (1 - _ROUNDING)
+        first = np.argsort(least, kind="stable")[: max(_FIRST, 4 * n)]
+        distance = np.full(len(others), np.inf, dtype=np.float32)
+        distance[first] = self._distances(np.full(len(first), place), others[first])
+        if len(first) < len(others):
+            bound = np.partition(distance[first], n - 1)[n - 1]
+            left = np.flatnonzero(np.isinf(distance) & (least <= bound))
+            distance[left] = self._distances(np.full(len(left), place), others[left])
+        order = np.argsort(distance, kind="stable")[:n]
+        return Nearest(others[order], np.exp(-distance[order].astype(np.float64)))
+
+
+def _ends_cost(row: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what the first and the last step of every warping path cost (m,)."""
+    ends = [0, -1] if len(row) > 1 else [0]
+    one, other = row[ends], others[:, ends]
+    cost: NDArray[np.float32] = (np.abs(one - other) / (np.minimum(one, other) + np.float32(OFFSET))).sum(
+        axis=1
+    )
+    return cost
+
+
+def _recall(found: Search, true: Search, n: int, sample: int, seed: int) -> float:
+    places = _sample(len(found), sample, seed)
+    mine, theirs = found.neighbors(places, n).positions, true.neighbors(places, n).positions
+    hits = [len(np.intersect1d(one, other)) for one, other in zip(mine, theirs, strict=True)]
+    return float(np.sum(hits) / max(theirs.size, 1))
+
+
+def _sample(size: int, sample: int, seed: int) -> NDArray[np.int64]:
+    return np.sort(np.random.default_rng(seed).choice(size, min(sample, size), replace=False))
+
+
+def _place(embeddings: Embeddings, node: Any) -> int:
+    try:
+        return embeddings._places[node]
+    except (KeyError, TypeError):
+        raise UnknownNodeError(f"no vector for {node!r}; the {len(embeddings)} names are in .names") from None
+
+
+def _named(names: NDArray[Any], found: Nearest) -> list[Match]:
+    listed = zip(names[found.positions].tolist(), found.scores.tolist(), strict=True)
+    return [Match(name, score) for name, score in listed]
