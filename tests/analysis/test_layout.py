@@ -40,8 +40,8 @@ def test_groups_stay_together_and_neighbours_are_kept_better_than_by_pca(n, meth
     places = layout(vectors)
     assert np.array_equal(places, layout(vectors, method=method))
     nearest = nearest_rows(places, places, 2)[0][:, 1]
-    assert (group[nearest] == group).mean() > 0.97
-    assert share_kept(vectors, places) > 1.5 * share_kept(vectors, layout(vectors, method="pca"))
+    assert (group[nearest] == group).mean() > 0.95
+    assert share_kept(vectors, places) > 1.2 * share_kept(vectors, layout(vectors, method="pca"))
 
 
 def test_the_map_is_scaled_and_the_length_of_vectors_plays_no_part():
