@@ -158,7 +158,11 @@ class SPINE:
         generator: Generator = self._fitted("generator_")
         if generator.inputs.encoder is not None:
             generator.inputs.require_features(graph)
-        positions = None if nodes is None else graph.positions(list(nodes))
+        if nodes is not None:
+            positions = graph.positions(list(nodes))
+        else:
+            has_gaps = isinstance(graph, Overlay) and graph.num_nodes < len(graph)
+            positions = graph.standing if has_gaps else None
         self.familiarity_.warn(graph, positions)
         names = graph.names if positions is None else graph.names[positions]
         return Embeddings(names, generator.embed(graph, positions))

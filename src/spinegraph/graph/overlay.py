@@ -1,7 +1,7 @@
-"""A graph plus what was added since, read by kernels without a copy of the base."""
+"""A graph plus what was added and removed since, read by kernels without a copy of the base."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -9,31 +9,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError
+from spinegraph.graph.added import AddedFeatures, AddedNames
 from spinegraph.graph.checks import Features, as_features, as_weights, frozen
 from spinegraph.graph.edges import EdgeReport, Reciprocal, clean_edges, warn_of_losses
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.listing import as_pairs
-from spinegraph.graph.names import NameIndex, as_array, as_names, first_few, require_known
-from spinegraph.graph.patch import Patch, empty_patch, patched, rows_of
-from spinegraph.graph.rows import row_sums, stacked
+from spinegraph.graph.names import UNHASHABLE, as_array, as_names, first_few, quoted, require_known
+from spinegraph.graph.patch import (
+    REMOVED,
+    Patch,
+    Rows,
+    empty_patch,
+    patched,
+    rows_of,
+    with_rows,
+    without_nodes,
+)
+from spinegraph.graph.rows import pointers, row_sums, stacked
 from spinegraph.kernels.adjacency import Adjacency
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlay:
-    """A base graph with added nodes and edges, frozen; it reads like a graph.
+    """A base graph with nodes and edges added and removed since, frozen; it reads like a graph.
 
-    Rows that an addition touches are kept whole beside the base; all others are the base's own. Make one
-    with :meth:`Graph.overlay`, and further ones with :meth:`add`.
+    Rows that a change touches are kept whole beside the base; all others are the base's own. A change costs
+    the rows it touches and four bytes per node. Overlays that come from one another share what they have in
+    common, and no one of them ever changes: a reader may keep one while others are made.
+
+    A removed node keeps its position, without edges, so no other node moves; a name that joins again gets
+    a new one. Make an overlay with :meth:`Graph.overlay`, and further ones with :meth:`add` and
+    :meth:`remove`.
 
     Parameters
     ----------
     base : Graph
-    added_names : array (a,)
+    added : AddedNames
         Names of the added nodes; their positions follow the base's.
     patch : Patch
         The rows that differ from the base's.
-    added_features : csr_array or array (a, f), optional
+    added_rows : AddedFeatures, optional
+    touched : int64 array (t,)
+        Positions whose rows the last change replaced, removed nodes aside; ascending.
     report : EdgeReport, optional
         What cleaning did to the last addition.
 
@@ -46,22 +63,23 @@ class Overlay:
     """
 
     base: Graph
-    added_names: NDArray[Any]
+    added: AddedNames
     patch: Patch
-    added_features: Features | None = None
+    added_rows: AddedFeatures | None = None
+    touched: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     report: EdgeReport | None = None
 
     @classmethod
     def of(cls, base: Graph) -> "Overlay":
-        """Return an overlay that adds nothing yet.
+        """Return an overlay that changes nothing yet.
 
         Examples
         --------
         >>> len(Overlay.of(Graph.from_edges([(0, 1)])))
         2
         """
-        features = None if base.features is None else base.feature_rows(np.zeros(0, np.int64))
-        return cls(base, np.zeros(0, base.names.dtype), empty_patch(base), features)
+        rows = None if base.features is None else AddedFeatures(base.feature_rows(np.zeros(0, np.int64)))
+        return cls(base, AddedNames(), empty_patch(base), rows)
 
     def add(
         self,
@@ -106,42 +124,100 @@ class Overlay:
     ) -> "Overlay":
         """Do what :meth:`add` says; warnings point ``stacklevel`` frames above this one."""
         new = as_names(names)
-        known = new[_find(self.base, self._added_index, new) >= 0]
+        known = new[self._find(new) >= 0]
         if len(known):
             raise GraphFormatError(f"{len(known)} new names are in the graph already: {first_few(known)}")
-        grown = _concatenated(self.added_names, new)
         pairs = as_pairs(edges, has_names=True)
-        ends = _find(self.base, NameIndex(grown), as_array(pairs.ravel()))
+        listed = as_array(pairs.ravel())
+        total = len(self) + len(new)
+        ends = self._find(listed, dict(zip(new.tolist(), range(len(self), total), strict=True)))
         require_known(ends, pairs.ravel(), self.base.names, "edges: ")
-        total = len(self.base) + len(grown)
         touched = np.union1d(ends, np.arange(len(self), total))
         sources, targets = np.searchsorted(touched, ends).reshape(-1, 2).T
-        touched_names = _names_at(self.base, grown, touched)
+        touched_names = _concatenated(self._names_at(touched[touched < len(self)]), new)
         self._require_fitting(weights, len(sources))
         numbers = None
         if self.base.weights is not None:
             numbers = as_weights(() if weights is None else weights, sources, targets, touched_names)
         clean = clean_edges(sources, targets, touched_names, numbers, reciprocal=reciprocal)
+        rows = self._grown_features(features, new)
         patch = patched(self.base, self.patch, touched, clean, total)
-        grown_features = self._grown_features(features, new)
         warn_of_losses(clean.report, stacklevel=stacklevel + 1)
-        return Overlay(self.base, frozen(grown), patch, grown_features, clean.report)
+        return Overlay(self.base, self.added.plus(new.tolist()), patch, rows, touched, clean.report)
+
+    def remove(self, names: Iterable[Any] = (), edges: Any = ()) -> "Overlay":
+        """Return an overlay without some nodes and their edges, and without some edges; this one stays.
+
+        Parameters
+        ----------
+        names : sequence (r,)
+            Nodes to remove.
+        edges : pairs of names (m, 2)
+            Edges to remove, in either direction; each must be there.
+
+        Examples
+        --------
+        >>> star = Overlay.of(Graph.from_edges([(0, 1), (0, 2), (0, 3)])).remove([3], [(1, 0)])
+        >>> star.num_nodes, star.num_edges, star.degrees.tolist(), star.standing.tolist()
+        (3, 1, [1, 0, 1, 0], [0, 1, 2])
+        """
+        gone = np.unique(self.positions(names))
+        pairs = as_pairs(edges, has_names=True)
+        ends = self.positions(as_array(pairs.ravel())).reshape(-1, 2)
+        near = rows_of(self.base, self.patch, gone).indices
+        touched = np.setdiff1d(np.concatenate((near, ends.ravel())).astype(np.int64), gone)
+        rows = rows_of(self.base, self.patch, touched)
+        sources = np.repeat(touched, np.diff(rows.indptr))
+        keys, total = sources * len(self) + rows.indices, len(self)
+        dropped = np.concatenate((ends[:, 0] * total + ends[:, 1], ends[:, 1] * total + ends[:, 0]))
+        inner = ~np.isin(ends, gone).any(axis=1)
+        missing = ends[inner & ~np.isin(ends[:, 0] * total + ends[:, 1], keys)]
+        if len(missing):
+            source, target = self.names[missing[0]]
+            raise GraphFormatError(
+                f"{len(missing)} edges to remove are not in the graph, for example "
+                f"({quoted(source)}, {quoted(target)}); remove edges that are there"
+            )
+        kept = ~(np.isin(rows.indices, gone) | np.isin(keys, dropped))
+        lengths = np.bincount(np.searchsorted(touched, sources[kept]), minlength=len(touched))
+        weights = None if rows.weights is None else rows.weights[kept]
+        patch = without_nodes(self.patch, gone) if len(gone) else self.patch
+        left = Rows(pointers(lengths), rows.indices[kept], weights)
+        patch = with_rows(self.base, patch, touched, left, total)
+        return Overlay(self.base, self.added, patch, self.added_rows, touched)
+
+    def branch(self) -> "Overlay":
+        """Return the same overlay with room of its own: growing it never meets another's growing.
+
+        What is made for a moment, such as a node that is only tried out, grows from a branch; this costs a
+        copy of what was added since the base.
+
+        Examples
+        --------
+        >>> tried = Graph.from_edges([(0, 1)]).overlay([2], [(2, 0)]).branch().add(["what if"], [])
+        >>> len(tried)
+        4
+        """
+        rows = None if self.added_rows is None else self.added_rows.copy()
+        return Overlay(self.base, self.added.branch(), self.patch.copy(), rows, self.touched, self.report)
 
     def materialize(self) -> Graph:
-        """Return a plain graph with the same nodes, edges, weights and features.
+        """Return a plain graph with the same nodes, edges, weights and features; removed nodes are left out.
 
         Examples
         --------
         >>> Graph.from_edges([(0, 1)]).overlay([2], [(2, 0)]).materialize()
         Graph(3 nodes, 2 edges)
         """
-        rows = rows_of(self.base, self.patch, np.arange(len(self)))
+        whole = rows_of(self.base, self.patch, self.standing)
+        place = np.full(len(self), -1, dtype=np.int64)
+        place[self.standing] = np.arange(len(self.standing))
         return Graph._trusted(
-            rows.indptr,
-            rows.indices,
-            rows.weights,
-            self.names,
-            self.features,
+            whole.indptr,
+            place[whole.indices],
+            whole.weights,
+            self.names[self.standing],
+            None if self.base.features is None else self.feature_rows(self.standing),
             self.feature_names,
             self.report,
         )
@@ -150,14 +226,20 @@ class Overlay:
         return len(self.patch.places)
 
     def __repr__(self) -> str:
-        added, count = len(self.added_names), self.num_edges
-        nodes = f"{len(self)} node{'s' * (len(self) != 1)}, {count} edge{'s' * (count != 1)}"
-        return f"Overlay({nodes}, {added} node{'s' * (added != 1)} added to {self.base})"
+        added, count, gone = len(self.added), self.num_edges, len(self) - self.num_nodes
+        nodes = f"{self.num_nodes} node{'s' * (self.num_nodes != 1)}, {count} edge{'s' * (count != 1)}"
+        removed = f", {gone} removed" * bool(gone)
+        return f"Overlay({nodes}, {added} node{'s' * (added != 1)} added to {self.base}{removed})"
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes, isolated ones included."""
-        return len(self)
+        """Number of nodes, isolated ones included and removed ones not: at most ``len(overlay)``."""
+        return len(self.standing)
+
+    @cached_property
+    def standing(self) -> NDArray[np.int64]:
+        """Positions of the nodes that were not removed, ascending."""
+        return frozen(np.flatnonzero(self.patch.places != REMOVED))
 
     @property
     def num_edges(self) -> int:
@@ -176,18 +258,20 @@ class Overlay:
 
     @cached_property
     def names(self) -> NDArray[Any]:
-        """Names of all nodes, (n,): the base's, then the added."""
-        return frozen(_concatenated(self.base.names, self.added_names))
+        """Names at all positions, (n,): the base's, then the added, removed nodes included."""
+        return frozen(_concatenated(self.base.names, self.added.array()))
 
     @cached_property
     def features(self) -> Features | None:
         """Features of all nodes, (n, f); this copies the base's, :meth:`feature_rows` does not."""
-        return None if self.base.features is None else stacked([self.base.features, self.added_features])
+        if self.base.features is None or self.added_rows is None:
+            return None
+        return stacked([self.base.features, self.added_rows.matrix()])
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
         """Number of neighbours of each node, (n,)."""
-        return frozen(self._patched_values(self.base.degrees, np.diff(self.patch.rows.indptr)))
+        return frozen(self._patched_values(self.base.degrees, np.diff(self.patch.indptr.values)))
 
     @cached_property
     def strengths(self) -> NDArray[np.float64]:
@@ -204,7 +288,7 @@ class Overlay:
         array([2, 0])
         """
         wanted = as_array(names)
-        found = _find(self.base, self._added_index, wanted)
+        found = self._find(wanted)
         require_known(found, wanted, self.base.names)
         return found
 
@@ -216,8 +300,7 @@ class Overlay:
         >>> Graph.from_edges([("ann", "bob")]).overlay(["cy"], [("cy", "ann")]).neighbors("ann").tolist()
         ['bob', 'cy']
         """
-        found: NDArray[Any] = self.names[rows_of(self.base, self.patch, self.positions([name])).indices]
-        return found
+        return self._names_at(rows_of(self.base, self.patch, self.positions([name])).indices)
 
     def feature_rows(self, positions: NDArray[np.int64]) -> Features:
         """Return the features of the nodes at the given positions, (len(positions), f).
@@ -232,9 +315,9 @@ class Overlay:
         is_base = positions < len(self.base)
         if is_base.all():
             return self.base.feature_rows(positions)
-        if self.added_features is None:
+        if self.added_rows is None:
             raise MissingFeaturesError("this graph has no features")
-        added = self.added_features[positions[~is_base] - len(self.base)]
+        added = self.added_rows.matrix()[positions[~is_base] - len(self.base)]
         order = np.argsort(np.concatenate((np.flatnonzero(is_base), np.flatnonzero(~is_base))))
         return stacked([self.base.feature_rows(positions[is_base]), added])[order]
 
@@ -244,7 +327,7 @@ class Overlay:
         Examples
         --------
         >>> Graph.from_edges([(0, 1)]).overlay([2], [(2, 0)]).adjacency().rows.tolist()
-        [0, -1, 1]
+        [1, -1, 2]
         """
         base, rows = self.base, self.patch.rows
         return Adjacency.of(
@@ -257,9 +340,28 @@ class Overlay:
             rows.weights,
         )
 
-    @cached_property
-    def _added_index(self) -> NameIndex:
-        return NameIndex(self.added_names)
+    def _find(self, wanted: NDArray[Any], new: dict[Any, int] | None = None) -> NDArray[np.int64]:
+        """Return positions of nodes that stand, or of ``new`` names, or -1."""
+        places, start = self.patch.places, len(self.base)
+        found = self.base._name_index.find(wanted)
+        found[(found >= 0) & (places[found] == REMOVED)] = -1
+        for at in np.flatnonzero(found < 0):
+            name = wanted[at]
+            try:
+                place = self.added.find(name) + start
+            except TypeError as error:
+                raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
+            if place >= start and places[place] != REMOVED:
+                found[at] = place
+            elif new is not None:
+                found[at] = new.get(name, -1)
+        return found
+
+    def _names_at(self, positions: NDArray[Any]) -> NDArray[Any]:
+        """Return the names at ascending positions, without a look at the others."""
+        is_base = positions < len(self.base)
+        behind = as_array(self.added.at(positions[~is_base] - len(self.base)))
+        return _concatenated(self.base.names[positions[is_base]], behind)
 
     def _patched_values(self, of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
         """Return one value per node, from the patch where it has a row and from the base elsewhere."""
@@ -275,8 +377,8 @@ class Overlay:
         if self.base.weights is not None and weights is None and num_edges:
             raise GraphFormatError("the graph is weighted; pass weights=..., one per added edge")
 
-    def _grown_features(self, features: Any, new: NDArray[Any]) -> Features | None:
-        if self.base.features is None:
+    def _grown_features(self, features: Any, new: NDArray[Any]) -> AddedFeatures | None:
+        if self.base.features is None or self.added_rows is None:
             if features is not None:
                 raise MissingFeaturesError("the graph has no features; leave features out here too")
             return None
@@ -286,29 +388,14 @@ class Overlay:
                     f"the graph has {self.base.features.shape[1]} features per node; "
                     f"pass features=... with a row for each of the {len(new)} new nodes"
                 )
-            return self.added_features
+            return self.added_rows
         rows = as_features(features, new)
         if rows.shape[1] != self.base.features.shape[1]:
             raise MissingFeaturesError(
                 f"the graph has {self.base.features.shape[1]} features per node, new nodes {rows.shape[1]}; "
                 "pass the same columns in the same order"
             )
-        return stacked([self.added_features, rows])
-
-
-def _find(base: Graph, added: NameIndex, wanted: NDArray[Any]) -> NDArray[np.int64]:
-    """Return positions in the base, or behind it, or -1."""
-    found = base._name_index.find(wanted)
-    unknown = np.flatnonzero(found < 0)
-    if len(unknown):
-        behind = added.find(wanted[unknown])
-        found[unknown] = np.where(behind < 0, -1, behind + len(base))
-    return found
-
-
-def _names_at(base: Graph, added_names: NDArray[Any], positions: NDArray[np.int64]) -> NDArray[Any]:
-    is_base = positions < len(base)
-    return _concatenated(base.names[positions[is_base]], added_names[positions[~is_base] - len(base)])
+        return self.added_rows.plus(rows)
 
 
 def _concatenated(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

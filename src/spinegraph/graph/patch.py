@@ -6,11 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError
+from spinegraph.graph.checks import frozen
 from spinegraph.graph.edges import CleanEdges
 from spinegraph.graph.rows import pointers, row_places
+from spinegraph.graph.tape import Head
 
 if TYPE_CHECKING:
     from spinegraph.graph.graph import Graph
+
+REMOVED = 0  # the row of nodes that are gone; it is empty
+_MOST_WASTE = 1 << 16  # entries of replaced rows that are no reason yet to write the others anew
 
 
 class Rows(NamedTuple):
@@ -22,10 +27,28 @@ class Rows(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """Replaced and added rows of a base graph, and which node each belongs to."""
+    """Replaced and added rows of a base graph, and which node each belongs to.
 
-    places: NDArray[np.int32]  # (n_total,) row of the patch, or -1 where the base row stands
-    rows: Rows
+    Rows are only ever written behind the others, so that patches share them; what nobody points to any more
+    is dropped when it outweighs the rest.
+    """
+
+    places: NDArray[np.int32]  # (n_total,) row of the patch, -1 where the base row stands, or REMOVED
+    indptr: Head
+    indices: Head
+    weights: Head | None
+    waste: int  # entries of rows that were replaced
+
+    @property
+    def rows(self) -> Rows:
+        """All rows, those that were replaced included."""
+        weights = None if self.weights is None else self.weights.values
+        return Rows(self.indptr.values, self.indices.values, weights)
+
+    def copy(self) -> "Patch":
+        """Return the same patch with room of its own."""
+        weights = None if self.weights is None else self.weights.copy()
+        return self._replace(indptr=self.indptr.copy(), indices=self.indices.copy(), weights=weights)
 
 
 def empty_patch(base: "Graph") -> Patch:
@@ -37,9 +60,9 @@ def empty_patch(base: "Graph") -> Patch:
     >>> empty_patch(Graph.from_edges([(0, 1)])).places.tolist()
     [-1, -1]
     """
-    weights = None if base.weights is None else np.zeros(0, np.float32)
-    nothing = Rows(np.zeros(1, np.int64), np.zeros(0, base.indices.dtype), weights)
-    return Patch(np.full(len(base), -1, dtype=np.int32), nothing)
+    weights = None if base.weights is None else Head(np.zeros(0, np.float32))
+    places = np.full(len(base), -1, dtype=np.int32)
+    return Patch(places, Head(np.zeros(2, np.int64)), Head(np.zeros(0, base.indices.dtype)), weights, 0)
 
 
 def rows_of(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> Rows:
@@ -52,14 +75,15 @@ def rows_of(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> Rows:
     >>> rows_of(base, empty_patch(base), np.array([1])).indices.tolist()
     [0, 2]
     """
-    places = patch.places[nodes]
+    places, rows = patch.places[nodes], patch.rows
     is_base = places < 0
+    of_base, of_patch = nodes[is_base], places[~is_base]
     lengths = np.empty(len(nodes), dtype=np.int64)
-    lengths[is_base] = base.degrees[nodes[is_base]]
-    lengths[~is_base] = np.diff(patch.rows.indptr)[places[~is_base]]
+    lengths[is_base] = base.indptr[of_base + 1] - base.indptr[of_base]
+    lengths[~is_base] = rows.indptr[of_patch + 1] - rows.indptr[of_patch]
     from_base = np.repeat(is_base, lengths)
-    base_entries = row_places(base.indptr, nodes[is_base])
-    patch_entries = row_places(patch.rows.indptr, places[~is_base])
+    base_entries = row_places(base.indptr, of_base)
+    patch_entries = row_places(rows.indptr, of_patch)
 
     def gathered(of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
         values = np.empty(len(from_base), dtype=of_base.dtype)
@@ -68,9 +92,52 @@ def rows_of(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> Rows:
         return values
 
     weights = None
-    if base.weights is not None and patch.rows.weights is not None:
-        weights = gathered(base.weights, patch.rows.weights)
-    return Rows(pointers(lengths), gathered(base.indices, patch.rows.indices), weights)
+    if base.weights is not None and rows.weights is not None:
+        weights = gathered(base.weights, rows.weights)
+    return Rows(pointers(lengths), gathered(base.indices, rows.indices), weights)
+
+
+def with_rows(base: "Graph", patch: Patch, nodes: NDArray[np.int64], rows: Rows, total: int) -> Patch:
+    """Return a patch in which the given nodes have the given rows, of ``total`` nodes from now on.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> base = Graph.from_edges([(0, 1)])
+    >>> lonely = Rows(np.zeros(3, np.int64), np.zeros(0, np.int32), None)
+    >>> with_rows(base, empty_patch(base), np.array([0, 1]), lonely, 2).places.tolist()
+    [1, 2]
+    """
+    first, before = len(patch.indptr) - 1, patch.places[nodes[nodes < len(patch.places)]]
+    places = np.full(total, -1, dtype=np.int32)
+    places[: len(patch.places)] = patch.places
+    places[nodes] = np.arange(first, first + len(nodes), dtype=np.int32)
+    indptr, replaced = patch.indptr.values, before[before > REMOVED]
+    grown = Patch(
+        frozen(places),
+        patch.indptr.plus(rows.indptr[1:] + len(patch.indices)),
+        patch.indices.plus(rows.indices),
+        None if patch.weights is None or rows.weights is None else patch.weights.plus(rows.weights),
+        patch.waste + int((indptr[replaced + 1] - indptr[replaced]).sum()),
+    )
+    is_wasteful = grown.waste > max(_MOST_WASTE, len(grown.indices) // 2)
+    return _rewritten(base, grown) if is_wasteful else grown
+
+
+def without_nodes(patch: Patch, nodes: NDArray[np.int64]) -> Patch:
+    """Return a patch in which the given nodes are gone; edges that led to them are the caller's.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> without_nodes(empty_patch(Graph.from_edges([(0, 1)])), np.array([1])).places.tolist()
+    [-1, 0]
+    """
+    places, held = patch.places.copy(), patch.places[nodes]
+    places[nodes] = REMOVED
+    indptr, held = patch.indptr.values, held[held > REMOVED]
+    waste = patch.waste + int((indptr[held + 1] - indptr[held]).sum())
+    return patch._replace(places=frozen(places), waste=waste)
 
 
 def patched(base: "Graph", patch: Patch, touched: NDArray[np.int64], clean: CleanEdges, total: int) -> Patch:
@@ -93,24 +160,22 @@ def patched(base: "Graph", patch: Patch, touched: NDArray[np.int64], clean: Clea
     >>> added = clean_edges(np.array([0]), np.array([1]), touched)
     >>> patch = patched(base, empty_patch(base), touched, added, total=3)
     >>> patch.places.tolist(), patch.rows.indices.tolist()
-    ([0, -1, 1], [1, 2, 0, 1])
+    ([1, -1, 2], [1, 2, 0, 1])
     """
     known = touched[touched < len(patch.places)]
-    now = rows_of(base, patch, known)
-    merged = _with_edges(now, touched, clean, total)
-    is_replaced = np.zeros(total, dtype=bool)
-    is_replaced[touched] = True
-    places = np.full(total, -1, dtype=np.int32)
-    places[: len(patch.places)] = patch.places
-    kept = np.flatnonzero((places >= 0) & ~is_replaced)
-    before = rows_of(base, patch, kept)
-    weights = None
-    if before.weights is not None and merged.weights is not None:
-        weights = np.concatenate((before.weights, merged.weights))
-    places[kept] = np.arange(len(kept))
-    places[touched] = np.arange(len(kept), len(kept) + len(touched))
-    indptr = np.concatenate((before.indptr, merged.indptr[1:] + before.indptr[-1]))
-    return Patch(places, Rows(indptr, np.concatenate((before.indices, merged.indices)), weights))
+    merged = _with_edges(rows_of(base, patch, known), touched, clean, total)
+    return with_rows(base, patch, touched, merged, total)
+
+
+def _rewritten(base: "Graph", patch: Patch) -> Patch:
+    """Return the same patch without the rows that were replaced."""
+    held = np.flatnonzero(patch.places > REMOVED)
+    rows = rows_of(base, patch, held)
+    places = patch.places.copy()
+    places[held] = np.arange(1, len(held) + 1, dtype=np.int32)
+    weights = None if rows.weights is None else Head(rows.weights)
+    indptr = Head(np.concatenate(([0], rows.indptr)))
+    return Patch(frozen(places), indptr, Head(rows.indices), weights, 0)
 
 
 def _with_edges(now: Rows, touched: NDArray[np.int64], clean: CleanEdges, total: int) -> Rows:

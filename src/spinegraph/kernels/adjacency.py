@@ -70,7 +70,9 @@ class Adjacency(NamedTuple):
         """Neighbours over all rows, counting for each node the row that stands."""
         replaced = np.flatnonzero(self.rows[: self.indptr.size - 1] >= 0)
         gone = self.indptr[replaced + 1] - self.indptr[replaced]
-        return int(self.indices.size + self.patch_indices.size - gone.sum())
+        held = self.rows[self.rows >= 0]  # not every row of a patch stands for a node
+        came = self.patch_indptr[held + 1] - self.patch_indptr[held] if held.size else held
+        return int(self.indices.size - gone.sum() + came.sum())
 
     @property
     def has_weights(self) -> bool:
