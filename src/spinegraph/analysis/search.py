@@ -16,7 +16,6 @@ from spinegraph.structure.distances import as_rows, comparison
 from spinegraph.structure.profile import RootedPageRank
 
 _WINDOW = 4096  # nodes nearest in the order of degree that a large graph's node is compared with
-_FIRST = 256  # pairs whose distance is taken before it is known how near the nearest are
 _ROUNDING = 1e-4  # relative; distances are float32
 _SAMPLE = 200
 
@@ -219,28 +218,10 @@ class StructuralSearch:
         return self._among(place, np.sort(self._line[start : start + _WINDOW]), n)
 
     def _among(self, place: int, others: NDArray[np.int64], n: int) -> Nearest:
-        """Compare with some nodes; most are ruled out by the two steps that every warping path has."""
         others = others[others != place]
-        least = _ends_cost(self._rows[place], self._rows[others]) * (1 - _ROUNDING)
-        first = np.argsort(least, kind="stable")[: max(_FIRST, 4 * n)]
-        distance = np.full(len(others), np.inf, dtype=np.float32)
-        distance[first] = self._distances(np.full(len(first), place), others[first])
-        if len(first) < len(others):
-            bound = np.partition(distance[first], n - 1)[n - 1]
-            left = np.flatnonzero(np.isinf(distance) & (least <= bound))
-            distance[left] = self._distances(np.full(len(left), place), others[left])
-        order = np.argsort(distance, kind="stable")[:n]
-        return Nearest(others[order], np.exp(-distance[order].astype(np.float64)))
-
-
-def _ends_cost(row: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return what the first and the last step of every warping path cost (m,)."""
-    ends = [0, -1] if len(row) > 1 else [0]
-    one, other = row[ends], others[:, ends]
-    cost: NDArray[np.float32] = (np.abs(one - other) / (np.minimum(one, other) + np.float32(OFFSET))).sum(
-        axis=1
-    )
-    return cost
+        distances = self._distances(np.full(len(others), place), others)
+        order = np.argsort(distances, kind="stable")[:n]
+        return Nearest(others[order], np.exp(-distances[order].astype(np.float64)))
 
 
 def _recall(found: Search, true: Search, n: int, sample: int, seed: int) -> float:
