@@ -78,9 +78,7 @@ def rows_of(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> Rows:
     places, rows = patch.places[nodes], patch.rows
     is_base = places < 0
     of_base, of_patch = nodes[is_base], places[~is_base]
-    lengths = np.empty(len(nodes), dtype=np.int64)
-    lengths[is_base] = base.indptr[of_base + 1] - base.indptr[of_base]
-    lengths[~is_base] = rows.indptr[of_patch + 1] - rows.indptr[of_patch]
+    lengths = row_lengths(base, patch, nodes)
     from_base = np.repeat(is_base, lengths)
     base_entries = row_places(base.indptr, of_base)
     patch_entries = row_places(rows.indptr, of_patch)
@@ -95,6 +93,25 @@ def rows_of(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> Rows:
     if base.weights is not None and rows.weights is not None:
         weights = gathered(base.weights, rows.weights)
     return Rows(pointers(lengths), gathered(base.indices, rows.indices), weights)
+
+
+def row_lengths(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the degrees of the given nodes, without a look at the others.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> base = Graph.from_edges([(0, 1), (1, 2)])
+    >>> row_lengths(base, empty_patch(base), np.array([1, 0])).tolist()
+    [2, 1]
+    """
+    places, indptr = patch.places[nodes], patch.indptr.values
+    is_base = places < 0
+    of_base, of_patch = nodes[is_base], places[~is_base]
+    lengths = np.empty(len(nodes), dtype=np.int64)
+    lengths[is_base] = base.indptr[of_base + 1] - base.indptr[of_base]
+    lengths[~is_base] = indptr[of_patch + 1] - indptr[of_patch]
+    return lengths
 
 
 def with_rows(base: "Graph", patch: Patch, nodes: NDArray[np.int64], rows: Rows, total: int) -> Patch:

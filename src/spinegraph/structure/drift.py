@@ -1,0 +1,175 @@
+"""How far rooted PageRank may have moved since it was last computed: which roots a change concerns.
+
+Let P be the steps of a walk and P' those after a change, which differ in the rows of a few nodes u. From
+pi_i = (1 - b) e_i (I - b P)^-1 follows pi'_i - pi_i = b pi_i (P' - P) (I - b P')^-1, so
+
+    |pi'_i - pi_i|_1  <=  sum over u of pi_i(u) w(u),     w(u) = b / (1 - b) |P'_u - P_u|_1.
+
+An edge more at a node of degree d changes its row by 2 / (d + 1): what happens at a hub concerns few. The sum
+is found for all roots at once by pushing w back along the edges, at a cost that does not grow with the graph.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.graph.patch import REMOVED, Rows, row_lengths, rows_of
+from spinegraph.kernels.influence import push_back
+
+# Share of the tolerance that pushing back may leave behind; the rest is each root's own.
+_LEFT = 0.125
+
+
+class Drift:
+    """A bound, for every root, on how far its rooted PageRank moved since it was last computed.
+
+    The bound of root i is ``moved[i]`` plus the largest of ``pending``, which is kept below an eighth of the
+    tolerance. :meth:`change` returns the roots whose bound would go over the tolerance.
+
+    Parameters
+    ----------
+    num_nodes : int
+    continuation, tolerance : float
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> path = Graph.from_edges([(i, i + 1) for i in range(20)])
+    >>> before = path.overlay([], [])
+    >>> after = before.add(["new"], [("new", 0)])
+    >>> Drift(len(before), 0.5, 0.05).change(before, after).tolist()
+    [0, 1, 21]
+    """
+
+    def __init__(self, num_nodes: int, continuation: float, tolerance: float) -> None:
+        self.continuation, self.tolerance = continuation, tolerance
+        self.moved = np.zeros(num_nodes)  # (n,) what is known to have reached each root
+        self.pending = np.zeros(num_nodes)  # (n,) what is still to be pushed back
+        self._marks = np.zeros(num_nodes, np.uint8)
+
+    def __len__(self) -> int:
+        return len(self.moved)
+
+    def bounds(self) -> NDArray[np.float64]:
+        """Return the bound of every root, (n,)."""
+        bounds: NDArray[np.float64] = self.moved + self.pending.max(initial=0.0)
+        return bounds
+
+    def change(self, before: Any, after: Any) -> NDArray[np.int64]:
+        """Take in the last change, and return the positions of roots to compute anew, ascending.
+
+        Parameters
+        ----------
+        before, after : Overlay
+            ``after`` was made from ``before`` by one ``add`` or ``remove``.
+        """
+        old = after.touched[after.touched < len(before)]
+        weight = row_changes(rows_of(before.base, before.patch, old), rows_of(after.base, after.patch, old))
+        weight *= self.continuation / (1 - self.continuation)
+        reached = self.reach(before, old, weight)
+        self._grow(len(after))
+        over = reached[self.moved[reached] > (1 - _LEFT) * self.tolerance]
+        stale = np.union1d(over, after.touched)  # their own columns change with their degree
+        return self.computed(stale[after.patch.places[stale] != REMOVED])
+
+    def reach(self, graph: Any, nodes: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Push a change of given weight at some nodes back to the roots it concerns; return these."""
+        self.pending[nodes] += weight
+        least = _LEFT * self.tolerance
+        starts = nodes[self.pending[nodes] > least]
+        if not len(starts):
+            return np.zeros(0, np.int64)
+        arrays = tuple(graph.adjacency())
+        return push_back(arrays, starts, self.pending, self.moved, self._marks, self.continuation, least)  # type: ignore[no-any-return]
+
+    def computed(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Take note that some roots are computed anew."""
+        self.moved[roots] = 0
+        return roots
+
+    def _grow(self, num_nodes: int) -> None:
+        more = num_nodes - len(self)
+        if more:
+            self.moved = np.concatenate((self.moved, np.zeros(more)))
+            self.pending = np.concatenate((self.pending, np.zeros(more)))
+            self._marks = np.zeros(num_nodes, np.uint8)
+
+
+class NeighborDrift:
+    """A bound on how far a node's structural columns moved because its neighbours' links changed.
+
+    Columns read a node's own row and its neighbours'. A change at u cannot move the counts of a neighbour of
+    smaller degree than u has before and after; it moves the share of common neighbours by at most
+    2c / (d - 1), where u has degree d and c links came or went. Such moves add up in ``moved``; neighbours of
+    larger degree are always computed anew.
+
+    Parameters
+    ----------
+    num_nodes : int
+    tolerance : float
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> star = Graph.from_edges([(0, leaf) for leaf in range(1, 101)]).overlay([], [])
+    >>> after, drift = star.add(["new"], [("new", 0)]), NeighborDrift(101, 0.05)
+    >>> drift.change(star, after).tolist(), drift.moved[1].round(3)  # a hub's leaves hardly notice
+    ([], np.float64(0.02))
+    """
+
+    def __init__(self, num_nodes: int, tolerance: float) -> None:
+        self.tolerance = tolerance
+        self.moved = np.zeros(num_nodes)
+
+    def change(self, before: Any, after: Any) -> NDArray[np.int64]:
+        """Take in the last change, and return the neighbours of touched nodes to compute anew, ascending."""
+        self.moved = np.concatenate((self.moved, np.zeros(len(after) - len(self.moved))))
+        old = after.touched[after.touched < len(before)]
+        was, now = row_lengths(before.base, before.patch, old), row_lengths(after.base, after.patch, old)
+        rows = rows_of(after.base, after.patch, old)
+        counts, near = np.diff(rows.indptr), rows.indices.astype(np.int64)
+        least = np.repeat(np.minimum(was, now), counts)
+        is_exact = row_lengths(after.base, after.patch, near) >= least
+        moves = 2 * np.repeat(np.abs(now - was), counts) / np.maximum(least - 1, 1)
+        np.add.at(self.moved, near, np.where(is_exact, 0, moves))
+        return self.computed(np.unique(near[is_exact | (self.moved[near] > self.tolerance)]))
+
+    def computed(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Take note that some nodes are computed anew."""
+        self.moved[nodes] = 0
+        return nodes
+
+
+def row_changes(before: Rows, after: Rows) -> NDArray[np.float64]:
+    """Return by how much the steps from each node differ: sums of absolute differences, (rows,), at most 2.
+
+    Examples
+    --------
+    >>> one = Rows(np.array([0, 1]), np.array([7]), None)
+    >>> two = Rows(np.array([0, 2]), np.array([7, 8]), None)
+    >>> row_changes(one, two)
+    array([1.])
+    """
+    count = len(before.indptr) - 1
+    rows, columns, shares = zip(_steps(before, -1.0), _steps(after, 1.0), strict=True)
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    order = np.lexsort((column, row))
+    row, column, share = row[order], column[order], np.concatenate(shares)[order]
+    if not len(row):
+        return np.zeros(count)
+    is_first = np.ones(len(row), dtype=bool)
+    is_first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
+    starts = np.flatnonzero(is_first)
+    changes = np.abs(np.add.reduceat(share, starts))
+    return np.bincount(row[starts], changes, minlength=count).astype(np.float64, copy=False)
+
+
+def _steps(rows: Rows, sign: float) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]:
+    lengths = np.diff(rows.indptr)
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    if rows.weights is None:
+        return row, rows.indices, sign / np.repeat(lengths, lengths)
+    weights = rows.weights.astype(np.float64)
+    sums = np.bincount(row, weights, minlength=len(lengths))
+    return row, rows.indices, sign * weights / sums[row]
