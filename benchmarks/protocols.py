@@ -1,27 +1,32 @@
-"""How each claim is measured: one function per item, one call per data set and seed.
+"""What ``benchmarks.accuracy`` measures: one function per item, one call per data set and seed.
 
-A function returns ``{row: {measure: list of values}}``; all rows of a call see the same draws.
+A function returns ``{row: {measure: list of values}}``; all rows of a call see the same draws. How things are
+split and scored is :mod:`spinegraph.reproduce.protocols`, shared with ``spine reproduce``.
 """
 
-import hashlib
-import importlib.util
-from functools import cache
-
 import numpy as np
-from benchmarks.controls import dense, methods
-from scipy.sparse import issparse, vstack
 from scipy.stats import pearsonr, spearmanr
 
-from spinegraph import SPINE, Graph, datasets, made, rooted_pagerank
-from spinegraph.analysis.evaluation import probe, probe_cv, ranking_auc
+from spinegraph import Graph, rooted_pagerank
+from spinegraph.analysis.evaluation import probe_cv, ranking_auc
+from spinegraph.reproduce.controls import CONTROLS, dense, methods
+from spinegraph.reproduce.protocols import (
+    Removal,
+    fitted,
+    lengths,
+    links,
+    load,
+    mirror_network,
+    once,
+    stacked,
+    transductive_accuracy,
+)
 from spinegraph.structure.distances import pair_distances
 
-load = cache(datasets.load)
 _CITATIONS = ("cora", "citeseer", "pubmed")
 _RATES = (20, 40, 60, 80)
 _SPLITS_PER_SEED = 10
 _RESAMPLES = 1000
-_found = {}  # rows that do not depend on the seed are probed once
 
 
 def transductive(name, seed, settings, wanted):
@@ -30,35 +35,19 @@ def transductive(name, seed, settings, wanted):
     model = fitted(data.graph, seed, settings)
     result = {}
     for row, vectors in chosen(methods(model, data.graph, seed), wanted):
-        found = once(probe, vectors(data.graph), data.labels, data.train, data.val, data.test)
-        result[row] = {"accuracy": [found.accuracy]}
+        result[row] = {"accuracy": [transductive_accuracy(data, vectors(data.graph))]}
     return result
 
 
 def inductive(case, seed, settings, wanted):
-    """Nodes removed at random, classified from kept labels; ``strict``: no link between two removed nodes.
-
-    Training vectors come from the reduced graph, the removed nodes' from the full one.
-    """
+    """Nodes removed at random, classified from kept labels; ``strict``: no link between two removed nodes."""
     name, rate = case.split()
-    data = load(name)
-    n = len(data.graph)
-    order = np.random.default_rng([seed, int(rate)]).permutation(n)
-    removed = np.sort(order[: round(n * int(rate) / 100)])
-    kept = np.setdiff1d(np.arange(n), removed)
-    train = data.graph.subgraph(data.graph.names[kept])
-    strict = without_links_among(data.graph, removed)
-    model = fitted(train, seed, settings)
-    labels = np.concatenate([data.labels[kept], data.labels[removed], data.labels[removed]])
-    known = np.flatnonzero(labels >= 0)
-    trained, tested = known[known < len(kept)], known[known >= len(kept)]
+    removal = Removal.draw(load(name), int(rate), seed)
+    model = fitted(removal.train, seed, settings)
     result = {}
-    for row, vectors in chosen(methods(model, train, seed), wanted):
-        parts = [vectors(train), vectors(data.graph)[removed], vectors(strict)[removed]]
-        found = once(probe_cv, stacked(parts), labels, trained, tested, seed=seed)
-        right = found.classes[found.scores.argmax(axis=1)] == labels[tested]
-        is_strict = tested >= len(kept) + len(removed)
-        result[row] = {"accuracy": [right[~is_strict].mean()], "strict": [right[is_strict].mean()]}
+    for row, vectors in chosen(methods(model, removal.train, seed), wanted):
+        found = removal.accuracies(vectors, seed)
+        result[row] = {measure: [value] for measure, value in found.items()}
     return result
 
 
@@ -105,22 +94,11 @@ def across(name, seed, settings, wanted):
 
 def mirror(case, seed, settings, wanted):
     """FB-686 beside a mirrored copy: equal features, features shuffled over both, or both perturbed."""
-    graph = load("fb686").graph
-    graph = graph.subgraph(graph.names[graph.degrees > 0])
-    n = len(graph)
-    if case == "perturbed":
-        copies = [made.perturbed(graph, keep=0.5, seed=2 * seed + copy) for copy in (0, 1)]
-        union = Graph.union(copies, keys=(0, 1))
-        pairs = np.column_stack([np.arange(n), n + np.arange(n)])
-    else:
-        union, pairs = made.mirrored(graph, seed=seed)
-    if case == "shuffled":
-        order = np.random.default_rng([seed, 5]).permutation(2 * n)
-        union = union.with_features(union.feature_rows(order), union.feature_names)
+    union, pairs = mirror_network("perturbed 0.5" if case == "perturbed" else case, seed)
     model = fitted(union, seed, settings)
     rows = methods(model, union, seed, role=True)
-    if importlib.util.find_spec("benchmarks.struc2vec"):
-        from benchmarks.struc2vec import struc2vec
+    if "struc2vec" in wanted:
+        from spinegraph.reproduce.baselines.struc2vec import struc2vec
 
         rows["struc2vec"] = lambda union: struc2vec(union, model.config_.dim, seed)
     result = {}
@@ -151,45 +129,27 @@ def correlation(name, seed, settings, wanted):
     return result
 
 
-_CONTROLS = ("raw features", "T F", "PCA of T F", "PCA of T F + columns", "random W_M")
 ITEMS = {  # item: (function, data sets, rows)
-    "transductive": (transductive, _CITATIONS, ("SPINE", *_CONTROLS)),
+    "transductive": (transductive, _CITATIONS, ("SPINE", *CONTROLS)),
     "inductive": (
         inductive,
         tuple(f"{name} {rate}" for name in _CITATIONS for rate in _RATES),
-        ("SPINE", *_CONTROLS),
+        ("SPINE", *CONTROLS),
     ),
-    "roles": (roles, ("airports_brazil", "airports_europe"), ("SPINE", *_CONTROLS, "log degree")),
-    "across": (across, ("twitch_ENGB",), ("SPINE", *_CONTROLS, "SPINE, in-domain")),
+    "roles": (roles, ("airports_brazil", "airports_europe"), ("SPINE", *CONTROLS, "log degree")),
+    "across": (across, ("twitch_ENGB",), ("SPINE", *CONTROLS, "SPINE, in-domain")),
     "mirror": (
         mirror,
         ("equal", "shuffled", "perturbed"),
-        ("SPINE", *_CONTROLS, "log degree", "struc2vec"),
+        ("SPINE", *CONTROLS, "log degree", "struc2vec"),
     ),
-    "correlation": (correlation, ("cora",), ("SPINE", *_CONTROLS, "log degree")),
+    "correlation": (correlation, ("cora",), ("SPINE", *CONTROLS, "log degree")),
 }
-
-
-def fitted(graph, seed, settings):
-    """Return the model; one thread, so that runs side by side do not wait for each other."""
-    return SPINE(**{"threads": 1, **settings, "seed": seed}).fit(graph)
 
 
 def chosen(rows, wanted):
     """Yield the rows that are wanted, SPINE first."""
     return ((row, vectors) for row, vectors in rows.items() if row in wanted)
-
-
-def once(measure, vectors, *arguments, **options):
-    """Return a probe's result, from memory where it has seen the same vectors and nodes."""
-    print_of = hashlib.blake2b(repr(sorted(options.items())).encode())
-    matrix = [vectors.data, vectors.indices, vectors.indptr] if issparse(vectors) else [vectors]
-    for array in (*matrix, *arguments):
-        print_of.update(np.ascontiguousarray(array).tobytes())
-    key = print_of.digest()
-    if key not in _found:
-        _found[key] = measure(vectors, *arguments, **options)
-    return _found[key]
 
 
 def bootstrap(positive, spine, control):
@@ -202,29 +162,3 @@ def bootstrap(positive, spine, control):
             ranking_auc(positive[drawn], spine[drawn]) - ranking_auc(positive[drawn], control[drawn])
         )
     return {"SPINE less this": list(np.quantile(differences, [0.025, 0.975]))} if differences else {}
-
-
-def links(graph):
-    """Return every edge once, as positions (m, 2)."""
-    rows = np.repeat(np.arange(len(graph)), graph.degrees)
-    once = rows < graph.indices
-    return np.column_stack([rows[once], graph.indices[once]])
-
-
-def lengths(vectors, pairs):
-    """Return Euclidean distances (m,)."""
-    return np.linalg.norm(vectors[pairs[:, 0]] - vectors[pairs[:, 1]], axis=1)
-
-
-def without_links_among(graph, removed):
-    """Return the graph without edges between two removed nodes."""
-    edges = links(graph)
-    gone = np.isin(edges, removed).all(axis=1)
-    return Graph.from_edges(
-        edges[~gone], num_nodes=len(graph), features=graph.features, feature_names=graph.feature_names
-    ).relabel(graph.names)
-
-
-def stacked(parts):
-    """Return matrices one above the other."""
-    return vstack(parts, format="csr") if issparse(parts[0]) else np.vstack(parts)

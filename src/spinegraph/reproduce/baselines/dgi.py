@@ -6,37 +6,49 @@ loss has not fallen for 20 epochs; the vectors are those of the least loss. Labe
 
 import copy
 import time
+from typing import Any
 
+import numpy as np
 import torch
-from benchmarks.graphsage import pyg_inputs
-from torch_geometric.nn import DeepGraphInfomax, GCNConv
+from numpy.typing import NDArray
+from torch import Tensor
 
-torch.sparse.check_sparse_tensor_invariants.disable()  # said outright, so that PyG's own tensors do not warn
+from spinegraph.graph.graph import Graph
+from spinegraph.reproduce.baselines.pyg import DeepGraphInfomax, GCNConv, pyg_inputs
 
 
 class Encoder(torch.nn.Module):
     """One GCN layer with PReLU."""
 
-    def __init__(self, num_features, dim):
+    def __init__(self, num_features: int, dim: int) -> None:
         super().__init__()
         self.convolution = GCNConv(num_features, dim, cached=True)
         self.activation = torch.nn.PReLU(dim)
 
-    def forward(self, features, adjacency):
-        return self.activation(self.convolution(features, adjacency))  # (n, dim)
+    def forward(self, features: Tensor, adjacency: Any) -> Tensor:
+        """Return vectors (n, dim)."""
+        found: Tensor = self.activation(self.convolution(features, adjacency))
+        return found
 
 
-def _shuffled(features, adjacency):
+def _shuffled(features: Tensor, adjacency: Any) -> tuple[Tensor, Any]:
     return features[torch.randperm(len(features))], adjacency
 
 
-def _summary(vectors, *_):
+def _summary(vectors: Tensor, *_: Any) -> Tensor:
     return vectors.mean(dim=0).sigmoid()
 
 
 def deep_graph_infomax(
-    graph, *, dim=512, seed=0, rate=1e-3, patience=20, max_epochs=10_000, max_seconds=300.0
-):
+    graph: Graph,
+    *,
+    dim: int = 512,
+    seed: int = 0,
+    rate: float = 1e-3,
+    patience: int = 20,
+    max_epochs: int = 10_000,
+    max_seconds: float = 300.0,
+) -> tuple[NDArray[np.float32], dict[str, Any]]:
     """Train by the recipe and return vectors, and how they came about.
 
     Parameters
@@ -52,14 +64,22 @@ def deep_graph_infomax(
     info : dict
         ``seconds`` of the whole training and of computing the vectors, ``epochs``, ``epoch_seconds``,
         ``best_epoch`` and ``stopped_by``.
+
+    Examples
+    --------
+    >>> ring = Graph.from_edges([(i, (i + 1) % 8) for i in range(8)], features=np.eye(8, dtype=np.float32))
+    >>> deep_graph_infomax(ring, dim=4, max_epochs=2)[0].shape
+    (8, 4)
     """
+    # Said outright, so that PyG's own tensors do not warn.
+    torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
     torch.manual_seed(seed)
     started = time.perf_counter()
     features, adjacency = pyg_inputs(graph)
     features /= features.sum(dim=1, keepdim=True).clamp(min=1e-12)
     model = DeepGraphInfomax(dim, Encoder(features.shape[1], dim), _summary, _shuffled)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-    least, best, best_epoch, stopped_by = float("inf"), None, 0, "max_epochs"
+    least, best, best_epoch, stopped_by = float("inf"), model.state_dict(), 0, "max_epochs"
     for epoch in range(1, max_epochs + 1):
         model.train()
         optimizer.zero_grad()
