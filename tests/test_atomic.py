@@ -8,7 +8,7 @@ import time
 import pytest
 
 from spinegraph import atomic
-from spinegraph.errors import MissingFileError
+from spinegraph.errors import MissingFileError, OutputError
 
 
 def names(folder):
@@ -116,3 +116,12 @@ def test_a_folder_that_is_replaced_over_and_over_is_always_there(tmp_path):
         looks += 1
     assert writer.returncode == 0
     assert looks > 100
+
+
+def test_a_place_that_cannot_be_written_is_named_and_its_temporary_file_is_not(tmp_path):
+    with pytest.raises(OutputError, match=r"note\.txt: cannot be written \(No space left on device\)"):
+        write_half_a_file(tmp_path / "note.txt", OSError(28, "Error writing bytes to file"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=r"below: cannot be written \(Not a directory\)"):
+        atomic.make_folder(tmp_path / "file" / "below")
+    assert names(tmp_path) == ["file"]

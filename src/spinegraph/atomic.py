@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-from spinegraph.errors import MissingFileError
+from spinegraph.errors import MissingFileError, OutputError, SpineError
 
 # What a killed process left under a temporary name; younger ones may be another process's, at work.
 _FORGOTTEN_AFTER = 3600.0
@@ -32,15 +32,16 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['note.txt']
     """
     path = Path(path)
-    partial = _beside(path)
-    try:
-        yield partial
-        sync(partial)
-        os.replace(partial, path)
-        sync(path.parent)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with _explained(path):
+        partial = _beside(path)
+        try:
+            yield partial
+            sync(partial)
+            os.replace(partial, path)
+            sync(path.parent)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager
@@ -61,17 +62,24 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     ('new', ['notes'])
     """
     path = Path(path).resolve()  # where it is a link, its target is replaced and the link stays
-    partial = _beside(path)
-    try:
-        partial.mkdir()
-        yield partial
-        for file in partial.iterdir():
-            sync(file)
-        sync(partial)
-        _take_place(partial, path)
-        sync(path.parent)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)  # unfinished, or swapped: then it holds the old files
+    with _explained(path):
+        partial = _beside(path)
+        try:
+            partial.mkdir()
+            yield partial
+            for file in partial.iterdir():
+                sync(file)
+            sync(partial)
+            _take_place(partial, path)
+            sync(path.parent)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)  # unfinished, or swapped: then it holds the old files
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, unless it is there."""
+    with _explained(path):
+        path.mkdir(parents=True, exist_ok=True)
 
 
 def sweep(folder: Path, name: str) -> None:
@@ -93,6 +101,18 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn what a read-only or full disk raises into one error that names the place itself."""
+    try:
+        yield
+    except SpineError:
+        raise
+    except OSError as fault:
+        reason = os.strerror(fault.errno) if fault.errno else str(fault)
+        raise OutputError(f"{path}: cannot be written ({reason}); nothing was changed there") from fault
 
 
 def _beside(path: Path) -> Path:

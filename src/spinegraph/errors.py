@@ -9,6 +9,7 @@ Each error is also a child of the builtin it refines, so both kinds of ``except`
     ├── ModelFormatError       (ValueError)         a model folder that cannot be trusted
     ├── UnknownNodeError       (KeyError)           a name that is not in the graph
     ├── MissingFileError       (FileNotFoundError)  nothing is there
+    ├── OutputError            (OSError)            a place that cannot be written to
     ├── MissingPackageError    (ImportError)        an optional package is not installed
     └── DownloadError          (OSError)            a data set could not be fetched or verified
 
@@ -56,6 +57,10 @@ class UnknownNodeError(SpineError, KeyError):
 
 class MissingFileError(SpineError, FileNotFoundError):
     """A path where nothing is."""
+
+
+class OutputError(SpineError, OSError):
+    """A place that cannot be written to: read-only, full or not there; what it held is untouched."""
 
 
 class MissingPackageError(SpineError, ImportError):

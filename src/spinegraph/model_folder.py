@@ -19,10 +19,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from spinegraph import __version__
-from spinegraph.atomic import whole_folder
+from spinegraph.atomic import make_folder, whole_folder
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ModelFormatError, ParameterError, SpineError
 from spinegraph.fingerprint import fingerprint
@@ -30,6 +29,7 @@ from spinegraph.graph.graph import Graph
 from spinegraph.json_object import JsonObject
 from spinegraph.model_config import MODEL, floats, read_settings, write_settings
 from spinegraph.model_graph import graph_arrays, graph_of
+from spinegraph.tensor_file import write_arrays
 
 FORMAT, VERSION = "spinegraph.model", 1
 CONFIG, GRAPH, VECTORS = "config.json", "graph.safetensors", "vectors.safetensors"
@@ -56,11 +56,11 @@ def save(model: Any, folder: Path, *, data: bool = True) -> None:
     about["data"] = {"graphs": len(graphs), "is_list": isinstance(model.graph_, list)} if data else None
     about["digests"] = {name: _digest(arrays) for name, arrays in files.items()}
     text = json.dumps(about, indent=1)
-    folder.resolve().parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.resolve().parent)
     with whole_folder(folder) as partial:
         (partial / CONFIG).write_text(text, encoding="utf-8")
         for name, arrays in files.items():
-            save_file({key: np.ascontiguousarray(array) for key, array in arrays.items()}, partial / name)
+            write_arrays(partial / name, arrays)
 
 
 def load(cls: type[Model], folder: Path) -> Model:

@@ -189,7 +189,7 @@ def test_a_failing_save_leaves_the_old_model(model, folder, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(model_folder, "save_file", fail)
+    monkeypatch.setattr(model_folder, "write_arrays", fail)
     with pytest.raises(OSError, match="No space left"):
         SPINE(**{**SETTINGS, "dim": 4}).fit(ring()).save(folder)
     assert SPINE.load(folder).dim == 8

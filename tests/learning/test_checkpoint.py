@@ -111,13 +111,13 @@ def test_saving_takes_a_tenth_of_the_time_at_most(tmp_path, monkeypatch):
     monkeypatch.undo()
     clock = [100.0]
     monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
-    real = checkpoint.save_file
+    real = checkpoint.write_arrays
 
     def slow(*args, **kinds):
         clock[0] += 2.0
         real(*args, **kinds)
 
-    monkeypatch.setattr(checkpoint, "save_file", slow)
+    monkeypatch.setattr(checkpoint, "write_arrays", slow)
     saved = Checkpoints(tmp_path, "run")
     assert saved.is_due(50)
     assert not saved.is_due(51)
@@ -131,11 +131,11 @@ def test_saving_takes_a_tenth_of_the_time_at_most(tmp_path, monkeypatch):
 def test_a_state_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     Checkpoints(tmp_path, "run").save(state(50))
 
-    def half(arrays, path, metadata):
+    def half(path, arrays, metadata):
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "save_file", half)
+    monkeypatch.setattr(checkpoint, "write_arrays", half)
     with pytest.raises(OSError, match="No space left"):
         Checkpoints(tmp_path, "run").save(state(100))
     assert len(os.listdir(tmp_path)) == 1

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from spinegraph.atomic import sweep, whole_file
+from spinegraph.atomic import make_folder, sweep, whole_file
 from spinegraph.errors import ParameterError
+from spinegraph.tensor_file import write_arrays
 
 _KEPT = 2
 _SHARE_OF_TIME = 0.1  # that saving may take: on a slow disk states are saved less often
@@ -72,7 +72,7 @@ class Checkpoints:
         self._not_before = 0.0
         if self.folder.exists() and not self.folder.is_dir():
             raise ParameterError(f"{folder}: is a file; checkpoint names a folder, which is made if need be")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         sweep(self.folder, f"{self._run}-*")
 
     def is_due(self, step: int) -> bool:
@@ -88,7 +88,7 @@ class Checkpoints:
             "history": json.dumps(state.history),
         }
         with whole_file(self.folder / f"{self._run}-{state.step:09d}.safetensors") as partial:
-            save_file(state.arrays, partial, metadata=about)
+            write_arrays(partial, state.arrays, about)
         for old in self._newest_first()[_KEPT:]:
             old.unlink(missing_ok=True)
         end = time.monotonic()
