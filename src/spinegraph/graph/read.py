@@ -59,7 +59,7 @@ def read_graph(
     Parameters
     ----------
     path : path
-        The edge file.
+        The edge file; ``-`` is the standard input.
     features : path, optional
         Node features as npz, npy, CSV, TSV, Parquet or GraphML. A table is joined by its column of names; a
         bare matrix has row ``i`` for node ``i``. Numbers are taken as they are; a table with other columns

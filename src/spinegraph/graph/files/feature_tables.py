@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.graph.files.parquet_edges import open_parquet
-from spinegraph.graph.files.source import opened
+from spinegraph.graph.files.source import opened, shown_name
 from spinegraph.graph.files.text_blocks import WHITESPACE, Block, blocks, is_skipped, plain, shown
 from spinegraph.graph.files.text_layout import (
     NUMBER,
@@ -79,7 +79,7 @@ def read_text_table(path: str | os.PathLike[str], node_column: str | int | None)
     ...     read_text_table(file.name, None).table.to_pydict()
     {'age': [31, 45], 'team': ['north', None]}
     """
-    name = os.fsdecode(path)
+    name = shown_name(path)
     with opened(path) as source:
         found = blocks(source.stream, name, LONGEST_ROW)
         first = next((block for block in found if first_lines(block, name, _COMMENTS)), None)

@@ -12,7 +12,7 @@ from spinegraph.errors import GraphFormatError
 from spinegraph.graph.files.columns import WEIGHT_NAMES, EdgeOptions
 from spinegraph.graph.files.contents import FileContents
 from spinegraph.graph.files.graphml_xml import GraphML, parse_graphml
-from spinegraph.graph.files.source import opened
+from spinegraph.graph.files.source import opened, shown_name
 from spinegraph.graph.files.text_blocks import shown
 from spinegraph.graph.files.text_layout import NUMBER, is_integer
 
@@ -40,7 +40,7 @@ def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileCont
     """
     with opened(path) as source:
         found = parse_graphml(source.stream, source.path)
-    name = os.fsdecode(path)
+    name = shown_name(path)
     if not found.nodes:
         raise GraphFormatError(f"{name}: holds no nodes; a graph needs at least one")
     if options.num_nodes not in (None, len(found.nodes)):

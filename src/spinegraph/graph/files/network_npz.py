@@ -12,6 +12,7 @@ from spinegraph.errors import GraphFormatError
 from spinegraph.graph.files.columns import EdgeOptions
 from spinegraph.graph.files.contents import FileContents
 from spinegraph.graph.files.npz import read_npz
+from spinegraph.graph.files.source import shown_name
 from spinegraph.graph.listing import ROOMY
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
@@ -34,7 +35,7 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
     ...     read_npz_network(file.name, EdgeOptions()).names.tolist()
     [0, 1, 2]
     """
-    name, arrays = os.fsdecode(path), read_npz(path)
+    name, arrays = shown_name(path), read_npz(path)
     if "edges" in arrays:
         return _from_layout(arrays, name, options)
     if "format" in arrays and "shape" in arrays:

@@ -3,15 +3,20 @@
 import gzip
 import io
 import os
+import shutil
+import sys
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
 from spinegraph.errors import GraphFormatError, MissingFileError
 
 Kind = Literal["text", "parquet", "npz", "npy", "xml"]
+STANDARD_INPUT = "-"
 
 # Packed data may always grow to FREE_EXPANSION bytes, beyond that to MOST_EXPANSION times its packed size.
 FREE_EXPANSION = 256 * 2**20
@@ -44,7 +49,7 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
-    """Open a file, gzip or not, and say by its first bytes what it holds.
+    """Open a file, gzip or not, and say by its first bytes what it holds; ``-`` is the standard input.
 
     Examples
     --------
@@ -55,13 +60,14 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
     ...         print(source.kind, source.stream.read())
     text b'ann,bob'
     """
-    name = os.fsdecode(path)
-    _require_file(name)
+    name, is_file = shown_name(path), os.fsdecode(path) != STANDARD_INPUT
+    if is_file:
+        _require_file(name)
     try:
-        with open(name, "rb") as plain:
+        with open(name, "rb") if is_file else _standard_input() as plain:
             if plain.peek(2)[:2] == _GZIP:
                 with gzip.GzipFile(fileobj=plain) as packed:
-                    limit = expansion_limit(os.path.getsize(name))
+                    limit = expansion_limit(os.fstat(plain.fileno()).st_size)
                     stream = io.BufferedReader(_Unpacked(packed, name, limit), 2**20)
                     kind = _kind(stream.peek(16), name)
                     # Parquet and npz are read from their ends: they need to be whole.
@@ -79,6 +85,18 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
         raise GraphFormatError(f"{name}: cannot be read: {fault.strerror}") from fault
 
 
+def shown_name(path: str | os.PathLike[str]) -> str:
+    """Return what messages call a file.
+
+    Examples
+    --------
+    >>> shown_name("-")
+    'standard input'
+    """
+    name = os.fsdecode(path)
+    return "standard input" if name == STANDARD_INPUT else name
+
+
 def expansion_limit(packed_size: int) -> int:
     """Return how many bytes data of this packed size may unpack to.
 
@@ -88,6 +106,26 @@ def expansion_limit(packed_size: int) -> int:
     True
     """
     return max(FREE_EXPANSION, MOST_EXPANSION * packed_size)
+
+
+def _standard_input() -> io.BufferedReader:
+    """Open what the standard input holds, from its start."""
+    copy = open(_spooled().name, "rb")  # noqa: SIM115 the caller closes it
+    if not copy.peek(1):
+        copy.close()
+        raise GraphFormatError("standard input: is empty; expected an edge list, Parquet, npz or GraphML")
+    return copy
+
+
+@cache
+def _spooled() -> "tempfile._TemporaryFileWrapper[bytes]":
+    """Copy the standard input to a file, once: readers look at it several times. It goes with the process."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise GraphFormatError("standard input: nothing is piped in; write spine ... - < edges.csv")
+    spool = tempfile.NamedTemporaryFile(prefix="spine-")  # noqa: SIM115 kept to the end
+    shutil.copyfileobj(sys.stdin.buffer, spool)
+    spool.flush()
+    return spool
 
 
 def _require_file(name: str) -> None:
