@@ -21,11 +21,12 @@ _HOMES = {
     "datasets": "spinegraph.graph.datasets",
     "errors": "spinegraph.errors",
     "made": "spinegraph.graph.made",
+    "plot": "spinegraph.analysis.plots",
     "read_graph": "spinegraph.graph.read",
     "rooted_pagerank": "spinegraph.structure.rooted_pagerank",
 }
 
-_MODULES = {"datasets", "errors", "made"}
+_MODULES = {"datasets", "errors", "made", "plot"}
 
 __all__ = sorted(["__version__", *_HOMES])
 

@@ -1,0 +1,153 @@
+"""Figures: what they show, of what, and that no name is read as markup."""
+
+import json
+
+import numpy as np
+import pytest
+
+import spinegraph as sg
+from spinegraph.analysis.coloring import coloring
+from spinegraph.analysis.compared_pairs import compare_pairs
+from spinegraph.analysis.ego import ego_network
+from spinegraph.errors import ParameterError, UnknownNodeError
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def model():
+    graph = sg.made.barbell(8, bridge=5)
+    names = [HOSTILE, *(f"n{place}" for place in range(1, len(graph)))]
+    features = np.random.default_rng(0).random((len(graph), 3)).astype(np.float32)
+    named = graph.relabel(names).with_features(features, ["age", HOSTILE, "size"])
+    return sg.SPINE(dim=8, steps=25).fit(named)
+
+
+def plain(figure):
+    """Return what the browser would get; it must hold no tag of a name."""
+    text = figure.to_json()
+    assert HOSTILE not in text
+    return json.loads(text)
+
+
+def test_a_map_shows_every_node_once_in_its_group(model):
+    groups = ["left"] * 8 + ["middle"] * 5 + ["right"] * 8
+    shown = plain(sg.plot.map(model, color=groups))["data"]
+    assert [trace["name"] for trace in shown] == ["left", "right", "middle"]
+    assert (
+        sorted(name for trace in shown for name in trace["text"])[0]
+        == "&lt;script&gt;alert(1)&lt;/script&gt;"
+    )
+    assert sum(len(trace["text"]) for trace in shown) == 21
+
+
+@pytest.mark.parametrize("column", ["age", HOSTILE, "log_degree", "degree", "clustering"])
+def test_a_map_is_coloured_by_any_column(model, column):
+    assert plain(sg.plot.map(model, color=column))["data"]
+
+
+def test_a_map_of_vectors_alone_and_of_given_places(model):
+    places = np.zeros((21, 2))
+    (shown,) = plain(sg.plot.map(model.embeddings_, places=places))["data"]
+    assert len(shown["text"]) == 21
+
+
+def test_an_unknown_column_is_an_error_with_some_known_ones(model):
+    with pytest.raises(ParameterError, match="no column 'agee' among age"):
+        sg.plot.map(model, color="agee")
+
+
+def test_twins_put_the_two_nodes_in_the_middle_of_two_drawings(model):
+    figure = plain(sg.plot.twins(model, HOSTILE, "n20"))
+    assert [note["text"] for note in figure["layout"]["annotations"]][1] == "n20"
+    edges = [trace for trace in figure["data"] if trace["mode"] == "lines"]
+    nodes = [trace for trace in figure["data"] if trace["mode"] == "markers"]
+    assert len(edges) == len(nodes) == 2
+    assert {trace.get("xaxis", "x") for trace in nodes} == {"x", "x2"}
+
+
+def test_twins_of_an_unknown_node_are_an_error(model):
+    with pytest.raises(UnknownNodeError, match="nobody"):
+        sg.plot.twins(model, "n1", "nobody")
+
+
+def test_profiles_fall_and_two_are_matched(model):
+    figure = plain(sg.plot.profile(model, ["n1", "n9"]))
+    assert [trace["name"] for trace in figure["data"]] == ["matched", "n1", "n9"]
+    assert len(plain(sg.plot.profile(model.graph_, ["n1", "n2", "n3"]))["data"]) == 3
+
+
+def test_loss_and_distances_of_a_model(model):
+    assert [trace["name"] for trace in plain(sg.plot.loss(model))["data"]] == [
+        "training pairs",
+        "held-out pairs",
+    ]
+    assert len(plain(sg.plot.distances(model))["data"]) == 4
+
+
+def test_a_model_of_several_graphs_is_drawn_as_one():
+    graphs = [sg.made.barbell(5, bridge=1), sg.made.barbell(6, bridge=2)]
+    model = sg.SPINE(dim=4, steps=5).fit(graphs)
+    assert sum(len(trace.text) for trace in sg.plot.map(model).data) == 25
+    assert sg.plot.twins(model, (0, 1), (1, 1)).layout.annotations[1].text == "(1, 1)"
+
+
+@pytest.mark.parametrize(
+    "draw", [sg.plot.map, sg.plot.loss, sg.plot.distances, lambda it: sg.plot.profile(it, [0])]
+)
+def test_what_is_not_fitted_is_refused(draw):
+    with pytest.raises(ParameterError, match="SPINE that is not fitted"):
+        draw(sg.SPINE())
+
+
+def test_an_ego_network_keeps_the_nearest_and_best_connected():
+    graph = sg.made.karate()
+    ego = ego_network(graph, 0, radius=2, most=12)
+    assert len(ego.nodes) == 12
+    assert ego.left_out == 34 - 12 - sum(1 for hop in hops_from(graph, 0) if hop > 2)
+    assert ego.hops.tolist() == [0] + [1] * 11
+    rest = set(graph.neighbors(0)) - set(ego.nodes.tolist())
+    assert min(graph.degrees[ego.nodes[1:]]) >= max(graph.degrees[list(rest)])
+    assert ego.places[0] == pytest.approx([0, 0])
+    assert np.isfinite(ego.places).all()
+
+
+def hops_from(graph, root):
+    hops, ring = {root: 0}, [root]
+    while ring:
+        new = sorted({int(other) for node in ring for other in graph.neighbors(node)} - set(hops))
+        hops |= dict.fromkeys(new, hops[ring[0]] + 1)
+        ring = new
+    return [hops[node] for node in range(len(graph))]
+
+
+def test_distances_on_a_drawing_follow_steps():
+    chain = sg.Graph.from_edges([(place, place + 1) for place in range(4)])
+    ego = ego_network(chain, 2, radius=2)
+    lengths = np.linalg.norm(ego.places[ego.edges[:, 0]] - ego.places[ego.edges[:, 1]], axis=1)
+    assert lengths == pytest.approx(np.ones(4), abs=0.05)
+    assert ego_network(sg.Graph.from_edges([(0, 1)], num_nodes=3), 2).places.tolist() == [[0, 0]]
+
+
+def test_an_ego_network_of_an_overlay_has_its_new_edges():
+    overlay = sg.Graph.from_edges([("ann", "bob")]).overlay(["cy"], [("cy", "ann")])
+    assert ego_network(overlay, "ann").hops.tolist() == [0, 1, 1]
+
+
+def test_pairs_said_to_be_near_are_within_two_steps():
+    graph = sg.made.barbell(4, bridge=6)
+    rng = np.random.default_rng(0)
+    vectors = sg.Embeddings(graph.names, rng.normal(size=(len(graph), 3)))
+    found = compare_pairs(graph, vectors, sg.rooted_pagerank(graph).weights, pairs=3000)
+    assert 0.4 < found.is_near.mean() < 0.95
+    ends = vectors.vectors[[0, len(graph) - 1]]
+    apart = 1 - ends[0] @ ends[1] / np.prod(np.linalg.norm(ends, axis=1))
+    assert not found.is_near[np.isclose(found.apart, apart, atol=1e-5)].any()
+
+
+def test_small_groups_of_many_become_one_and_gaps_another():
+    values = [f"g{place % 40}" for place in range(100)] + [None, ""]
+    found = coloring("group", values)
+    assert found.groups[-2:] == ("29 other groups", "not known")
+    assert np.bincount(found.codes).sum() == 102
+    assert (found.codes == len(found.groups) - 1).sum() == 2
