@@ -1,6 +1,6 @@
 """Who is like whom: the nodes whose vectors, or whose profiles, are nearest to a node's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,16 @@ class Search:
                 + (" with NaN or infinity" if given.shape == (self.embeddings.dim,) else "")
             )
         return self._matches(self._nearest(unit_rows(given[None])[0], as_count(n), None))
+
+    def positions(self, nodes: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the places of some nodes among the vectors.
+
+        Examples
+        --------
+        >>> Search(Embeddings(np.array([7, 8]), np.eye(2, dtype=np.float32))).positions([8])
+        array([1])
+        """
+        return np.array([_place(self.embeddings, node) for node in nodes], dtype=np.int64)
 
     def cosines(self, node: Any) -> NDArray[np.float32]:
         """Return the cosine of a node's vector to every node's, (n,); 1 to itself.
