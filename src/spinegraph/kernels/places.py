@@ -1,61 +1,77 @@
-"""The nodes that one root reaches, numbered as they are found, so that work never grows with the graph.
+"""The nodes that one root reaches, by their own number or numbered as they are found.
 
 ``places`` is a plain tuple, since a compiled kernel's cache must not depend on a class of ours::
 
-    table    int32          place of a node plus one, 0 where there is none
-    shift    int            0: the table is indexed by node; else how far a hash is shifted to become a slot
-    slots    int64 (room,)  where in the table each place stands
-    cells    CELL (room,)   what each place holds
-    leaving  int64 (room,)  places pushed in this round
-    waiting  int64 (room,)  places to push in the next
-    amount   float64 (room,)  what each of ``leaving`` gives away
+    table    int32                   place of a node plus one, 0 where there is none; empty: a place is a node
+    shift    int                     how far a hash is shifted to become a slot of the table
+    slots    int64 (room,)           where in the table each place stands
+    state    float64 (room, 2)       residual, 0 where not reached yet, and number of neighbours
+    value    float64 (room,)         what is assigned
+    nodes    int64 (room + 1,)       the nodes reached, in the order of finding
+    waiting  int64 (2 room + 1,)     places pushed in this round, then those to push in the next
+    amount   float64 (room,)         what each place pushed in this round gives away
+
+Places by node take time and memory in proportion to the graph, once for many roots. Places by hash take what
+the root reaches. Both are met in the same order, so that every sum is the same to the bit.
 """
 
 import numba
 import numpy as np
 
-CELL = np.dtype(
-    [("node", np.int64), ("degree", np.float64), ("residual", np.float64), ("value", np.float64)], align=True
-)
-# Up to here a table by node costs less than hashing (measured at 80,000 nodes and at 3 million).
-_PLAIN = 1 << 18
+from spinegraph.kernels.rows import row_of
+
+# Up to here a table by node costs less than hashing (measured at 80,000 nodes and at 3 million) ...
+_MOST_NODES = 1 << 18
+# ... once it serves so many roots.
+_FEWEST_ROOTS = 32
+_FIRST_BITS = 12
 _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
 @numba.njit(cache=True, nogil=True)
-def new_places(num_nodes, room):
-    """Make empty places for at least ``room`` nodes."""
-    if num_nodes <= _PLAIN:
-        room = num_nodes
-        size = num_nodes
-        shift = 0
-    else:
-        bits = 1
-        while (1 << bits) < 2 * room:
-            bits += 1
-        room = 1 << (bits - 1)
-        size = 1 << bits
-        shift = 64 - bits
+def new_places(adjacency, num_nodes, num_roots):
+    """Make empty places: by node where that pays, else by hash."""
+    if num_nodes > _MOST_NODES or num_roots < _FEWEST_ROOTS:
+        return _hashed_places(_FIRST_BITS)
+    indptr, _, _, rows, patch_indptr, _, _ = adjacency
+    state = np.zeros((num_nodes, 2))
+    for node in range(num_nodes):
+        start, stop, _ = row_of(indptr, rows, patch_indptr, node)
+        state[node, 1] = stop - start
     return (
-        np.zeros(size, dtype=np.int32),
-        shift,
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=CELL),
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.float64),
+        np.empty(0, dtype=np.int32),
+        0,
+        np.empty(0, dtype=np.int64),
+        state,
+        np.zeros(num_nodes),
+        np.empty(num_nodes + 1, dtype=np.int64),
+        np.empty(2 * num_nodes + 1, dtype=np.int64),
+        np.empty(num_nodes),
     )
 
 
 @numba.njit(cache=True, nogil=True)
-def find_slot(table, shift, cells, node):
+def _hashed_places(bits):
+    room = 1 << (bits - 1)
+    return (
+        np.zeros(1 << bits, dtype=np.int32),
+        64 - bits,
+        np.empty(room, dtype=np.int64),
+        np.zeros((room, 2)),
+        np.zeros(room),
+        np.empty(room + 1, dtype=np.int64),
+        np.empty(2 * room + 1, dtype=np.int64),
+        np.empty(room),
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def find_slot(table, shift, nodes, node):
     """Return the slot of the table that holds the node, or the empty one where it belongs."""
-    if shift == 0:
-        return np.uint64(node)
     mask = np.uint64(table.size - 1)
     slot = (np.uint64(node) * _HASH) >> np.uint64(shift)
     held = table[slot]
-    while held != 0 and cells[held - 1]["node"] != node:
+    while held != 0 and nodes[held - 1] != node:
         slot = (slot + np.uint64(1)) & mask
         held = table[slot]
     return slot
@@ -63,23 +79,32 @@ def find_slot(table, shift, cells, node):
 
 @numba.njit(cache=True, nogil=True)
 def clear_places(places, count):
-    """Forget the first ``count`` places, at their cost alone."""
-    table, _, slots, _, _, _, _ = places
-    for place in range(count):
-        table[slots[place]] = 0
+    """Forget the first ``count`` nodes that were reached, at their cost alone."""
+    table, _, slots, state, value, nodes, _, _ = places
+    for i in range(count):
+        place = nodes[i]
+        if table.size > 0:
+            place = i
+            table[slots[i]] = 0
+        state[place, 0] = 0.0
+        value[place] = 0.0
 
 
 @numba.njit(cache=True, nogil=True)
-def grow_places(places, num_nodes, count, leaving, waiting, room):
-    """Move the places, and the first ``leaving`` and ``waiting``, to columns for at least ``room`` nodes."""
-    grown = new_places(num_nodes, room)
-    table, shift, slots, cells, _, _, _ = grown
-    cells[:count] = places[3][:count]
-    grown[4][:leaving] = places[4][:leaving]
-    grown[5][:waiting] = places[5][:waiting]
-    grown[6][:leaving] = places[6][:leaving]
+def grow_places(places, count, waiting, room):
+    """Move hashed places, and the first ``waiting`` of those to push, to room for ``room`` nodes or more."""
+    bits = 64 - places[1]
+    while (1 << (bits - 1)) < room:
+        bits += 1
+    grown = _hashed_places(bits)
+    table, shift, slots, state, value, nodes, _, amount = grown
+    state[:count] = places[3][:count]
+    value[:count] = places[4][:count]
+    nodes[:count] = places[5][:count]
+    grown[6][:waiting] = places[6][:waiting]
+    amount[: places[7].size] = places[7]
     for place in range(count):
-        slot = find_slot(table, shift, cells, cells[place]["node"])
+        slot = find_slot(table, shift, nodes, nodes[place])
         table[slot] = place + 1
         slots[place] = slot
     return grown

@@ -2,7 +2,9 @@
 
 Every node holds a value and a residual; a push keeps (1 - b) of a residual and spreads b of it over the
 neighbours. A round pushes all nodes above the current level at once, by what they held when it began, so
-that the order of node ids changes nothing but rounding.
+that the order of node ids changes nothing but rounding. The level, of residual per neighbour, falls until
+little enough mass is left, or to the least level that is worth its edges: pushing down to a level takes at
+most 1 / ((1 - b) level) edges, whatever the graph.
 """
 
 import numba
@@ -16,10 +18,13 @@ from spinegraph.kernels.topk import keep_top
 
 # Levels are odd numbers, so that nodes whose exact residuals are equal never fall on two sides by rounding.
 _FIRST_LEVEL = 0.7390851332151607
-_NEXT_LEVEL = 0.5671432904097838
+_NEXT_LEVEL = 0.2078795763507619
+_LEAST_LEVEL = 0.9999998765432101
 # For the same reason: a remainder of exactly ``tolerance`` is pushed on in every labelling.
 _MARGIN = 1.0 - 1e-7
-_FIRST_ROOM = 2048
+# What a node that was pushed holds on to: no mass, but more than the 0 of one never reached.
+_TRACE = 1e-307
+_ONE = np.ones(1, dtype=np.float32)
 # Nodes up to which columns for sweeps are worth their memory.
 _MOST_SWEPT = 1 << 17
 
@@ -32,46 +37,50 @@ def push_goal(continuation: float, tolerance: float) -> float:
 def push_budget(adjacency: Adjacency, continuation: float, goal: float) -> int:
     """Count the edges that a root may push through before sweeping costs less; -1 where it never sweeps.
 
-    Measured: an edge costs about fifty times as much here as in a sweep. Half of that, since the cost of
+    Measured: an edge costs about fifteen times as much here as in a sweep. Half of that, since the cost of
     deciding late comes on top. A whole number, so that every labelling of the nodes decides alike.
     """
     if adjacency.num_nodes > _MOST_SWEPT:
         return -1
-    return int(adjacency.num_entries * rounds_to(1.0, goal, continuation) // 100)
+    return int(adjacency.num_entries * rounds_to(1.0, goal, continuation) // 30)
 
 
 @numba.njit(cache=True, nogil=True)
-def push_roots(adjacency, num_nodes, roots, continuation, goal, budget, top, tied_nodes):
-    """Write the k largest values of each root into its row of ``top``, as ``keep_top`` does."""
-    places = new_places(num_nodes, _FIRST_ROOM)
+def push_roots(
+    adjacency, num_nodes, roots, continuation, goal, threshold, budget, top, tied_nodes, unassigned
+):
+    """Write the k largest values of each root into its row of ``top``, as ``keep_top`` does.
+
+    Ends a root at the residual mass ``goal``, or at the level ``threshold`` (0: never), or hands it to sweeps
+    when ``budget`` edges are spent (-1: never). ``unassigned`` (r,) is the mass left over.
+    """
+    places = new_places(adjacency, num_nodes, roots.size)
     columns = new_columns(0)
     pending = np.empty((3, COLUMNS), dtype=np.int64)
     waiting = np.int64(0)
-    nodes = np.empty(0, dtype=np.int64)
     values = np.empty(0, dtype=np.float64)
     for row in range(roots.size):
-        places, count, rest = _push(adjacency, num_nodes, roots[row], continuation, goal, budget, places)
-        cells = places[3]
-        if rest > goal:
+        places, count, rest, edges = _push(
+            adjacency, roots[row], continuation, goal, threshold * _LEAST_LEVEL, budget, places
+        )
+        rounds = rounds_to(rest, goal, continuation) if 0 <= budget < edges else 0
+        unassigned[row] = rest * continuation ** (rounds + 1)
+        if rounds > 0:
             if columns[0].size == 0:
                 columns = new_columns(num_nodes)
-            load_column(adjacency, cells, count, columns, waiting, continuation)
+            load_column(adjacency, places, count, columns, waiting, continuation)
             pending[0, waiting] = roots[row]
             pending[1, waiting] = row
-            pending[2, waiting] = rounds_to(rest, goal, continuation)
+            pending[2, waiting] = rounds
             waiting += 1
             if waiting == COLUMNS:
                 finish_columns(adjacency, num_nodes, continuation, columns, pending, waiting, top, tied_nodes)
                 waiting = np.int64(0)
         else:
-            if count > nodes.size:
-                nodes = np.empty(cells.size, dtype=np.int64)
-                values = np.empty(cells.size, dtype=np.float64)
-            for place in range(count):
-                nodes[place] = cells[place]["node"]
-                # What a residual would keep at its next push is known without pushing it.
-                values[place] = cells[place]["value"] + (1.0 - continuation) * cells[place]["residual"]
-            keep_top(nodes, values, count, row, top, tied_nodes)
+            if count > values.size:
+                values = np.empty(places[4].size, dtype=np.float64)
+            _read_values(places, count, continuation, values)
+            keep_top(places[5], values, count, row, top, tied_nodes)
         clear_places(places, count)
     if waiting > 0:
         finish_columns(adjacency, num_nodes, continuation, columns, pending, waiting, top, tied_nodes)
@@ -88,125 +97,187 @@ def rounds_to(rest, goal, continuation):
 
 
 @numba.njit(cache=True, nogil=True)
-def _push(adjacency, num_nodes, root, continuation, goal, budget, places):
-    """Push until the residual mass is at most ``goal``, or until the budget of edges is spent.
+def _push(adjacency, root, continuation, goal, least, budget, places):
+    """Push one root until goal, level or budget end it; the root itself is always pushed.
 
-    Returns (places, how many were reached, residual mass).
+    Returns (places, how many nodes were reached, residual mass, edges passed).
     """
     degree = _start(adjacency, places, root)
-    if degree == 0:
-        places[3][0]["value"] = continuation
-        return places, 1, 0.0
     # Typed, here and below: a bare 1 has a type of its own and would compile what follows twice.
     count = np.int64(1)
+    if degree == 0:
+        places[4][0 if places[0].size > 0 else root] = continuation
+        return places, count, 0.0, 0
     edges = 0
-    level = _FIRST_LEVEL / degree
+    rest = 1.0
+    leaving = np.int64(1)
+    level = max(_FIRST_LEVEL / degree, least)
     while True:
-        leaving, rest = _above(places, count, level)
-        while leaving > 0 and rest > goal:
+        while leaving > 0 and rest > goal and not 0 <= budget < edges:
             rest -= (1.0 - continuation) * _take(places, leaving, continuation)
-            places, count, leaving, passed = _spread(
-                adjacency, num_nodes, continuation, level, places, count, leaving
-            )
+            if places[0].size > 0:
+                places, count, leaving, passed = _spread_by_hash(
+                    adjacency, continuation, level, places, count, leaving
+                )
+            else:
+                count, leaving, passed = _spread_by_node(
+                    adjacency, continuation, level, places, count, leaving
+                )
             edges += passed
-            if 0 <= budget < edges:
-                break
-        if rest <= goal or 0 <= budget < edges:
-            return places, count, rest
-        level *= _NEXT_LEVEL
+        if rest <= goal or level <= least or 0 <= budget < edges:
+            return places, count, rest, edges
+        level = max(level * _NEXT_LEVEL, least)
+        leaving, rest = _above(places, count, level)
 
 
 @numba.njit(cache=True, nogil=True)
 def _start(adjacency, places, root):
-    """Put all mass on the root, the first place; returns its degree."""
+    """Put all mass on the root, as the first place to push; returns its degree."""
     indptr, _, _, rows, patch_indptr, _, _ = adjacency
-    table, shift, slots, cells, _, _, _ = places
+    table, shift, slots, state, _, nodes, waiting, _ = places
     start, stop, _ = row_of(indptr, rows, patch_indptr, root)
-    slot = find_slot(table, shift, cells, root)
-    table[slot] = 1
-    slots[0] = slot
-    cells[0]["node"] = root
-    cells[0]["degree"] = stop - start
-    cells[0]["residual"] = 1.0
-    cells[0]["value"] = 0.0
+    place = np.int64(root)
+    nodes[0] = root
+    if table.size > 0:
+        slot = find_slot(table, shift, nodes, root)
+        table[slot] = 1
+        slots[0] = slot
+        place = np.int64(0)
+    state[place, 0] = 1.0
+    state[place, 1] = stop - start
+    waiting[0] = place
     return stop - start
 
 
 @numba.njit(cache=True, nogil=True)
 def _above(places, count, level):
-    """List the places above the level as leaving; (how many, sum of all residuals)."""
-    _, _, _, cells, leaving, _, _ = places
+    """List the places above the level as waiting; (how many, sum of all residuals)."""
+    table, _, _, state, _, nodes, waiting, _ = places
     rest = 0.0
     found = 0
-    for place in range(count):
-        rest += cells[place]["residual"]
-        if cells[place]["residual"] > level * cells[place]["degree"]:
-            leaving[found] = place
-            found += 1
-    return found, rest
+    for i in range(count):
+        place = np.uint64(i if table.size > 0 else nodes[i])
+        residual = state[place, 0]
+        rest += residual
+        waiting[found] = place
+        found += residual > level * state[place, 1]
+    return np.int64(found), rest
 
 
 @numba.njit(cache=True, nogil=True)
-def _take(places, count, continuation):
-    """Take the residuals of the leaving places, before any is spread; returns their sum."""
-    _, _, _, cells, leaving, _, amount = places
+def _take(places, leaving, continuation):
+    """Take the residuals of the places that leave, before any is spread; returns their sum."""
+    _, _, _, state, value, _, waiting, amount = places
     total = 0.0
-    for i in range(count):
-        place = leaving[i]
-        residual = cells[place]["residual"]
-        cells[place]["residual"] = 0.0
-        cells[place]["value"] += (1.0 - continuation) * residual
+    for i in range(leaving):
+        place = np.uint64(waiting[i])
+        residual = state[place, 0]
+        state[place, 0] = _TRACE
+        value[place] += (1.0 - continuation) * residual
         amount[i] = residual
         total += residual
     return total
 
 
+@numba.njit(cache=True, inline="always")
+def _give(place, given, level, state, waiting, wait):
+    """Add to a place's residual; returns (was it there already?, how many wait for the next round)."""
+    before = state[place, 0]
+    bound = level * state[place, 1]
+    after = before + given
+    state[place, 0] = after
+    waiting[wait] = place
+    return before > 0.0, wait + np.uint64((before <= bound) & (after > bound))
+
+
 @numba.njit(cache=True, nogil=True)
-def _spread(adjacency, num_nodes, continuation, level, places, count, leave):
+def _spread_by_node(adjacency, continuation, level, places, count, leaving):
     """Spread the amounts over the neighbours; those that end above the level leave next.
 
-    Returns (places, how many are reached, how many leave, edges passed). One long loop: a call per row, with
-    this many arrays, would cost more than a short row.
+    Returns (how many are reached, how many leave, edges passed). One long loop: a call per row, with this
+    many arrays, would cost more than a short row, and an array picked per row would count references.
     """
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
-    table, shift, slots, cells, leaving, waiting, amount = places
+    _, _, _, state, _, nodes, waiting, amount = places
     has_weights = weights.size + patch_weights.size > 0
-    wait = np.int64(0)
-    edges = 0
-    for i in range(leave):
-        start, stop, patched = row_of(indptr, rows, patch_indptr, cells[leaving[i]]["node"])
+    reached, wait, edges = np.uint64(count), np.uint64(leaving), 0
+    for i in range(leaving):
+        start, stop, patched = row_of(indptr, rows, patch_indptr, waiting[i])
         edges += stop - start
-        room = min(count + stop - start, num_nodes)
-        if room > cells.size:
-            places = grow_places(places, num_nodes, count, leave, wait, 2 * room)
-            table, shift, slots, cells, leaving, waiting, amount = places
-        strength = np.float64(stop - start)
+        share = continuation * amount[i] / (stop - start)
         if has_weights:
-            strength = row_strength(patch_weights if patched else weights, start, stop)
-        share = continuation * amount[i] / strength
+            share = (
+                continuation * amount[i] / row_strength(patch_weights if patched else weights, start, stop)
+            )
+        if patched:
+            for edge in range(np.uint64(start), np.uint64(stop)):
+                given = max(share * patch_weights[edge] if has_weights else share, _TRACE)
+                nodes[reached] = patch_indices[edge]
+                known, wait = _give(np.uint64(patch_indices[edge]), given, level, state, waiting, wait)
+                reached += np.uint64(not known)
+        elif has_weights:
+            for edge in range(np.uint64(start), np.uint64(stop)):
+                nodes[reached] = indices[edge]
+                given = max(share * weights[edge], _TRACE)
+                known, wait = _give(np.uint64(indices[edge]), given, level, state, waiting, wait)
+                reached += np.uint64(not known)
+        else:
+            share = max(share, _TRACE)
+            for edge in range(np.uint64(start), np.uint64(stop)):
+                nodes[reached] = indices[edge]
+                known, wait = _give(np.uint64(indices[edge]), share, level, state, waiting, wait)
+                reached += np.uint64(not known)
+    return np.int64(reached), _next_round(waiting, leaving, np.int64(wait)), edges
+
+
+@numba.njit(cache=True, nogil=True)
+def _spread_by_hash(adjacency, continuation, level, places, count, leaving):
+    """Do what ``_spread_by_node`` does with places by hash, which may grow: returns them first."""
+    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
+    table, shift, slots, state, _, nodes, waiting, amount = places
+    has_weights = weights.size + patch_weights.size > 0
+    wait, edges = np.uint64(leaving), 0
+    for i in range(leaving):
+        start, stop, patched = row_of(indptr, rows, patch_indptr, nodes[waiting[i]])
+        edges += stop - start
+        if count + stop - start > state.shape[0]:
+            places = grow_places(places, count, wait, 2 * (count + stop - start))
+            table, shift, slots, state, _, nodes, waiting, amount = places
+        share = continuation * amount[i] / (stop - start)
+        if has_weights:
+            share = (
+                continuation * amount[i] / row_strength(patch_weights if patched else weights, start, stop)
+            )
         for edge in range(start, stop):
             node = np.int64(patch_indices[edge] if patched else indices[edge])
-            slot = find_slot(table, shift, cells, node)
-            place = table[slot] - 1
-            if place < 0:
-                place = count
-                count += 1
+            slot = find_slot(table, shift, nodes, node)
+            if table[slot] == 0:
                 first, last, _ = row_of(indptr, rows, patch_indptr, node)
+                nodes[count] = node
+                slots[count] = slot
+                state[count, 1] = last - first
+                count += 1
                 table[slot] = count
-                slots[place] = slot
-                cells[place]["node"] = node
-                cells[place]["degree"] = last - first
-                cells[place]["residual"] = 0.0
-                cells[place]["value"] = 0.0
             given = share
             if has_weights:
-                given *= np.float64(patch_weights[edge] if patched else weights[edge])
-            before = cells[place]["residual"]
-            bound = level * cells[place]["degree"]
-            cells[place]["residual"] = before + given
-            if before <= bound < before + given:
-                waiting[wait] = place
-                wait += 1
-    for i in range(wait):
-        leaving[i] = waiting[i]
-    return places, count, wait, edges
+                given *= patch_weights[edge] if patched else weights[edge]
+            place = np.uint64(table[slot] - 1)
+            _, wait = _give(place, max(given, _TRACE), level, state, waiting, wait)
+    return places, count, _next_round(waiting, leaving, np.int64(wait)), edges
+
+
+@numba.njit(cache=True, nogil=True)
+def _next_round(waiting, leaving, wait):
+    """Move the places that wait to the front; returns how many they are."""
+    for i in range(leaving, wait):
+        waiting[i - leaving] = waiting[i]
+    return wait - leaving
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_values(places, count, continuation, values):
+    """Copy what each reached node is worth; what a residual keeps at its next push is known beforehand."""
+    table, _, _, state, value, nodes, _, _ = places
+    for i in range(count):
+        place = np.uint64(i if table.size > 0 else nodes[i])
+        values[i] = value[place] + (1.0 - continuation) * state[place, 0]

@@ -29,20 +29,22 @@ def new_columns(num_nodes):
 
 
 @numba.njit(cache=True, nogil=True)
-def load_column(adjacency, cells, reached, columns, column, continuation):
+def load_column(adjacency, places, reached, columns, column, continuation):
     """Put the values and residuals of the reached places into an empty column."""
     indptr, _, weights, rows, patch_indptr, _, patch_weights = adjacency
+    table, _, _, state, assigned, nodes, _, _ = places
     value, share, _ = columns
-    for place in range(reached):
-        node = cells[place]["node"]
-        residual = cells[place]["residual"]
-        strength = cells[place]["degree"]
+    for i in range(reached):
+        node = nodes[i]
+        place = i if table.size > 0 else node
+        residual = state[place, 0]
+        strength = state[place, 1]
         start, stop, patched = row_of(indptr, rows, patch_indptr, node)
         if patched and patch_weights.size > 0:
             strength = row_strength(patch_weights, start, stop)
         elif weights.size > 0:
             strength = row_strength(weights, start, stop)
-        value[node, column] = cells[place]["value"] + (1.0 - continuation) * residual
+        value[node, column] = assigned[place] + (1.0 - continuation) * residual
         share[node, column] = continuation * residual / strength
 
 

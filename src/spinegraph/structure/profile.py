@@ -27,6 +27,8 @@ class RootedPageRank:
     tied_indptr : int64 array (r + 1,)
     tied_nodes : int32 array
         Per row, the nodes that tie at the k-th place and share the places after ``kept``.
+    unassigned : float64 array (r,), optional
+        By push: the probability mass left over. No value is too large, none too small by more than this.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class RootedPageRank:
     kept: NDArray[np.int32]
     tied_indptr: NDArray[np.int64]
     tied_nodes: NDArray[Any]
+    unassigned: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         """Return the number of roots."""

@@ -1,6 +1,7 @@
 """Rooted PageRank of every node, or of some: by pushing (exact to a tolerance) or by counting walks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from spinegraph.structure.roots import as_roots
 Method = Literal["push", "walks"]
 DEFAULT_TOLERANCE = 1e-4
 Rows = tuple[NDArray[Any], ...]
-_PUSH_BLOCK = 256
+_PUSH_BLOCK = 1024
 _WALK_BLOCK = 1024
 
 
@@ -31,6 +32,7 @@ def rooted_pagerank(
     continuation: float = 0.5,
     method: Method = "push",
     tolerance: float = DEFAULT_TOLERANCE,
+    threshold: float | None = None,
     walks: int = 10,
     walk_length: int = 40,
     seed: int = 0,
@@ -55,6 +57,11 @@ def rooted_pagerank(
         ``push`` is deterministic and does not depend on the order of nodes. ``walks`` counts visits.
     tolerance : float
         For ``push``: the most probability mass that may stay unassigned per root, in (0, 1).
+    threshold : float, optional
+        For ``push``: end a root also when every other node's residual is below this much per neighbour, in
+        (0, 1), whatever mass is left; the profile's ``unassigned`` says how much. A root then passes at most
+        1 / (threshold (1 - continuation)) edges besides its own, however large or dense the graph, and what
+        it finds depends on nothing farther away.
     walks, walk_length : int
         For ``walks``: how many per root, and their positions, the root's first one included.
     seed : int
@@ -88,7 +95,9 @@ def rooted_pagerank(
     adjacency = graph.adjacency()
     chosen = as_roots(roots, adjacency.num_nodes)
     if method == "push":
-        return _by_push(adjacency, chosen, k, continuation, _fraction("tolerance", tolerance), threads)
+        tolerance = _fraction("tolerance", tolerance)
+        threshold = 0.0 if threshold is None else _fraction("threshold", threshold)
+        return _by_push(adjacency, chosen, k, continuation, tolerance, threshold, threads)
     streams = stream_starts(_whole("seed", seed, least=0), ROOTED_WALKS, _keys(keys, chosen))
     length = _whole("walk_length", walk_length)
     return _by_walks(adjacency, chosen, streams, k, continuation, _whole("walks", walks), length, threads)
@@ -100,16 +109,20 @@ def _by_push(
     k: int,
     continuation: float,
     tolerance: float,
+    threshold: float,
     threads: int | None,
 ) -> RootedPageRank:
     arrays, n = tuple(adjacency), adjacency.num_nodes
     goal = push_goal(continuation, tolerance)
-    budget = push_budget(adjacency, continuation, goal)
+    # A threshold bounds the work of a root by itself, and without sweeps its result is the root's own affair.
+    budget = -1 if threshold > 0 else push_budget(adjacency, continuation, goal)
+    unassigned = np.empty(len(roots))
 
     def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> None:
-        push_roots(arrays, n, roots[start:stop], continuation, goal, budget, top, tied_nodes)
+        some, left = roots[start:stop], unassigned[start:stop]
+        push_roots(arrays, n, some, continuation, goal, threshold, budget, top, tied_nodes, left)
 
-    return _profile(adjacency, len(roots), k, fill, _PUSH_BLOCK, threads)
+    return replace(_profile(adjacency, len(roots), k, fill, _PUSH_BLOCK, threads), unassigned=unassigned)
 
 
 def _by_walks(
