@@ -36,6 +36,7 @@ _WHOLE = {  # name -> least and largest value; a row of T or a profile takes mem
 _RANGES = {  # name -> (low, high, are the ends included?)
     "continuation": (0, 1, False),
     "tolerance": (0, 1, False),
+    "threshold": (0, 1, True),
     "structural_rate": (0, 1, True),
     "structural_share": (0, 1, True),
     "negatives": (0, 1e6, True),
@@ -59,8 +60,9 @@ class Config:
         Length d of a vector.
     k, continuation : int, float
         Length of the structural description, and the probability of going on rather than back to the root.
-    rpr_method, tolerance, walks, walk_length
-        How rooted PageRank is computed: by ``push`` to a tolerance, or by counting ``walks``.
+    rpr_method, tolerance, threshold, walks, walk_length
+        How rooted PageRank is computed: by ``push`` to a tolerance, or to a threshold that bounds the edges
+        passed per node, whichever comes first; or by counting ``walks``.
     structural_columns : {"auto", "past", "through", "none"}
         Columns made from structure alone: given to the generator as they are (past T), smoothed like other
         features (through T), or not at all. ``auto`` is ``past`` with features and both without.
@@ -100,6 +102,7 @@ class Config:
     continuation: float = 0.65
     rpr_method: str = "push"
     tolerance: float = 0.05
+    threshold: float = 5e-5
     walks: int = 10
     walk_length: int = 40
     structural_columns: str = "auto"
@@ -179,6 +182,15 @@ class Config:
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain values."""
         return asdict(self)
+
+
+def choices(name: str) -> tuple[str, ...] | None:
+    """Return the values that a setting is chosen from, or None where it is a number.
+
+    >>> choices("start")
+    ('principal', 'random')
+    """
+    return _CHOICES.get(name)
 
 
 def _is_number(value: Any) -> bool:

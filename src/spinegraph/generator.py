@@ -46,6 +46,7 @@ def profile_of(graph: Any, config: Config, positions: NDArray[np.int64] | None =
         continuation=config.continuation,
         method=config.rpr_method,  # type: ignore[arg-type]
         tolerance=config.tolerance,
+        threshold=config.threshold,
         walks=config.walks,
         walk_length=config.walk_length,
         seed=config.seed,

@@ -104,5 +104,5 @@ def test_weights_too_small_to_share_are_still_met_once():
 
 
 def test_a_bad_threshold_is_named():
-    with pytest.raises(ParameterError, match="threshold must be strictly between 0 and 1; got 0"):
-        rooted_pagerank(Graph.from_edges([(0, 1)]), threshold=0)
+    with pytest.raises(ParameterError, match="threshold must be between 0 and 1; got -1"):
+        rooted_pagerank(Graph.from_edges([(0, 1)]), threshold=-1)

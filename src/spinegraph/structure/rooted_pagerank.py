@@ -32,7 +32,7 @@ def rooted_pagerank(
     continuation: float = 0.5,
     method: Method = "push",
     tolerance: float = DEFAULT_TOLERANCE,
-    threshold: float | None = None,
+    threshold: float = 0.0,
     walks: int = 10,
     walk_length: int = 40,
     seed: int = 0,
@@ -57,9 +57,9 @@ def rooted_pagerank(
         ``push`` is deterministic and does not depend on the order of nodes. ``walks`` counts visits.
     tolerance : float
         For ``push``: the most probability mass that may stay unassigned per root, in (0, 1).
-    threshold : float, optional
-        For ``push``: end a root also when every other node's residual is below this much per neighbour, in
-        (0, 1), whatever mass is left; the profile's ``unassigned`` says how much. A root then passes at most
+    threshold : float
+        For ``push``: end a root also when every other node's residual is at most this much per neighbour, in
+        [0, 1], whatever mass is left; the profile's ``unassigned`` says how much. A root then passes at most
         1 / (threshold (1 - continuation)) edges besides its own, however large or dense the graph, and what
         it finds depends on nothing farther away.
     walks, walk_length : int
@@ -96,8 +96,9 @@ def rooted_pagerank(
     chosen = as_roots(roots, adjacency.num_nodes)
     if method == "push":
         tolerance = _fraction("tolerance", tolerance)
-        threshold = 0.0 if threshold is None else _fraction("threshold", threshold)
-        return _by_push(adjacency, chosen, k, continuation, tolerance, threshold, threads)
+        if not isinstance(threshold, int | float | np.number) or not 0 <= threshold <= 1:
+            raise ParameterError(f"threshold must be between 0 and 1; got {threshold!r}")
+        return _by_push(adjacency, chosen, k, continuation, tolerance, float(threshold), threads)
     streams = stream_starts(_whole("seed", seed, least=0), ROOTED_WALKS, _keys(keys, chosen))
     length = _whole("walk_length", walk_length)
     return _by_walks(adjacency, chosen, streams, k, continuation, _whole("walks", walks), length, threads)
