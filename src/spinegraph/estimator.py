@@ -117,21 +117,27 @@ class SPINE:
         _require_same_features(encoder, whole)
         data = fingerprint(whole)
 
+        told = progress or (lambda stage, done, total: None)
+        told("walks", 0, 0)
         corpus = gather_corpus(whole, config)  # every node, or a sample of a large network
         nodes = None if len(corpus.nodes) == len(whole) else corpus.nodes
+        told("rooted PageRank", 0, 0)
         profile = profile_of(whole, config, nodes)
         inputs = Inputs.of(whole, config, nodes, profile)
         degrees = whole.degrees[corpus.nodes]
+        told("structural twins", 0, 0)
         near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
         similar = similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
         sampler = PairSampler(corpus, similar, degrees, config)
+        told("features around every node", 0, 0)
         past = inputs.structural(whole, nodes, profile) if inputs.past else None
         smoothed = inputs.smoothed(whole, profile, nodes)  # T F
-        weights, history = learn(smoothed, past, sampler, config, data, checkpoint, progress)
+        weights, history = learn(smoothed, past, sampler, config, data, checkpoint, told)
 
         self.config_, self.fingerprint_, self.history_ = config, data, history
         self.generator_, self.table_encoder_ = Generator(inputs, weights), encoder
         self.familiarity_ = Familiarity.of(whole)
+        told("embedding", 0, 0)
         vectors = self.generator_.embed(whole, profile=profile if nodes is None else None)
         self.graph_, self.embeddings_ = graph, _parted(graph, vectors)
         return self

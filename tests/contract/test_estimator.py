@@ -132,7 +132,10 @@ def test_fit_returns_the_model_and_fit_transform_the_vectors():
 def test_progress_and_history_tell_of_training():
     calls = []
     model = SPINE(**{**FEW, "steps": 60}).fit(PLAIN, progress=lambda *call: calls.append(call))
-    assert calls[-1] == ("training", 60, 60)
+    stages = list(dict.fromkeys(stage for stage, _, _ in calls))
+    assert stages[:3] == ["walks", "rooted PageRank", "structural twins"]
+    assert stages[-2:] == ["training", "embedding"]
+    assert [done for stage, done, _ in calls if stage == "training"] == [0, 25, 50, 60]
     assert [moment.step for moment in model.history_] == [25, 50, 60]
     assert all(np.isfinite([moment.loss, moment.held_out_loss]).all() for moment in model.history_)
 

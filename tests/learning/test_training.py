@@ -115,7 +115,7 @@ def test_dropout_changes_training_the_same_way_each_time():
 def test_progress_is_told_and_the_caller_decides_what_to_do_with_it():
     calls = []
     trainer(steps=60).train(progress=lambda *call: calls.append(call))
-    assert calls == [("training", 25, 60), ("training", 50, 60), ("training", 60, 60)]
+    assert calls == [("training", 0, 60), ("training", 25, 60), ("training", 50, 60), ("training", 60, 60)]
 
 
 def test_the_callers_random_state_and_threads_are_left_alone():

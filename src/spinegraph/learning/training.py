@@ -82,6 +82,8 @@ class Trainer:
         history, first = list[Moment](), 0
         if checkpoints is not None and (state := checkpoints.latest(self._shapes(), self.steps)) is not None:
             first, history = self._restore(state)
+        if progress is not None:
+            progress("training", first, self.steps)
         for step in range(first, self.steps if self.sampler.can_draw else 0):
             if self._has_stalled(history):
                 break
