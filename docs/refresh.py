@@ -1,4 +1,4 @@
-"""Write into the pages what the code decides: defaults into parameters.md, the demo's table into README.md.
+"""Write into the pages what the code decides: settings into parameters.md, the demo's table into README.md.
 
 Run by hand after defaults have changed: ``python docs/refresh.py``. The tests say when that is needed.
 """
@@ -8,20 +8,22 @@ from pathlib import Path
 
 from spinegraph.apps.demo import Demo, run_demo
 from spinegraph.config import Config
+from spinegraph.config_help import ADVICE
 
 ROOT = Path(__file__).parent.parent
 TABLE = re.compile(r"(?<=<!-- demo table -->\n).*?(?=<!-- end of demo table -->)", re.DOTALL)
 
 
 def parameters(page: str) -> str:
-    """Return the page with every setting's default and paper's value as Config has them."""
-
-    def row(found: re.Match[str]) -> str:
-        name = found[1]
-        values = (getattr(config, name, "?") for config in (Config(), Config.paper()))
-        return f"| `{name}` | {' | '.join(map(repr, values))} |"
-
-    return re.sub(r"^\| `(\w+)` \| [^|]* \| [^|]* \|", row, page, flags=re.MULTILINE)
+    """Return the page with its tables as Config and its advice have them."""
+    lines = [page.partition("\n## ")[0].rstrip()]
+    for group, settings in ADVICE.items():
+        lines += [f"\n## {group}\n", "| setting | default | paper | what it changes | when to touch it |"]
+        lines += ["|---|---|---|---|---|"]
+        for name, advice in settings.items():
+            values = (repr(getattr(config, name)) for config in (Config(), Config.paper()))
+            lines += [f"| `{name}` | {' | '.join(values)} | {advice.changes} | {advice.touch} |"]
+    return "\n".join(lines) + "\n"
 
 
 def demo_table(demo: Demo) -> str:

@@ -152,10 +152,10 @@ def _from_table(found: NamedTable, path: str) -> FeatureFile:
 
 def _encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, tuple[str, ...] | None, str]:
     """Return the matrix (r, f), its column names and a sentence on how it came about."""
-    is_table = isinstance(found.data, pa.Table)
-    if encoder is None and is_table and not all(_is_number(column.type) for column in found.data.columns):
+    if encoder is None and not is_plain(found.data):
         encoder = FeatureEncoder()
     if encoder is None:
+        is_table = isinstance(found.data, pa.Table)
         matrix = _table_as_matrix(found) if is_table else _checked_matrix(found)
         return matrix, found.feature_names, f"{matrix.shape[1]} columns of numbers, taken as they are"
     try:
@@ -163,6 +163,17 @@ def _encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, t
     except SpineError as fault:
         raise type(fault)(f"{found.path}: {fault}") from fault
     return matrix, encoder.feature_names_, f"encoded into {matrix.shape[1]} columns by FeatureEncoder"
+
+
+def is_plain(data: Any) -> bool:
+    """Say whether features are numbers throughout, so that they can be taken as they are.
+
+    Examples
+    --------
+    >>> is_plain(np.eye(2)), is_plain(pa.table({"team": ["north"]}))
+    (True, False)
+    """
+    return not isinstance(data, pa.Table) or all(_is_number(column.type) for column in data.columns)
 
 
 def _is_number(kind: Any) -> bool:

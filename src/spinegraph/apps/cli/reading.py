@@ -1,0 +1,202 @@
+"""The options of commands that read networks, and the reading itself."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from spinegraph.graph.encode import FeatureEncoder
+    from spinegraph.graph.files.contents import FileContents
+    from spinegraph.graph.graph import Graph
+
+_PANEL = "Reading"
+
+
+class Missing(StrEnum):
+    """What becomes of nodes without features."""
+
+    error = "error"
+    zero = "zero"
+
+
+class Extra(StrEnum):
+    """What becomes of features without a node."""
+
+    error = "error"
+    isolated = "isolated"
+
+
+class Reciprocal(StrEnum):
+    """How two directions of unequal weight become one edge."""
+
+    error = "error"
+    sum = "sum"
+    mean = "mean"
+    max = "max"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How network files are read; see ``read_graph``."""
+
+    columns: tuple[str | int, ...] | None
+    weighted: bool | None
+    header: bool | None
+    delimiter: str | None
+    num_nodes: int | None
+    missing: str
+    extra: str
+    reciprocal: str
+
+    def contents(
+        self, edges: Path, features: Path | None, encoder: "FeatureEncoder | None" = None
+    ) -> "FileContents":
+        """Read an edge file and the features of its nodes; a table of mixed columns goes through encoder."""
+        from spinegraph.graph.files.columns import EdgeOptions
+        from spinegraph.graph.read import read_joined
+
+        options = EdgeOptions(
+            self.columns, self.weighted, self.header, self.delimiter, num_nodes=self.num_nodes
+        )
+        return read_joined(
+            edges,
+            features,
+            options,
+            missing=self.missing,  # type: ignore[arg-type]
+            extra=self.extra,  # type: ignore[arg-type]
+            encoder=encoder,
+        )
+
+    def graph(self, contents: "FileContents") -> "Graph":
+        """Build the graph of a file's contents."""
+        from spinegraph.graph.read import build_graph
+
+        return build_graph(contents, reciprocal=self.reciprocal)  # type: ignore[arg-type]
+
+    def network(self, edges: Path, features: Path | None, encoder: "FeatureEncoder | None" = None) -> "Graph":
+        """Read one network."""
+        return self.graph(self.contents(edges, features, encoder))
+
+
+def reading(
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Source, target and perhaps weight: who,whom or 0,1,2.", rich_help_panel=_PANEL),
+    ] = None,
+    weighted: Annotated[
+        bool | None,
+        typer.Option(
+            "--weighted/--unweighted", help="Read weights, or leave them out.", rich_help_panel=_PANEL
+        ),
+    ] = None,
+    header: Annotated[
+        bool | None, typer.Option(help="Whether the first line is titles.", rich_help_panel=_PANEL)
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="What parts the fields.", rich_help_panel=_PANEL)
+    ] = None,
+    num_nodes: Annotated[
+        int | None, typer.Option(help="Nodes are 0 .. this number - 1.", rich_help_panel=_PANEL)
+    ] = None,
+    missing: Annotated[
+        Missing, typer.Option(help="Nodes without features.", rich_help_panel=_PANEL)
+    ] = Missing.error,
+    extra: Annotated[
+        Extra, typer.Option(help="Features without a node.", rich_help_panel=_PANEL)
+    ] = Extra.error,
+    reciprocal: Annotated[
+        Reciprocal, typer.Option(help="Two directions of unequal weight.", rich_help_panel=_PANEL)
+    ] = Reciprocal.error,
+) -> Reading:
+    """Return how files are to be read.
+
+    Examples
+    --------
+    >>> reading(columns="who,whom,2").columns
+    ('who', 'whom', 2)
+    """
+    parts = None if columns is None else tuple(_column(part.strip()) for part in columns.split(","))
+    return Reading(
+        parts, weighted, header, delimiter, num_nodes, missing.value, extra.value, reciprocal.value
+    )
+
+
+def read_several(
+    files: Sequence[Path], features: Sequence[Path], how: Reading, told: Callable[[str, int, int], None]
+) -> "tuple[list[Graph], FeatureEncoder | None, list[FileContents]]":
+    """Read networks to be fitted together, and learn one encoder where their features are mixed tables.
+
+    Parameters
+    ----------
+    files : list of paths
+        Of edges.
+    features : list of paths
+        None, or one for each file of edges.
+    how : Reading
+    told : callable (stage, done, total)
+
+    Returns
+    -------
+    graphs, encoder or None, contents
+    """
+    from spinegraph.errors import ParameterError
+
+    if features and len(features) != len(files):
+        raise ParameterError(
+            f"{len(features)} files of features for {len(files)} of edges; give --features once for each, "
+            "in the same order, or not at all"
+        )
+    told("reading", 0, len(files))
+    encoder = _fitted_encoder(features)
+    found = []
+    for place, edges in enumerate(files):
+        found.append(how.contents(edges, features[place] if features else None, encoder))
+        told("reading", place + 1, len(files))
+    return [how.graph(contents) for contents in found], encoder, found
+
+
+def read_known(path: Path, graph: "Graph") -> Any:
+    """Return labels (n,) as text, None where unknown, from a table or from a network's own npz."""
+    from spinegraph.errors import GraphFormatError
+    from spinegraph.graph.files.labels import read_labels
+    from spinegraph.graph.files.source import opened
+    from spinegraph.graph.read import read_contents
+
+    with opened(path) as source:
+        kind, name = source.kind, source.path
+    if kind != "npz":
+        return read_labels(path, graph.names)
+    contents = read_contents(path)
+    if contents.labels is None or contents.labels.ndim != 1:
+        raise GraphFormatError(f"{name}: holds no array 'labels' of one label per node")
+    import numpy as np
+
+    known = dict(zip(contents.names.tolist(), contents.labels.tolist(), strict=True))
+    found = [known.get(node) for node in graph.names.tolist()]
+    return np.array([None if label in (None, -1) else str(label) for label in found] + [None])[:-1]
+
+
+def _fitted_encoder(features: Sequence[Path]) -> "FeatureEncoder | None":
+    """Learn an encoder of all tables together, where one holds other columns than numbers."""
+    import pyarrow as pa
+
+    from spinegraph.errors import GraphFormatError
+    from spinegraph.graph.encode import FeatureEncoder
+    from spinegraph.graph.files.features import is_plain, read_features
+
+    tables = [read_features(path).data for path in features]
+    if not tables or all(is_plain(table) for table in tables):
+        return None
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowException, TypeError) as fault:
+        raise GraphFormatError(f"the tables of features do not go together: {fault}") from fault
+    return FeatureEncoder().fit(whole)
+
+
+def _column(text: str) -> str | int:
+    return int(text) if text.isdecimal() else text
