@@ -108,22 +108,20 @@ def _push(adjacency, root, continuation, goal, least, budget, places):
     if degree == 0:
         places[4][0 if places[0].size > 0 else root] = continuation
         return places, count, 0.0, 0
-    edges = 0
+    edges = np.int64(0)
     rest = 1.0
     leaving = np.int64(1)
     level = max(_FIRST_LEVEL / degree, least)
     while True:
-        while leaving > 0 and rest > goal and not 0 <= budget < edges:
-            rest -= (1.0 - continuation) * _take(places, leaving, continuation)
-            if places[0].size > 0:
-                places, count, leaving, passed = _spread_by_hash(
-                    adjacency, continuation, level, places, count, leaving
-                )
-            else:
-                count, leaving, passed = _spread_by_node(
-                    adjacency, continuation, level, places, count, leaving
-                )
-            edges += passed
+        limits = (level, goal, budget)
+        if places[0].size > 0:
+            places, count, rest, edges = _push_by_hash(
+                adjacency, continuation, limits, places, count, leaving, rest, edges
+            )
+        else:
+            count, rest, edges = _push_by_node(
+                adjacency, continuation, limits, places, count, leaving, rest, edges
+            )
         if rest <= goal or level <= least or 0 <= budget < edges:
             return places, count, rest, edges
         level = max(level * _NEXT_LEVEL, least)
@@ -164,10 +162,9 @@ def _above(places, count, level):
     return np.int64(found), rest
 
 
-@numba.njit(cache=True, nogil=True)
-def _take(places, leaving, continuation):
+@numba.njit(cache=True, inline="always")
+def _take(state, value, waiting, amount, leaving, continuation):
     """Take the residuals of the places that leave, before any is spread; returns their sum."""
-    _, _, _, state, value, _, waiting, amount = places
     total = 0.0
     for i in range(leaving):
         place = np.uint64(waiting[i])
@@ -190,88 +187,96 @@ def _give(place, given, level, state, waiting, wait):
     return before > 0.0, wait + np.uint64((before <= bound) & (after > bound))
 
 
-@numba.njit(cache=True, nogil=True)
-def _spread_by_node(adjacency, continuation, level, places, count, leaving):
-    """Spread the amounts over the neighbours; those that end above the level leave next.
-
-    Returns (how many are reached, how many leave, edges passed). One long loop: a call per row, with this
-    many arrays, would cost more than a short row, and an array picked per row would count references.
-    """
-    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
-    _, _, _, state, _, nodes, waiting, amount = places
-    has_weights = weights.size + patch_weights.size > 0
-    reached, wait, edges = np.uint64(count), np.uint64(leaving), 0
-    for i in range(leaving):
-        start, stop, patched = row_of(indptr, rows, patch_indptr, waiting[i])
-        edges += stop - start
-        share = continuation * amount[i] / (stop - start)
-        if has_weights:
-            share = (
-                continuation * amount[i] / row_strength(patch_weights if patched else weights, start, stop)
-            )
-        if patched:
-            for edge in range(np.uint64(start), np.uint64(stop)):
-                given = max(share * patch_weights[edge] if has_weights else share, _TRACE)
-                nodes[reached] = patch_indices[edge]
-                known, wait = _give(np.uint64(patch_indices[edge]), given, level, state, waiting, wait)
-                reached += np.uint64(not known)
-        elif has_weights:
-            for edge in range(np.uint64(start), np.uint64(stop)):
-                nodes[reached] = indices[edge]
-                given = max(share * weights[edge], _TRACE)
-                known, wait = _give(np.uint64(indices[edge]), given, level, state, waiting, wait)
-                reached += np.uint64(not known)
-        else:
-            share = max(share, _TRACE)
-            for edge in range(np.uint64(start), np.uint64(stop)):
-                nodes[reached] = indices[edge]
-                known, wait = _give(np.uint64(indices[edge]), share, level, state, waiting, wait)
-                reached += np.uint64(not known)
-    return np.int64(reached), _next_round(waiting, leaving, np.int64(wait)), edges
-
-
-@numba.njit(cache=True, nogil=True)
-def _spread_by_hash(adjacency, continuation, level, places, count, leaving):
-    """Do what ``_spread_by_node`` does with places by hash, which may grow: returns them first."""
-    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
-    table, shift, slots, state, _, nodes, waiting, amount = places
-    has_weights = weights.size + patch_weights.size > 0
-    wait, edges = np.uint64(leaving), 0
-    for i in range(leaving):
-        start, stop, patched = row_of(indptr, rows, patch_indptr, nodes[waiting[i]])
-        edges += stop - start
-        if count + stop - start > state.shape[0]:
-            places = grow_places(places, count, wait, 2 * (count + stop - start))
-            table, shift, slots, state, _, nodes, waiting, amount = places
-        share = continuation * amount[i] / (stop - start)
-        if has_weights:
-            share = (
-                continuation * amount[i] / row_strength(patch_weights if patched else weights, start, stop)
-            )
-        for edge in range(start, stop):
-            node = np.int64(patch_indices[edge] if patched else indices[edge])
-            slot = find_slot(table, shift, nodes, node)
-            if table[slot] == 0:
-                first, last, _ = row_of(indptr, rows, patch_indptr, node)
-                nodes[count] = node
-                slots[count] = slot
-                state[count, 1] = last - first
-                count += 1
-                table[slot] = count
-            given = share
-            if has_weights:
-                given *= patch_weights[edge] if patched else weights[edge]
-            place = np.uint64(table[slot] - 1)
-            _, wait = _give(place, max(given, _TRACE), level, state, waiting, wait)
-    return places, count, _next_round(waiting, leaving, np.int64(wait)), edges
-
-
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, inline="always")
 def _next_round(waiting, leaving, wait):
     """Move the places that wait to the front; returns how many they are."""
     for i in range(leaving, wait):
         waiting[i - leaving] = waiting[i]
     return wait - leaving
+
+
+@numba.njit(cache=True, nogil=True)
+def _push_by_node(adjacency, continuation, limits, places, count, leaving, rest, edges):
+    """Push rounds until no place is above the level, or goal or budget (``limits``) end them.
+
+    Returns (how many nodes are reached, residual mass, edges passed). One long loop, and a loop for each kind
+    of row: taking the tuples apart once a round, or picking a row's array, would count references, which
+    costs more than a short row.
+    """
+    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
+    _, _, _, state, value, nodes, waiting, amount = places
+    level, goal, budget = limits
+    has_weights = weights.size + patch_weights.size > 0
+    reached = np.uint64(count)
+    while leaving > 0 and rest > goal and not 0 <= budget < edges:
+        rest -= (1.0 - continuation) * _take(state, value, waiting, amount, leaving, continuation)
+        wait = np.uint64(leaving)
+        for i in range(leaving):
+            start, stop, patched = row_of(indptr, rows, patch_indptr, waiting[i])
+            edges += stop - start
+            if has_weights:
+                strength = row_strength(patch_weights if patched else weights, start, stop)
+            else:
+                strength = np.float64(stop - start)
+            share = max(continuation * amount[i] / strength, _TRACE)
+            if patched:
+                for edge in range(np.uint64(start), np.uint64(stop)):
+                    given = max(share * patch_weights[edge], _TRACE) if has_weights else share
+                    nodes[reached] = patch_indices[edge]
+                    known, wait = _give(np.uint64(patch_indices[edge]), given, level, state, waiting, wait)
+                    reached += np.uint64(not known)
+            elif has_weights:
+                for edge in range(np.uint64(start), np.uint64(stop)):
+                    nodes[reached] = indices[edge]
+                    given = max(share * weights[edge], _TRACE)
+                    known, wait = _give(np.uint64(indices[edge]), given, level, state, waiting, wait)
+                    reached += np.uint64(not known)
+            else:
+                for edge in range(np.uint64(start), np.uint64(stop)):
+                    nodes[reached] = indices[edge]
+                    known, wait = _give(np.uint64(indices[edge]), share, level, state, waiting, wait)
+                    reached += np.uint64(not known)
+        leaving = _next_round(waiting, leaving, np.int64(wait))
+    return np.int64(reached), rest, edges
+
+
+@numba.njit(cache=True, nogil=True)
+def _push_by_hash(adjacency, continuation, limits, places, count, leaving, rest, edges):
+    """Do what ``_push_by_node`` does with places by hash, which may grow: returns them first."""
+    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
+    table, shift, slots, state, value, nodes, waiting, amount = places
+    level, goal, budget = limits
+    has_weights = weights.size + patch_weights.size > 0
+    while leaving > 0 and rest > goal and not 0 <= budget < edges:
+        rest -= (1.0 - continuation) * _take(state, value, waiting, amount, leaving, continuation)
+        wait = np.uint64(leaving)
+        for i in range(leaving):
+            start, stop, patched = row_of(indptr, rows, patch_indptr, nodes[waiting[i]])
+            edges += stop - start
+            if count + stop - start > state.shape[0]:
+                places = grow_places(places, count, wait, 2 * (count + stop - start))
+                table, shift, slots, state, value, nodes, waiting, amount = places
+            if has_weights:
+                strength = row_strength(patch_weights if patched else weights, start, stop)
+            else:
+                strength = np.float64(stop - start)
+            share = max(continuation * amount[i] / strength, _TRACE)
+            for edge in range(start, stop):
+                node = np.int64(patch_indices[edge] if patched else indices[edge])
+                slot = find_slot(table, shift, nodes, node)
+                if table[slot] == 0:
+                    first, last, _ = row_of(indptr, rows, patch_indptr, node)
+                    nodes[count] = node
+                    slots[count] = slot
+                    state[count, 1] = last - first
+                    count += 1
+                    table[slot] = count
+                given = share
+                if has_weights:
+                    given = max(share * (patch_weights[edge] if patched else weights[edge]), _TRACE)
+                _, wait = _give(np.uint64(table[slot] - 1), given, level, state, waiting, wait)
+        leaving = _next_round(waiting, leaving, np.int64(wait))
+    return places, count, rest, edges
 
 
 @numba.njit(cache=True, nogil=True)

@@ -10,9 +10,11 @@ from numpy.typing import DTypeLike, NDArray
 TIE = 1e-9
 # A tied group that would make a row of the operator longer than this many times k is dropped.
 ROOM = 4
-_BUCKETS = 1024
+_BUCKETS = 512
 # Three mantissa bits per bucket: eight buckets an octave, so one bucket holds little more than is asked for.
 _SHIFT = 49
+# How many times k values are looked at to see which of the rest can matter.
+_SOME = 8
 
 
 class Top(NamedTuple):
@@ -100,28 +102,47 @@ def write_row(nodes, values, count, unit, row, top):
 @numba.njit(cache=True, nogil=True)
 def _largest(nodes, values, count, k):
     """List at least the k largest of ``values[:count]``, descending; equal values by node."""
-    if count <= k:
-        order = np.arange(count)
-    else:
-        # The bits of positive floats order as the floats do, so a histogram of leading bits finds the cut.
+    order = np.empty(count, dtype=np.int64)
+    some = min(count, _SOME * k)
+    for i in range(some):
+        order[i] = i
+    found = count
+    if count > k:
+        # The bits of positive floats order as the floats do.
         bits = values.view(np.int64)
-        highest = bits[:count].max()
-        sizes = np.zeros(_BUCKETS, dtype=np.int64)
-        for i in range(count):
-            sizes[min((highest - bits[i]) >> _SHIFT, _BUCKETS - 1)] += 1
-        cut = 0
-        total = sizes[0]
-        while total < k:
-            cut += 1
-            total += sizes[cut]
-        order = np.empty(total, dtype=np.int64)
+        # What is near the root is found first and holds most: few of the others pass its k-th value.
+        least = _least(bits, order[:some], k)
         found = 0
         for i in range(count):
-            if min((highest - bits[i]) >> _SHIFT, _BUCKETS - 1) <= cut:
-                order[found] = i
-                found += 1
+            order[found] = i
+            found += bits[i] >= least
+        if found > 2 * k:
+            least = _least(bits, order[:found], k)
+            passed = found
+            found = 0
+            for i in range(passed):
+                order[found] = order[i]
+                found += bits[order[i]] >= least
+    order = order[:found]
     _sort_descending(order, nodes, values)
     return order
+
+
+@numba.njit(cache=True, nogil=True)
+def _least(bits, order, k):
+    """Return a number that at least k of the bits in ``order`` reach, and not many more, by a histogram."""
+    highest = bits[order[0]]
+    for i in order:
+        highest = max(highest, bits[i])
+    sizes = np.zeros(_BUCKETS, dtype=np.int64)
+    for i in order:
+        sizes[min((highest - bits[i]) >> _SHIFT, _BUCKETS - 1)] += 1
+    cut = 0
+    total = sizes[0]
+    while total < k:
+        cut += 1
+        total += sizes[cut]
+    return highest - ((cut + 1) << _SHIFT) + 1 if cut < _BUCKETS - 1 else np.int64(0)
 
 
 @numba.njit(cache=True, nogil=True)
