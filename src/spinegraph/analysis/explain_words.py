@@ -84,6 +84,17 @@ def difference(ratio: float) -> str:
     return f"by {percent(ratio)}" if ratio < 1 else f"by a factor of {1 + ratio:.1f}"
 
 
+def short_difference(ratio: float) -> str:
+    """Return the same as ``difference`` for a table.
+
+    Examples
+    --------
+    >>> short_difference(0.12), short_difference(2.4), short_difference(0.001)
+    ('12 %', 'x 3.4', '< 1 %')
+    """
+    return f"x {1 + ratio:.1f}" if ratio >= 1 else "< 1 %" if ratio < 0.005 else f"{100 * ratio:.0f} %"
+
+
 def titled(name: str) -> str:
     """Return a node's name as a sentence has it: numbers are called nodes.
 
@@ -133,7 +144,7 @@ def _origin(found: Explanation) -> str:
     taking = [part for part in parts if part.alike <= -0.005]
     told = _listed([f"{part.alike:.2f} is {part.name} ({_MEANING[part.name]})" for part in giving])
     less = _listed([f"{part.name} ({_MEANING[part.name]}) takes {-part.alike:.2f} away" for part in taking])
-    return f"Of that, {told}{'; ' * bool(less)}{less}."
+    return f"Of the {found.similarity:.2f}, {told}{'; ' * bool(less)}{less}."
 
 
 def _content(found: Explanation) -> Iterator[str]:
@@ -193,9 +204,9 @@ def _role(found: Explanation) -> str:
 def _linked(one: float, other: float) -> str:
     if percent(one) != percent(other):
         return f"{percent(one)} and {percent(other)} of the pairs of these are linked"
-    if not one:
-        return "no two of these are linked, of either"
-    return f"{percent(one)} of the pairs of these are linked, of both"
+    if one in (0.0, 1.0):
+        return "all of these are linked to each other" if one else "no two of these are linked"
+    return f"{percent(one)} of the pairs of these are linked, here and there"
 
 
 def _role_word(found: Explanation) -> str:
@@ -208,7 +219,7 @@ def _role_word(found: Explanation) -> str:
 
 def _titles(columns: Sequence[Column]) -> str:
     titles = [column_title(column.name) for column in columns]
-    return "; ".join(titles) if any(" " in title for title in titles) else _listed(titles)
+    return "; ".join(titles) if any("," in title for title in titles) else _listed(titles)
 
 
 def _both(found: Explanation) -> str:

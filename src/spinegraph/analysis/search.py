@@ -207,7 +207,7 @@ class StructuralSearch:
     def distances(self, node: Any) -> NDArray[np.float32]:
         """Return the DTW distance of a node's profile to every node's, (n,)."""
         place = int(self.graph.positions([node])[0])
-        return self._distances(np.full(len(self), place), np.arange(len(self)))
+        return self.distances_to(place, np.arange(len(self)))
 
     def recall(self, n: int = 10, *, sample: int = _SAMPLE, seed: int = 0) -> float:
         """Measure what share of the true ``n`` nearest is found, over a sample of nodes; 1 where exact.
@@ -218,20 +218,36 @@ class StructuralSearch:
             return 1.0
         places = _sample(len(self), sample, seed)
         found = self.neighbors(places, n).scores
-        true = np.array([self._among(place, np.arange(len(self)), n).scores for place in places.tolist()])
+        true = np.array(
+            [self._among(place, _others(len(self), place), n).scores for place in places.tolist()]
+        )
         return float((found >= true[:, -1:] * (1 - _ROUNDING)).mean())
 
-    def _nearest(self, place: int, n: int) -> Nearest:
+    def candidates(self, place: int) -> NDArray[np.int64]:
+        """Return the positions that the node at a position is compared with, ascending."""
         if self.exact:
-            return self._among(place, np.arange(len(self)), n)
+            return _others(len(self), place)
         start = max(0, min(int(self._rank[place]) - _WINDOW // 2, len(self) - _WINDOW))
-        return self._among(place, np.sort(self._line[start : start + _WINDOW]), n)
+        found: NDArray[np.int64] = np.sort(self._line[start : start + _WINDOW])
+        return np.delete(found, np.searchsorted(found, place))
+
+    def distances_to(self, place: int, others: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the DTW distances of the profile at a position to those at others (m,)."""
+        return self._distances(np.full(len(others), place), others)
+
+    def _nearest(self, place: int, n: int) -> Nearest:
+        return self._among(place, self.candidates(place), n)
 
     def _among(self, place: int, others: NDArray[np.int64], n: int) -> Nearest:
-        others = others[others != place]
-        distances = self._distances(np.full(len(others), place), others)
+        distances = self.distances_to(place, others)
         order = np.argsort(distances, kind="stable")[:n]
         return Nearest(others[order], np.exp(-distances[order].astype(np.float64)))
+
+
+def _others(size: int, place: int) -> NDArray[np.int64]:
+    others = np.arange(size - 1)
+    others[place:] += 1
+    return others
 
 
 def _recall(found: Search, true: Search, n: int, sample: int, seed: int) -> float:

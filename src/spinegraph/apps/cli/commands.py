@@ -12,6 +12,10 @@ import typer
 COMMANDS = {
     "demo": "See what SPINE does, on a made organisation, in less than a minute.",
     "data": "Look at network files.",
+    "similar": "Find a node's look-alikes, with reasons; or every node's.",
+    "explain": "Say why two nodes are alike, or not.",
+    "serve": "Serve a model over HTTP: vectors for nodes that arrive now.",
+    "explore": "Walk through a network in the browser.",
 }
 
 
