@@ -12,46 +12,80 @@ WIDTH = OVERLAPS + len(QUANTILES)
 
 
 @numba.njit(cache=True, nogil=True)
-def neighborhoods(adjacency, roots, marks, counts):
-    """Write one row of ``counts`` float64 (r, WIDTH) per root; ``marks`` uint8 (n,) is zero before and after.
+def share_edges(indptr, indices, start, stop, marks, shared):
+    """Count for edges the neighbours that both ends have, into both of their entries of ``shared`` (nnz,).
 
-    An edge costs the smaller of the neighbour's degree and the root's times a logarithm: a hub is cheap to
-    its neighbours, and all edges together cost at most about m^1.5.
+    Of the edges of the nodes from ``start`` to ``stop``, those to a node of smaller degree (or equal degree
+    and smaller id): so each edge of the graph is counted once, and costs the smaller of its two degrees.
+    ``marks`` uint8 (n,) is zero before and after.
+    """
+    for node in range(start, stop):
+        first, last = indptr[node], indptr[node + 1]
+        for slot in range(first, last):
+            marks[np.uint64(indices[slot])] = 1
+        for slot in range(first, last):
+            other = indices[slot]
+            row, end = indptr[other], indptr[other + 1]
+            if end - row > last - first or (end - row == last - first and other > node):
+                continue
+            common = 0
+            before = 0
+            for entry in range(np.uint64(row), np.uint64(end)):
+                common += marks[np.uint64(indices[entry])]
+                before += indices[entry] < node
+            shared[slot] = common
+            shared[row + before] = common
+        for slot in range(first, last):
+            marks[np.uint64(indices[slot])] = 0
+
+
+@numba.njit(cache=True, nogil=True)
+def neighborhoods(adjacency, roots, marks, shared, counts):
+    """Write one row of ``counts`` float64 (r, WIDTH) per root.
+
+    ``shared`` int32 (nnz,) holds what `share_edges` counted. Where it is empty common neighbours are counted
+    here, by ``marks`` uint8 (n,), zero before and after; an edge then costs the smaller of the neighbour's
+    degree and the root's times a logarithm: a hub is cheap to its neighbours.
     """
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
+    has_weights = weights.size + patch_weights.size > 0
+    overlaps, degrees, sizes = np.empty(0), np.empty(0), np.zeros(1, dtype=np.int64)
     for place in range(roots.size):
         root = roots[place]
         start, stop, patched = row_of(indptr, rows, patch_indptr, root)
         own = patch_indices[start:stop] if patched else indices[start:stop]
         degree = own.size
-        degrees = np.empty(degree, np.float64)
-        overlaps = np.empty(degree, np.float64)
-        for neighbor in own:
-            marks[neighbor] = 1
+        if degree > degrees.size:
+            overlaps, degrees = np.empty(2 * degree), np.empty(2 * degree)
+            sizes = np.zeros(2 * degree + 1, dtype=np.int64)
+        if shared.size == 0:
+            for neighbor in own:
+                marks[neighbor] = 1
         triangles = 0
         for slot in range(degree):
             first, last, away = row_of(indptr, rows, patch_indptr, own[slot])
-            other = patch_indices[first:last] if away else indices[first:last]
-            shared = _count_shared(own, other, marks)
-            triangles += shared
-            degrees[slot] = other.size
-            either = degree + other.size - shared - 2  # the two nodes themselves belong to neither set
-            overlaps[slot] = shared / either if either > 0 else 0.0
-        for neighbor in own:
-            marks[neighbor] = 0
-        # Sorted, so that sums do not depend on the order of node ids.
-        degrees.sort()
-        overlaps.sort()
+            if shared.size > 0:
+                common = np.int64(shared[start + slot])
+            else:
+                common = _count_shared(own, patch_indices[first:last] if away else indices[first:last], marks)
+            triangles += common
+            degrees[slot] = last - first
+            either = degree + last - first - common - 2  # the two nodes themselves belong to neither set
+            overlaps[slot] = common / either if either > 0 else 0.0
+        if shared.size == 0:
+            for neighbor in own:
+                marks[neighbor] = 0
         row = counts[place]
         row[DEGREE] = degree
-        has_weights = weights.size + patch_weights.size > 0
-        row[STRENGTH] = (
-            row_strength(patch_weights if patched else weights, start, stop) if has_weights else degree
-        )
+        row[STRENGTH] = degree
+        if has_weights:
+            row[STRENGTH] = row_strength(patch_weights if patched else weights, start, stop)
         row[TRIANGLES] = triangles / 2
-        _describe_degrees(degrees, row)
+        _describe_degrees(degrees[:degree], sizes, row)
+        ascending = overlaps[:degree]
+        ascending.sort()
         for column in range(len(QUANTILES)):
-            row[OVERLAPS + column] = _quantile(overlaps, QUANTILES[column])
+            row[OVERLAPS + column] = _quantile(ascending, QUANTILES[column])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -69,16 +103,26 @@ def _count_shared(own, other, marks):
 
 
 @numba.njit(cache=True, nogil=True)
-def _describe_degrees(degrees, row):
-    """From ascending degrees of neighbours: smaller ones, h-index, mean and deviation of logarithms."""
+def _describe_degrees(degrees, sizes, row):
+    """From degrees of neighbours: smaller ones, h-index, mean and deviation of logarithms.
+
+    ``sizes`` int64, longer than ``degrees``, is zero before and after.
+    """
     degree = degrees.size
-    smaller, h_index, total, squares = 0, 0, 0.0, 0.0
+    smaller, total, squares = 0, 0.0, 0.0
     for slot in range(degree):
         smaller += 2 * degrees[slot] <= degree
-        h_index = max(h_index, min(degree - slot, int(degrees[slot])))
+        sizes[min(int(degrees[slot]), degree)] += 1
         logarithm = np.log1p(degrees[slot])
         total += logarithm
         squares += logarithm * logarithm
+    h_index, reaching = degree, sizes[degree]
+    sizes[degree] = 0
+    while reaching < h_index:
+        h_index -= 1
+        reaching += sizes[h_index]
+        sizes[h_index] = 0
+    sizes[:h_index] = 0
     mean = total / max(degree, 1)
     row[SMALLER] = smaller
     row[H_INDEX] = h_index

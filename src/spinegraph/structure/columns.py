@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.errors import ParameterError
+from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.dtw import OFFSET
 from spinegraph.kernels.neighborhoods import (
     DEGREE,
@@ -19,6 +20,7 @@ from spinegraph.kernels.neighborhoods import (
     TRIANGLES,
     WIDTH,
     neighborhoods,
+    share_edges,
 )
 from spinegraph.kernels.threads import run_blocks
 from spinegraph.structure.profile import RootedPageRank
@@ -28,7 +30,10 @@ from spinegraph.structure.roots import as_roots
 _K = 20
 # On the airports 0.7 tells roles a little better than 0.5: half a point to one.
 _CONTINUATION = 0.7
-_ROOTS_PER_BLOCK = 2048
+# Each block has marks for all nodes: not too many blocks of a large graph.
+_ROOTS_PER_BLOCK, _BLOCKS = 512, 256
+# Entries up to which counting per edge may take four bytes each.
+_MOST_SHARED = 1 << 27
 COLUMNS = (
     "log_degree",
     "log_mean_weight",
@@ -110,13 +115,7 @@ def structural_columns(
         raise ParameterError(
             f"profile must have one row per root; got {len(profile)} rows, {len(chosen)} roots"
         )
-    counts = np.empty((len(chosen), WIDTH))
-
-    def describe(start: int, stop: int) -> None:
-        marks = np.zeros(adjacency.num_nodes, dtype=np.uint8)
-        neighborhoods(tuple(adjacency), chosen[start:stop], marks, counts[start:stop])
-
-    run_blocks(describe, len(chosen), block=_ROOTS_PER_BLOCK, threads=threads)
+    counts = _neighborhoods(adjacency, chosen, threads)
     columns = {**_of_neighbors(counts), **_of_profile(profile.weights)}
     unknown = [name for name in names if name not in columns]
     if unknown:
@@ -125,6 +124,34 @@ def structural_columns(
     for place, name in enumerate(names):
         values[:, place] = columns[name]
     return StructuralColumns(values, tuple(names))
+
+
+def _neighborhoods(
+    adjacency: Adjacency, roots: NDArray[np.int64], threads: int | None
+) -> NDArray[np.float64]:
+    """Return what the kernel of that name writes, (r, WIDTH)."""
+    n = adjacency.num_nodes
+    counts, shared = np.empty((len(roots), WIDTH)), np.empty(0, dtype=np.int32)
+    block = max(_ROOTS_PER_BLOCK, n // _BLOCKS)
+
+    def marks() -> NDArray[np.uint8]:
+        return np.zeros(n, dtype=np.uint8)
+
+    # Counting once for both ends costs less than once for each, where most edges are asked for.
+    if 2 * len(roots) > n and not adjacency.rows.size and 0 < adjacency.indices.size <= _MOST_SHARED:
+        shared = np.empty(adjacency.indices.size, dtype=np.int32)
+        edges = adjacency.indptr, adjacency.indices
+
+        def share(start: int, stop: int) -> None:
+            share_edges(*edges, start, stop, marks(), shared)
+
+        run_blocks(share, n, block=block, threads=threads)
+
+    def describe(start: int, stop: int) -> None:
+        neighborhoods(tuple(adjacency), roots[start:stop], marks(), shared, counts[start:stop])
+
+    run_blocks(describe, len(roots), block=block, threads=threads)
+    return counts
 
 
 def _of_neighbors(counts: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
