@@ -11,6 +11,7 @@ from spinegraph.analysis.roles_communities import find_communities
 from spinegraph.analysis.roles_mixture import MOST, Mixture, choose_mixture, distinct, fit_mixture
 from spinegraph.analysis.roles_signature import (
     COLUMNS,
+    LEAST_SCALE,
     coordinates,
     neighbors_of,
     signature,
@@ -94,7 +95,7 @@ class Roles:
     >>> generator = SPINE(dim=8, steps=5).fit(graph).generator_
     >>> roles = Roles.find(graph, generator)
     >>> roles.titles
-    ['hub', 'clique member', 'chain']
+    ['core member', 'clique member', 'chain']
     >>> roles.assign(graph, generator, nodes=[0, 9, 12]).roles.tolist()
     [1, 0, 2]
     """
@@ -137,8 +138,8 @@ class Roles:
         embeddings : Embeddings, optional
             The generator's vectors of all nodes, where they are at hand.
         count : int, optional
-            How many roles; by default the number from 1 to 8 that minimises the integrated completed
-            likelihood: BIC, and twice the entropy of the memberships.
+            How many roles; by default the smallest number from 1 to 6 that is within 2 of the best integrated
+            completed likelihood: BIC, and twice the entropy of the memberships.
         seed : int
         """
         _require_count(count)
@@ -147,8 +148,7 @@ class Roles:
         numbers = signature(graph, generator, centers, None, vectors)
         usual = usual_clustering(numbers)
         rows = coordinates(numbers, usual)
-        mean, scale = rows.mean(axis=0), rows.std(axis=0)
-        scale = np.where(scale > 1e-6, scale, 1.0)
+        mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), LEAST_SCALE[: rows.shape[1]])
         places = (rows - mean) / scale
         different, counts = distinct(places)
         scores: dict[int, float] = {}

@@ -9,8 +9,9 @@ Rows = NDArray[np.float64]
 
 # Added to every variance: values are counts and shares, so no group is narrower than 0.4 deviations.
 BLUR = 0.15
-MOST = 8  # groups that are tried
+MOST = 6  # groups that are tried; more than that nobody keeps in mind
 _STARTS, _SHORT, _LONG, _STILL = 12, 60, 300, 1e-7
+_NO_BETTER = 2.0  # of the criterion: then the smaller number will do
 _ROWS = 10_000  # that a fit reads at most
 
 
@@ -107,12 +108,12 @@ def fit_mixture(rows: Rows, counts: NDArray[np.float64], groups: int, seed: int 
 def choose_mixture(
     rows: Rows, counts: NDArray[np.float64], seed: int = 0
 ) -> tuple[Mixture, dict[int, float]]:
-    """Fit 1 to 8 groups and keep the number whose integrated completed likelihood is best.
+    """Fit 1 to 6 groups and keep the number whose integrated completed likelihood is best.
 
     Returns
     -------
     Mixture, {groups: criterion}
-        The criterion is BIC plus twice the entropy of the memberships, lower is better: a further group has
+        The smallest number within 2 of the best. The criterion is BIC plus twice the entropy of the memberships, lower is better: a further group has
         to explain the rows better *and* be told apart from the others.
 
     Examples
@@ -124,7 +125,8 @@ def choose_mixture(
     """
     tried = {groups: fit_mixture(rows, counts, groups, seed) for groups in range(1, min(MOST, len(rows)) + 1)}
     scores = {groups: completed_likelihood(mixture, rows, counts) for groups, mixture in tried.items()}
-    return tried[min(scores, key=lambda groups: scores[groups])], scores
+    enough = min(scores.values()) + _NO_BETTER
+    return next(mixture for groups, mixture in tried.items() if scores[groups] <= enough), scores
 
 
 def completed_likelihood(mixture: Mixture, rows: Rows, counts: NDArray[np.float64]) -> float:

@@ -16,6 +16,8 @@ DEGREE, CLUSTERING, AROUND, SPAN, STEADY_SPAN = range(5)
 # Coordinates of a node's place, made of them.
 NEIGHBORS, ACQUAINTED, PROMINENCE, COMMUNITIES = range(4)
 COLUMNS = ("neighbors", "acquainted", "prominence", "communities")
+# Less than this is no difference between roles, even where a whole network differs by no more.
+LEAST_SCALE = (0.25, 0.08, 0.25, 0.25)
 _STRUCTURAL = ("log_degree", "clustering", "neighbor_log_degree_mean")
 _DOUBT = 6  # pairs of neighbours that the network's usual clustering counts for
 

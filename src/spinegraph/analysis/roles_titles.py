@@ -25,7 +25,11 @@ def _acquainted(role: Typical) -> float:
 
 
 _TITLES = (
-    _Title("hub", (2.0, -0.6, 2.0, 0.3), lambda role, apart: apart[NEIGHBORS] > 0.5 and _stands_out(role)),
+    _Title(
+        "hub",
+        (2.0, -0.6, 2.0, 0.3),
+        lambda role, apart: apart[NEIGHBORS] > 0.5 and _stands_out(role) and role.share < 0.4,
+    ),
     _Title(
         "bridge",
         (0.3, -0.8, 0.2, 2.2),
@@ -49,7 +53,7 @@ _TITLES = (
     _Title(
         "core member",
         (0.9, 0.5, 0.5, 0.0),
-        lambda role, apart: apart[NEIGHBORS] > 0.25 and _acquainted(role) > 0.2,
+        lambda role, apart: apart[NEIGHBORS] > 0.25 and _acquainted(role) > 0.2 and role.share < 0.4,
     ),
     _Title("member", (0.4, 0.2, 0.1, -0.4), lambda role, apart: apart[NEIGHBORS] > -0.5),
     _Title(

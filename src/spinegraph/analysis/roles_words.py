@@ -105,6 +105,8 @@ def _neighbors(role: Typical, rest: Typical, apart: float) -> str:
     beside = _beside(str(rest.neighbors), apart)
     if role.neighbors == role.neighbors_high == 1:
         return f"a single neighbour ({beside})" if beside else "a single neighbour"
+    if role.neighbors == 0:
+        return f"hardly any neighbours ({beside})" if beside else "hardly any neighbours"
     some = "many" if apart >= _APART else "few" if apart <= -_APART else "a usual number of"
     return f"{some} neighbours (typically {role.neighbors}{f'; {beside}' if beside else ''})"
 
@@ -120,10 +122,10 @@ def _acquainted(role: Typical, rest: Typical, apart: float) -> str:
 
 def _prominence(role: Typical, apart: float) -> str:
     if apart >= _APART and role.neighbors > role.connected:
-        return f"; more than they have themselves (about {role.connected:.0f})"
+        return f"; the neighbours have fewer (about {role.connected:.0f})"
     if apart <= -_APART and role.neighbors < role.connected:
-        have = "it has" if role.neighbors == role.neighbors_high == 1 else "they have"
-        return f"; fewer than {have} (about {role.connected:.0f})"
+        who = "that neighbour has" if role.neighbors == role.neighbors_high == 1 else "the neighbours have"
+        return f"; {who} more (about {role.connected:.0f})"
     return ""
 
 
