@@ -113,8 +113,8 @@ def choose_mixture(
     Returns
     -------
     Mixture, {groups: criterion}
-        The smallest number within 2 of the best. The criterion is BIC plus twice the entropy of the memberships, lower is better: a further group has
-        to explain the rows better *and* be told apart from the others.
+        The smallest number within 2 of the best. The criterion is BIC plus twice the entropy of the
+        memberships, lower is better: a further group has to explain the rows better *and* be told apart.
 
     Examples
     --------

@@ -88,7 +88,7 @@ def titles(apart: Floats, typical: list[Typical]) -> list[str]:
 
     Examples
     --------
-    >>> many, few = Typical(0.5, 14, 9, 26, 0.1, 5.0, 1.5), Typical(0.5, 2, 1, 3, 0.3, 5.0, 1.0)
+    >>> many, few = Typical(0.2, 14, 9, 26, 0.1, 5.0, 1.5), Typical(0.8, 2, 1, 3, 0.3, 5.0, 1.0)
     >>> titles(np.array([[2.0, -0.5, 1.0, 0.3], [-2.0, 0.5, -1.0, -0.3]]), [many, few])
     ['hub', 'periphery']
     """
