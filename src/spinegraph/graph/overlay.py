@@ -340,6 +340,34 @@ class Overlay:
             rows.weights,
         )
 
+    def find(self, names: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the positions of the given nodes, -1 where there is none of that name.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob")]).overlay(["cy"], []).remove(["ann"]).find(["cy", "ann"])
+        array([ 2, -1])
+        """
+        return self._find(as_array(names))
+
+    def names_at(self, positions: Iterable[int]) -> list[Any]:
+        """Return the names at some positions, without a look at the others.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob")]).overlay(["cy"], []).names_at([2, 0])
+        ['cy', 'ann']
+        """
+        start, names = len(self.base), self.base.names
+        listed = positions.tolist() if isinstance(positions, np.ndarray) else positions
+        plain = names.dtype == np.int64
+        return [
+            (int(names[place]) if plain else names[place])
+            if place < start
+            else self.added.at(np.array([place - start]))[0]
+            for place in listed
+        ]
+
     def _find(self, wanted: NDArray[Any], new: dict[Any, int] | None = None) -> NDArray[np.int64]:
         """Return positions of nodes that stand, or of ``new`` names, or -1."""
         places, start = self.patch.places, len(self.base)

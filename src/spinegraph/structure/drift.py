@@ -69,8 +69,8 @@ class Drift:
         weight *= self.continuation / (1 - self.continuation)
         reached = self.reach(before, old, weight)
         self._grow(len(after))
-        over = reached[self.moved[reached] > (1 - _LEFT) * self.tolerance]
-        stale = np.union1d(over, after.touched)  # their own columns change with their degree
+        # Those whose row changed are computed in any case: their columns change with their degree.
+        stale = np.union1d(reached[self.is_over(reached)], after.touched)
         return self.computed(stale[after.patch.places[stale] != REMOVED])
 
     def reach(self, graph: Any, nodes: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -82,6 +82,11 @@ class Drift:
             return np.zeros(0, np.int64)
         arrays = tuple(graph.adjacency())
         return push_back(arrays, starts, self.pending, self.moved, self._marks, self.continuation, least)  # type: ignore[no-any-return]
+
+    def is_over(self, roots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say of which roots the bound may be above the tolerance."""
+        over: NDArray[np.bool_] = self.moved[roots] > (1 - _LEFT) * self.tolerance
+        return over
 
     def computed(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
         """Take note that some roots are computed anew."""

@@ -1,0 +1,1 @@
+"""The service: vectors, look-alikes and reasons for nodes that arrive now."""

@@ -1,0 +1,92 @@
+"""New nodes and edges of a request as a change, by the rules of the graph at hand."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.apps.server.changes import Change, Name, feature_rows
+from spinegraph.apps.server.problems import ProblemError
+from spinegraph.apps.server.schemas import Edge, Link, NewNode
+from spinegraph.graph.graph import Graph
+from spinegraph.graph.names import quoted
+
+
+class Reader:
+    """Reads requests: what breaks a rule of this graph is a problem that names the field.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any with the same features and weights, or none.
+
+    Examples
+    --------
+    >>> reader = Reader(Graph.from_edges([("ann", "bob")]))
+    >>> reader.nodes([NewNode(name="cy", edges=["ann"])]).edges
+    [('cy', 'ann')]
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.is_weighted = graph.weights is not None
+        self.columns: dict[str, int] | None = None
+        if graph.features is not None:
+            names = graph.feature_names or tuple(map(str, range(graph.features.shape[1])))
+            self.columns = {name: place for place, name in enumerate(names)}
+
+    def nodes(self, nodes: list[NewNode]) -> Change:
+        """Return new nodes and their edges as one change."""
+        edges, weights, rows = [], [], []
+        for place, node in enumerate(nodes):
+            for number, link in enumerate(node.edges):
+                target, weight = (link.to, link.weight) if isinstance(link, Link) else (link, None)
+                self._require_edge(node.name, target, weight, f"body.nodes.{place}.edges.{number}")
+                edges.append((node.name, target))
+                weights.append(weight)
+            rows.append(self._row(node.features, f"body.nodes.{place}.features"))
+        features = None if self.columns is None else feature_rows([row for row in rows if row is not None])
+        return Change("add", [node.name for node in nodes], edges, self._weights(weights), features)
+
+    def edges(self, edges: list[Edge]) -> Change:
+        """Return new edges as one change."""
+        for place, edge in enumerate(edges):
+            self._require_edge(edge.source, edge.target, edge.weight, f"body.edges.{place}")
+        pairs = [(edge.source, edge.target) for edge in edges]
+        weights = self._weights([edge.weight for edge in edges])
+        return Change("add", [], pairs, weights, None if self.columns is None else [])
+
+    def _weights(self, weights: list[Any]) -> list[float] | None:
+        return [float(weight) for weight in weights] if self.is_weighted else None
+
+    def _require_edge(self, source: Name, target: Name, weight: float | None, where: str) -> None:
+        if source == target:
+            raise ProblemError(
+                422, f"{where}: links {quoted(source)} to itself", field=where, rule="no loops"
+            )
+        if self.is_weighted != (weight is not None):
+            rule = f"edges of this graph {'need a' if self.is_weighted else 'have no'} weight"
+            raise ProblemError(422, f"{where}: {rule}", field=where, rule=rule)
+
+    def _row(self, given: Any, where: str) -> NDArray[np.float32] | None:
+        columns = self.columns
+        if columns is None:
+            if given is not None:
+                detail = f"{where}: nodes of this graph have no features; leave them out"
+                raise ProblemError(422, detail, field=where, rule="no features")
+            return None
+        rule = f"{len(columns)} numbers, or an object of column names and numbers"
+        if given is None:
+            raise ProblemError(422, f"{where}: is missing; send {rule}", field=where, rule=rule)
+        row = np.zeros(len(columns), np.float32)
+        if isinstance(given, list):
+            if len(given) != len(columns):
+                detail = f"{where}: got {len(given)} numbers; send {rule}"
+                raise ProblemError(422, detail, field=where, rule=rule)
+            row[:] = given
+            return row
+        for name, value in given.items():
+            if name not in columns:
+                detail = f"{where}: no column {quoted(name[:80])}; GET /v1/features lists them"
+                raise ProblemError(422, detail, field=where, rule="a known column")
+            row[columns[name]] = value
+        return row

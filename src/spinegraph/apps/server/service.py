@@ -1,0 +1,91 @@
+"""What the routes share: the model, the writer, look-ups, the map."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.apps.server.atlas import Atlas
+from spinegraph.apps.server.directory import Directory
+from spinegraph.apps.server.limits import Limits
+from spinegraph.apps.server.live import Live, Snapshot
+from spinegraph.apps.server.lookup import Lookup
+from spinegraph.apps.server.metrics import Metrics
+from spinegraph.apps.server.requests import Reader
+from spinegraph.apps.server.restore import open_store, restore
+from spinegraph.apps.server.writer import Writer
+from spinegraph.graph.graph import Graph
+from spinegraph.structure.drift import Drift
+
+
+class Service:
+    """A model at work on a graph that changes.
+
+    Parameters
+    ----------
+    model : SPINE
+        Fitted.
+    graph : Graph
+        As it was when the store began.
+    store : Path
+        Folder of the durable store.
+    labels : array (n,), optional
+        One label per node of ``graph``, for the map.
+    tolerance : float, optional
+        How far a root may move before it is computed anew; the model's own by default.
+    limits : Limits
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        graph: Graph,
+        store: Path,
+        *,
+        labels: NDArray[Any] | None = None,
+        tolerance: float | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.limits, self.metrics, self.lookup = limits or Limits(), Metrics(), Lookup()
+        opened = open_store(model, graph, store)
+        try:
+            self.live: Live = restore(model, graph, opened, tolerance)
+        except BaseException:
+            opened.close()
+            raise
+        self.generator, self.familiarity = self.live.generator, model.familiarity_
+        self.labels = {} if labels is None else dict(zip(graph.names.tolist(), labels.tolist(), strict=True))
+        self.writer = Writer(self.live, opened, waiting=self.limits.changes, on_batch=self._saw_batch)
+        self.atlas = Atlas(self.generator, self.lookup, store)
+        self.workers = ThreadPoolExecutor(2, "worker")
+        self.metrics.watch(lambda: self.snapshot, lambda: self.writer.waiting)
+        self.reader, self.directory = Reader(graph), Directory()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The present state; it never changes, so take it once a request."""
+        return self.writer.snapshot
+
+    def start(self) -> None:
+        """Begin to take changes, and to draw the map."""
+        self._warm()
+        self.writer.start()
+        self.lookup.keep_up(self.snapshot)
+        self.atlas.begin(self.snapshot)
+
+    def close(self) -> None:
+        """Finish what waits and close the store."""
+        self.writer.close()
+        self.workers.shutdown(wait=False, cancel_futures=True)
+
+    def _warm(self) -> None:
+        """Compile what a first change would wait for."""
+        now = self.snapshot.overlay
+        Drift(len(now), 0.5, 0.05).reach(now, now.standing[:1], np.ones(1))
+        self.generator.embed(now, now.standing[:1])
+
+    def _saw_batch(self, snapshots: list[Snapshot], seconds: float) -> None:
+        self.metrics.saw_batch(snapshots, seconds)
+        self.lookup.keep_up(snapshots[-1])
