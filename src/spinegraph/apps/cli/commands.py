@@ -12,7 +12,11 @@ import typer
 COMMANDS = {
     "demo": "See what SPINE does, on a made organisation, in less than a minute.",
     "data": "Look at network files.",
+    "fit": "Learn from networks how to make vectors of nodes.",
+    "embed": "Make vectors of the nodes of any network, by a model.",
+    "evaluate": "Measure vectors beside controls: classes, links, clusters.",
     "similar": "Find a node's look-alikes, with reasons; or every node's.",
+    "report": "Write one page about a model: map, roles, look-alikes, fit, data quality.",
     "explain": "Say why two nodes are alike, or not.",
     "serve": "Serve a model over HTTP: vectors for nodes that arrive now.",
     "explore": "Walk through a network in the browser.",
