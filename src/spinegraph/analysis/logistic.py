@@ -18,6 +18,7 @@ Matrix = Any  # float64 array or csr_array (n, p)
 Solver = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 _MOST_FACTORED = 600  # columns up to which a factored Hessian saves more products than it costs
+_MANY = 16  # targets from which on they share one factored Hessian, that of their mean curvature
 _WIDE = 4  # columns per row from which on the row space is worth its QR
 _STEPS = 100
 _PRECISION = 1e-10
@@ -147,12 +148,15 @@ def _factored(vectors: Matrix, curvature: NDArray[np.float64]) -> Solver:
         return np.copy
     rows = np.column_stack([vectors, np.ones(len(vectors))])
     factors = []
-    for column in curvature.T:
+    is_shared = curvature.shape[1] >= _MANY
+    for column in [curvature.mean(axis=1)] if is_shared else curvature.T:
         scaled = np.sqrt(column)[:, None] * rows
         hessian = scaled.T @ scaled
         # The intercept has no penalty; the little that it gets here only changes how fast the steps converge.
         hessian[np.diag_indices(p + 1)] += np.append(np.ones(p), 1e-8)
         factors.append(cho_factor(hessian, overwrite_a=True, check_finite=False))
+    if is_shared:
+        return lambda rest: cho_solve(factors[0], rest, check_finite=False)
     return lambda rest: np.column_stack(
         [
             cho_solve(factor, column, check_finite=False)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.second_order import second_order_walks
 from spinegraph.reproduce.baselines.skipgram import skip_gram
-from spinegraph.reproduce.method import Embed, Method, Score, of_one_graph
 
 
 def node2vec(
@@ -62,10 +61,3 @@ def biased_walks(
         graph.indptr, graph.indices, roots, walk_length, 1 / p, 1 / q, rng
     )
     return found
-
-
-def _fit(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
-    return of_one_graph(graph, node2vec(graph, dim, seed))
-
-
-METHOD = Method("node2vec", 1, _fit, is_inductive=False, is_slow=True)

@@ -2,9 +2,9 @@
 
 First, rings are compared as (degree, how often) pairs. Second, in a graph of over 1,000 nodes a node is
 compared with those of nearest degree only, ceil(log2 n) on each side. Third, there are no more than seven
-layers then. Small graphs compare every pair at every layer up to the diameter. Walks, window and passes are
-those of the authors' code (10 walks of 80 nodes, window 10, 5 passes), which serve it better than the 10 x 40
-with window 5 that the SPINE paper gives to all walk methods.
+layers then. Small graphs compare every pair at every layer up to the diameter. Walks and window are what the
+SPINE paper gives to all walk methods in large graphs, 10 walks of 40 nodes and window 5; in small ones those
+of the authors' code, 80 nodes and window 10, which serve it better there and cost four times as much.
 """
 
 from typing import Any
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.layers import layered_walks, ring_runs, summed_warping
 from spinegraph.reproduce.baselines.skipgram import skip_gram
-from spinegraph.reproduce.method import Embed, Method, Score, of_one_graph
 from spinegraph.structure.candidates import candidates
 
 _MOST_FOR_ALL = 1000
@@ -28,8 +27,8 @@ def struc2vec(
     seed: Any = 0,
     *,
     walks: int = 10,
-    walk_length: int = 80,
-    window: int = 10,
+    walk_length: int | None = None,
+    window: int | None = None,
     epochs: int = 5,
     stay: float = 0.3,
     compressed: bool = True,
@@ -43,9 +42,9 @@ def struc2vec(
     graph : Graph
         Edge weights and features are not read.
     walks, walk_length : int
-        Walks from each node, and the nodes on one.
+        Walks from each node, and the nodes on one: by default 80, in a large graph 40.
     window, epochs : int
-        Of the skip-gram with hierarchical softmax that reads the walks.
+        Of the skip-gram with hierarchical softmax that reads the walks; window 10, in a large graph 5.
     stay : float
         Probability of a step within a layer rather than to another layer; 0.3 in the paper.
     compressed : bool
@@ -62,13 +61,12 @@ def struc2vec(
     """
     walk_seed, vector_seed = np.random.SeedSequence(seed).spawn(2)
     is_small = len(graph) <= _MOST_FOR_ALL
+    length, reach = walk_length or (80 if is_small else 40), window or (10 if is_small else 5)
     pairs = compared_pairs(graph, is_small if all_pairs is None else all_pairs)
     most = layers or (len(graph) if is_small else _LAYERS)
     distances = ring_distances(graph, pairs, layers=most, compressed=compressed)
-    paths = context_walks(
-        len(graph), pairs, distances, walks, walk_length, stay, np.random.default_rng(walk_seed)
-    )
-    return skip_gram(paths, len(graph), dim=dim, window=window, epochs=epochs, seed=vector_seed)
+    paths = context_walks(len(graph), pairs, distances, walks, length, stay, np.random.default_rng(walk_seed))
+    return skip_gram(paths, len(graph), dim=dim, window=reach, epochs=epochs, seed=vector_seed)
 
 
 def compared_pairs(graph: Graph, all_pairs: bool) -> NDArray[np.int64]:
@@ -157,10 +155,3 @@ def context_walks(
         indptr, ends[order, 1], ladders, up, roots, walk_length, stay, rng
     )
     return found
-
-
-def _fit(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
-    return of_one_graph(graph, struc2vec(graph, dim, seed))
-
-
-METHOD = Method("struc2vec", 1, _fit, is_inductive=False, is_slow=True)

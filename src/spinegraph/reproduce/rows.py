@@ -1,0 +1,148 @@
+"""Every row of the tables by name, with the version that its cells carry."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from spinegraph.config import Config
+from spinegraph.errors import ParameterError
+from spinegraph.graph.graph import Graph
+from spinegraph.reproduce.controls import CONTROLS, methods
+from spinegraph.reproduce.method import Embed, Method, Score
+from spinegraph.reproduce.protocols import fitted
+
+_FIT_VERSION = 1  # of what SPINE computes with given settings: raised when its vectors change otherwise
+_PAPER = {name: value for name, value in Config.paper().to_json().items() if value != getattr(Config, name)}
+VARIANTS: dict[str, dict[str, Any]] = {  # row: settings other than the defaults
+    "SPINE": {},
+    "SPINE-p": {"auxiliary_init": "node2vec"},
+    "SPINE, paper's settings": _PAPER,
+    "SPINE-p, paper's settings": {**_PAPER, "auxiliary_init": "node2vec"},
+    "SPINE by walks": {"rpr_method": "walks"},
+}
+_CONTROLS_OF = {"": "SPINE", " by walks": "SPINE by walks"}  # a control has the T of the row it stands beside
+
+
+def row(name: str) -> Method:
+    """Return the method of a row.
+
+    Examples
+    --------
+    >>> row("HOPE").is_inductive
+    False
+    >>> row("SPINE").version == row("SPINE-p").version
+    False
+    """
+    if name in VARIANTS:
+        return spine_row(name, VARIANTS[name])
+    for ending, beside in _CONTROLS_OF.items():
+        control = name.removesuffix(ending) if ending else name
+        if control in (*CONTROLS, "log degree"):
+            return control_row(name, control, VARIANTS[beside])
+    if name not in _BASELINES:
+        raise ParameterError(f"no row is called {name!r}; known: {', '.join(known_rows())}")
+    return _BASELINES[name]()
+
+
+def known_rows() -> list[str]:
+    """Return the names of all rows that have vectors.
+
+    Examples
+    --------
+    >>> "struc2vec" in known_rows()
+    True
+    """
+    return [*VARIANTS, *CONTROLS, "log degree", *_BASELINES]
+
+
+def spine_row(name: str, settings: Mapping[str, Any]) -> Method:
+    """Return SPINE with some settings; its version follows from all of them.
+
+    Examples
+    --------
+    >>> spine_row("SPINE", {}).version == spine_row("SPINE", {"dim": 100}).version
+    False
+    """
+    return Method(name, _FIT_VERSION, _reader("SPINE", settings), settings=_all_settings(settings))
+
+
+def control_row(name: str, control: str, settings: Mapping[str, Any]) -> Method:
+    """Return a control with the T and the scaling of SPINE with some settings.
+
+    Examples
+    --------
+    >>> control_row("T F", "T F", {}).is_drawn
+    False
+    """
+    is_drawn = control == "random W_M" or settings.get("rpr_method") == "walks"
+    return Method(
+        name, _FIT_VERSION, _reader(control, settings), is_drawn=is_drawn, settings=_all_settings(settings)
+    )
+
+
+def _all_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    every = Config(**settings).to_json()
+    return {name: value for name, value in every.items() if name not in ("seed", "threads", "device")}
+
+
+def _reader(control: str, settings: Mapping[str, Any]) -> Callable[[Graph, int, int, Score | None], Embed]:
+    def fit(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
+        return _fitted_rows(graph, seed, tuple(sorted({**settings, "dim": dim}.items())))[control]
+
+    return fit
+
+
+@lru_cache(maxsize=2)
+def _fitted_rows(graph: Graph, seed: int, settings: tuple[tuple[str, Any], ...]) -> dict[str, Embed]:
+    """Fit once for all rows that stand side by side."""
+    return methods(fitted(graph, seed, dict(settings)), graph, seed, role=True)
+
+
+def _random(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
+    def embed(other: Graph) -> Any:
+        return np.random.default_rng([seed, len(other)]).standard_normal((len(other), dim))
+
+    return embed
+
+
+def _walks(name: str) -> Callable[[], Method]:
+    def load() -> Method:
+        from spinegraph.reproduce.baselines import combined
+
+        return {
+            "node2vec": combined.NODE2VEC,
+            "struc2vec": combined.STRUC2VEC,
+            "n+s": combined.BOTH,
+            "n+s+f": combined.WITH_FEATURES,
+        }[name]
+
+    return load
+
+
+def _sdne() -> Method:
+    from spinegraph.reproduce.baselines.sdne import METHOD
+
+    return METHOD
+
+
+def _hope() -> Method:
+    from spinegraph.reproduce.baselines.hope import METHOD
+
+    return METHOD
+
+
+def _graphsage() -> Method:
+    from spinegraph.reproduce.baselines.graphsage import METHOD
+
+    return METHOD
+
+
+_BASELINES: dict[str, Callable[[], Method]] = {
+    "Random": lambda: Method("Random", 1, _random),
+    **{name: _walks(name) for name in ("node2vec", "struc2vec", "n+s", "n+s+f")},
+    "SDNE": _sdne,
+    "HOPE": _hope,
+    "GraphSAGE": _graphsage,
+}
