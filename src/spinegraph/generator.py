@@ -161,7 +161,8 @@ class Inputs:
         self, graph: Any, profile: RootedPageRank, positions: NDArray[np.int64] | None = None
     ) -> Smoothed:
         """Return T F of the nodes whose profile is given, reading only the rows that T needs."""
-        operator, threads = profile.operator(), self.config.threads
+        threads = self.config.threads
+        operator = profile.operator(threads)
         if positions is None:
             return Smoothed(operator, self.around(graph, None, profile), threads)
         seen, places = np.unique(operator.indices, return_inverse=True)

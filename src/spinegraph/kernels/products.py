@@ -1,4 +1,4 @@
-"""Sparse times dense, row by row: the product behind T F W."""
+"""Sparse rows: those of T from profiles, and sparse times dense, the product behind T F W."""
 
 import numba
 import numpy as np
@@ -44,3 +44,40 @@ def sparse_times_dense(
 
     run_blocks(task, rows, block=_ROWS_PER_BLOCK, threads=threads)
     return out
+
+
+@numba.njit(cache=True, nogil=True)
+def operator_rows(profile, indptr, start, stop, indices, data):
+    """Write rows ``start`` to ``stop`` of T in CSR form, sorted within rows; see ``RootedPageRank.operator``.
+
+    ``profile`` is (nodes, weights, kept, tied_indptr, tied_nodes).
+    """
+    nodes, weights, kept, tied_indptr, tied_nodes = profile
+    for row in range(start, stop):
+        head, total = 0.0, 0.0
+        for place in range(nodes.shape[1]):
+            total += np.float64(weights[row, place])
+            if place < kept[row]:
+                head += np.float64(weights[row, place])
+        first, last = tied_indptr[row], tied_indptr[row + 1]
+        scale = 1.0 if last > first or head == 0.0 else total / head
+        at = indptr[row]
+        for place in range(kept[row]):
+            _insert(
+                indices, data, indptr[row], at, nodes[row, place], np.float64(weights[row, place]) * scale
+            )
+            at += 1
+        for tied in range(first, last):
+            _insert(indices, data, indptr[row], at, tied_nodes[tied], (total - head) / (last - first))
+            at += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _insert(indices, data, first, at, node, value):
+    """Put an entry among those from ``first`` to ``at``, by node: rows are short."""
+    while at > first and indices[at - 1] > node:
+        indices[at] = indices[at - 1]
+        data[at] = data[at - 1]
+        at -= 1
+    indices[at] = node
+    data[at] = value

@@ -7,6 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from spinegraph.kernels.products import operator_rows
+from spinegraph.kernels.threads import run_blocks
+
+_ROWS_PER_BLOCK = 2048
+
 
 @dataclass(frozen=True, eq=False)
 class RootedPageRank:
@@ -60,7 +65,7 @@ class RootedPageRank:
         """Length of each profile."""
         return int(self.nodes.shape[1])
 
-    def operator(self) -> csr_array:
+    def operator(self, threads: int | None = None) -> csr_array:
         """Return T as a sparse float32 matrix (r, n); rows sum to 1.
 
         Rows equal ``nodes`` and ``weights``, except where values tie at the k-th place: there the tied nodes
@@ -68,25 +73,18 @@ class RootedPageRank:
         make a row longer than 4k is left out and the row rescaled; a row that would then be empty is the root
         alone.
         """
-        tied = np.diff(self.tied_indptr)
-        taken = np.arange(self.k) < self.kept[:, None]  # (r, k)
-        head = np.where(taken, self.weights, 0).sum(axis=1, dtype=np.float64)
-        total = self.weights.sum(axis=1, dtype=np.float64)
-        scale = np.where(tied > 0, 1.0, total / np.maximum(head, np.finfo(np.float64).tiny))
-        share = np.divide(total - head, tied, out=np.zeros(len(self)), where=tied > 0)
-
-        indptr = np.concatenate([[0], np.cumsum(self.kept + tied)])
+        indptr = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(self.kept + np.diff(self.tied_indptr), out=indptr[1:])
         indices = np.empty(indptr[-1], dtype=self.nodes.dtype)
         data = np.empty(indptr[-1], dtype=np.float32)
-        row, place = np.nonzero(taken)
-        indices[indptr[row] + place] = self.nodes[row, place]
-        data[indptr[row] + place] = self.weights[row, place] * scale[row]
-        row = np.repeat(np.arange(len(self)), tied)
-        at = indptr[row] + self.kept[row] + np.arange(len(row)) - self.tied_indptr[row]
-        indices[at] = self.tied_nodes
-        data[at] = share[row]
+        profile = (self.nodes, self.weights, self.kept, self.tied_indptr, self.tied_nodes)
+
+        def fill(start: int, stop: int) -> None:
+            operator_rows(profile, indptr, start, stop, indices, data)
+
+        run_blocks(fill, len(self), block=_ROWS_PER_BLOCK, threads=threads)
         operator = csr_array((data, indices, indptr), shape=(len(self), self.num_nodes))
-        operator.sort_indices()
+        operator.has_sorted_indices = True
         return operator
 
     def smooth(self, features: Any) -> Any:
