@@ -63,7 +63,7 @@ def distances(subject: Any, pairs: ComparedPairs | None = None, *, seed: int = 0
     >>> some = np.linspace(0, 1, 100)
     >>> figure = distances(None, ComparedPairs(some, some, some > 0.5))
     >>> [trace.name for trace in figure.data if trace.showlegend is not False]
-    ['more than two steps apart', 'at most two steps apart']
+    ['farther apart', 'within two steps']
     """
     if pairs is None:
         pairs = compare_pairs(
@@ -71,8 +71,8 @@ def distances(subject: Any, pairs: ComparedPairs | None = None, *, seed: int = 0
         )
     traces = []
     for near, name, color in (
-        (False, "more than two steps apart", QUIET),
-        (True, "at most two steps apart", WARM),
+        (False, "farther apart", QUIET),
+        (True, "within two steps", WARM),
     ):
         traces += _band(pairs.only(near), name, color)
     figure = new_figure(traces, height=320, legend={"orientation": "h", "y": 1.12, "x": 0})

@@ -33,19 +33,21 @@ def twins(subject: Any, a: Any, b: Any, *, radius: int = 2, most: int = 40) -> A
     """
     graph = graph_of(subject)
     egos = [ego_network(graph, node, radius=radius, most=most) for node in (a, b)]
-    reach = 1.12 * max(1.0, *(float(np.abs(ego.places).max()) for ego in egos))
+    boxes = [(ego.places.min(axis=0), ego.places.max(axis=0)) for ego in egos]
+    reach = 0.56 * max(1.0, *(float((high - low).max()) for low, high in boxes))  # one scale for both
     traces = [trace for side, ego in enumerate(egos) for trace in _ego_traces(ego, graph, side)]
     figure = new_figure(traces, height=320, showlegend=False, margin={"l": 4, "r": 4, "t": 32, "b": 4})
     for side, node in enumerate((a, b)):
         axis, span = ("" if side == 0 else "2"), ([0.0, 0.48] if side == 0 else [0.52, 1.0])
+        x, y = (boxes[side][0] + boxes[side][1]) / 2
         figure.update_layout(
             {
-                f"xaxis{axis}": {**bare_axis(), "domain": span, "range": [-reach, reach]},
+                f"xaxis{axis}": {**bare_axis(), "domain": span, "range": [x - reach, x + reach]},
                 f"yaxis{axis}": {
                     **bare_axis(),
                     "anchor": f"x{axis}",
                     "scaleanchor": f"x{axis}",
-                    "range": [-reach, reach],
+                    "range": [y - reach, y + reach],
                 },
             }
         )

@@ -12,6 +12,8 @@ from spinegraph.graph.graph import Graph
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.rooted_pagerank import rooted_pagerank
 
+_MORE = ("degree", "clustering", "log_triangles")
+
 
 def graph_of(subject: Any, *, needed: bool = True) -> Any:
     """Return the graph of a model, several as one of names (number, name), or the graph itself.
@@ -93,14 +95,25 @@ def column_of(graph: Any, name: str) -> NDArray[Any]:
     if name in features:
         column = graph.features[:, [features.index(name)]]
         return np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
-    if name in COLUMNS or name in ("clustering", "log_triangles"):
-        return structural_columns(graph, names=(name,)).values[:, 0]
     if name == "degree":
         return np.asarray(graph.degrees)
+    if has_column(graph, name):
+        return structural_columns(graph, names=(name,)).values[:, 0]
     some = ", ".join([*features[:5], "degree", *COLUMNS[:3]])
     raise ParameterError(
         f"color must be a column, or one value per node; no column {name!r} among {some}, ..."
     )
+
+
+def has_column(graph: Any, name: str) -> bool:
+    """Say whether there is such a feature or structural column.
+
+    Examples
+    --------
+    >>> has_column(Graph.from_edges([(0, 1)]), "log_degree")
+    True
+    """
+    return name in (graph.feature_names or ()) or name in (*COLUMNS, *_MORE)
 
 
 def _kind(subject: Any) -> str:

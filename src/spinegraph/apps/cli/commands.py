@@ -16,6 +16,7 @@ COMMANDS = {
     "embed": "Make vectors of the nodes of any network, by a model.",
     "evaluate": "Measure vectors beside controls: classes, links, clusters.",
     "similar": "Find a node's look-alikes, with reasons; or every node's.",
+    "roles": "Say what parts nodes play, such as hub, bridge and periphery.",
     "report": "Write one page about a model: map, roles, look-alikes, fit, data quality.",
     "explain": "Say why two nodes are alike, or not.",
     "serve": "Serve a model over HTTP: vectors for nodes that arrive now.",

@@ -1,0 +1,1 @@
+"""The report: what a model found, as one page that opens anywhere."""

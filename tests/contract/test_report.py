@@ -1,0 +1,245 @@
+"""``spine report``: one page, complete, in a real browser, whatever names hold."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spinegraph as sg
+from spinegraph.apps.report.quality import notes
+from spinegraph.apps.report.write import write_report
+from spinegraph.errors import ParameterError
+from spinegraph.graph.describe import describe
+
+SPINE = str(Path(sys.executable).with_name("spine"))
+HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
+SECTIONS = ["data-notes", "map-section", "roles", "look-alikes", "fit"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def spine(*arguments, **options):
+    command = [SPINE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+
+
+@contextmanager
+def browser():
+    """Yield a page of Chromium and the list of everything that went wrong in it."""
+    if shutil.which("chromium") is None:
+        pytest.skip("no chromium on this machine")
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with api.sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        page, faults = chromium.new_page(viewport={"width": 1280, "height": 800}), []
+        page.on(
+            "console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("request", lambda asked: asked.url.startswith("http") and faults.append(asked.url))
+        yield page, faults
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model whose first node and first column have names that are markup."""
+    made = sg.made.planted(communities=3, size=30, seed=0)
+    names = [HOSTILE, *made.graph.names[1:].tolist()]
+    columns = [HOSTILE, *made.graph.feature_names[1:]]
+    graph = made.graph.relabel(names).with_features(made.graph.features, columns)
+    folder = tmp_path_factory.mktemp("report") / "model & co"
+    sg.SPINE(dim=16, steps=25, threads=1).fit(graph).save(folder)
+    lines = ["node,label,team"]
+    lines += [
+        f'"{name}",{made.community_names[place]},{place}{HOSTILE if place else ""}'
+        for name, place in zip(names, made.community.tolist(), strict=True)
+    ]
+    (folder.parent / "labels.csv").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def written(model):
+    output = model.parent / "new" / "report.html"
+    labels = model.parent / "labels.csv"
+    run = spine("report", model, "-o", output, "--labels", labels, "--title", "<b>bold</b>")
+    assert (run.returncode, run.stderr.count("error")) == (0, 0)
+    assert str(output) in run.stdout
+    return output
+
+
+def test_every_section_is_drawn_without_an_error_and_without_a_network(written):
+    with browser() as (page, faults):
+        page.goto(written.as_uri())
+        page.wait_for_selector("body[data-drawn=yes]")
+        for section in SECTIONS:
+            assert page.locator(f"#{section}").bounding_box()["height"] > 60
+        figures = page.locator(".figure")
+        assert figures.count() >= 4
+        for place in range(figures.count()):
+            assert figures.nth(place).locator("svg.main-svg").count() > 0
+        assert page.locator("#map .scatterlayer .point").count() == 90
+        assert page.locator(".card").count() >= 2
+        assert page.locator(".twins").count() >= 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert faults == []
+
+
+def test_the_map_changes_colour_and_finds_nodes(written):
+    with browser() as (page, faults):
+        page.goto(written.as_uri())
+        page.wait_for_selector("body[data-drawn=yes]")
+        offered = page.locator("#color option").all_inner_texts()
+        assert offered[:2] == ["role", "label"]
+        assert len(offered) > 5
+        page.select_option("#color", label="label")
+        assert page.locator("#map .legend .traces").count() == 3
+        page.select_option("#color", label="neighbours (logarithm)")
+        assert page.locator("#map .colorbar").count() == 1
+        page.fill("#find", "nobody of this name")
+        assert page.inner_text("#found") == "not on the map"
+        page.fill("#find", "</script>")
+        assert page.inner_text("#found").startswith("</script><script>window.hacked")
+    assert faults == []
+
+
+def test_names_that_are_markup_are_text(written):
+    text = written.read_text(encoding="utf-8")
+    assert HOSTILE not in text
+    assert "window.hacked = 1</script>" not in text
+    with browser() as (page, faults):
+        page.goto(written.as_uri())
+        page.wait_for_selector("body[data-drawn=yes]")
+        for option in page.locator("#color option").all():
+            page.select_option("#color", value=option.get_attribute("value"))
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("img").count() == 0
+        assert page.inner_text("h1") == "<b>bold</b>"
+    assert faults == []
+
+
+def test_it_prints_on_a_few_pages_with_figures_as_wide_as_the_paper(written, tmp_path):
+    with browser() as (page, faults):
+        page.goto(written.as_uri())
+        page.wait_for_selector("body[data-drawn=yes]")
+        page.evaluate(
+            "addEventListener('beforeprint', () => {"
+            "window.widths = [...document.querySelectorAll('.figure')].map((f) => f._fullLayout.width)})"
+        )
+        printed = page.pdf(format="A4", print_background=True)
+        widths = page.evaluate("window.widths")
+    assert faults == []
+    pages = len(re.findall(rb"/Type\s*/Page\b", printed))
+    assert 2 <= pages <= 8
+    assert max(widths) == 700
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_report_of_cora_is_whole_and_under_ten_megabytes(tmp_path):
+    data = sg.datasets.load("cora")
+    output = tmp_path / "cora.html"
+    write_report(sg.SPINE().fit(data.graph), output, labels=data.labels.astype(str).astype(object))
+    assert output.stat().st_size < 10e6
+    with browser() as (page, faults):
+        page.goto(output.as_uri())
+        page.wait_for_selector("body[data-drawn=yes]")
+        assert page.locator("#map .scatterlayer .point").count() == len(data.graph)
+    assert faults == []
+
+
+def test_json_says_what_was_found(model, tmp_path):
+    run = spine("report", model, "-o", tmp_path / "r.html", "--color", "degree", "--json")
+    found = json.loads(run.stdout)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert found["bytes"] == (tmp_path / "r.html").stat().st_size < 10e6
+    assert found["colors"][0] == "degree"
+    assert found["nodes"] == found["on_map"] == 90
+    assert found["roles"]
+    assert all(pair["words"] for pair in found["look_alikes"])
+
+
+def test_a_column_of_the_labels_file_colours_the_map(model, tmp_path):
+    labels = model.parent / "labels.csv"
+    run = spine("report", model, "-o", tmp_path / "r.html", "--labels", labels, "--color", "team", "--json")
+    assert json.loads(run.stdout)["colors"][:2] == ["team", "role"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["report", "nowhere"], 1, "nowhere: no such folder"),
+        (["report", "MODEL", "--color", "hair"], 1, "no column 'hair'"),
+        (["report", "MODEL", "--labels", "none.csv"], 1, "none.csv"),
+        (["report", "MODEL", "-o", "/proc/report.html"], 1, "/proc/report.html: cannot be written"),
+        (["report"], 2, "Missing argument"),
+    ],
+)
+def test_mistakes_are_one_clear_line_and_write_nothing(model, tmp_path, arguments, code, words):
+    arguments = [str(model) if part == "MODEL" else part for part in arguments]
+    run = spine(*arguments, cwd=tmp_path)
+    assert run.returncode == code
+    assert words in run.stderr
+    assert "Traceback" not in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_without_its_data_is_refused_with_a_way_out(model, tmp_path):
+    sg.SPINE.load(model).save(tmp_path / "bare", data=False)
+    run = spine("report", tmp_path / "bare", "-o", tmp_path / "r.html")
+    assert run.returncode == 1
+    assert "save it with data=True" in run.stderr
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_the_report_of_several_graphs_and_of_one_without_features(tmp_path):
+    graphs = [sg.made.barbell(6, bridge=2), sg.made.karate()]
+    found = write_report(sg.SPINE(dim=8, steps=5).fit(graphs), tmp_path / "r.html")
+    assert len(found.graph) == 48
+    assert any("no features" in note.text for note in found.notes)
+    assert (tmp_path / "r.html").exists()
+
+
+def test_an_unknown_column_is_refused_before_the_work(model, tmp_path):
+    with pytest.raises(ParameterError, match="no column 'label'"):
+        write_report(sg.SPINE.load(model), tmp_path / "r.html", color="label")
+
+
+def test_notes_give_numbers_and_put_warnings_first():
+    edges = [(0, place) for place in range(1, 60)] + [(60, 61), (60, 61), (5, 5)]
+    features = np.zeros((70, 3), np.float32)
+    features[:30, 0] = 1
+    with pytest.warns(sg.errors.EdgeCleaningWarning):
+        graph = sg.Graph.from_edges(edges, num_nodes=70, features=features)
+    vectors = sg.Embeddings(graph.names, np.ones((70, 2)))
+    labels = np.array(["a"] * 60 + ["b"] * 3 + [None] * 7, dtype=object)
+    found = notes(graph, describe(graph, labels), vectors)
+    texts = " ".join(note.text for note in found)
+    for words in (
+        "8 of 70 nodes (11 %) have no neighbours",
+        "2 unconnected pieces",
+        "0 is linked to 86 % of all nodes",
+        "40 of 70 nodes (57 %) have no feature",
+        "2 of 3 feature columns (67 %) are the same",
+        "69 of 70 nodes (99 %) share their vector",
+        "7 of 70 nodes (10 %) have no label; 1 of 2 labels have fewer than 5 nodes",
+        "62 listed edges gave 60 edges",
+    ):
+        assert words in texts
+    levels = [note.level for note in found]
+    assert levels == sorted(levels, reverse=True)
