@@ -122,7 +122,7 @@ def _acquainted(role: Typical, rest: Typical, apart: float) -> str:
 
 def _prominence(role: Typical, apart: float) -> str:
     if apart >= _APART and role.neighbors > role.connected:
-        return f"; the neighbours have fewer (about {role.connected:.0f})"
+        return f"; the neighbours have fewer themselves (about {role.connected:.0f})"
     if apart <= -_APART and role.neighbors < role.connected:
         who = "that neighbour has" if role.neighbors == role.neighbors_high == 1 else "the neighbours have"
         return f"; {who} more (about {role.connected:.0f})"
