@@ -82,6 +82,21 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a place that cannot be written to, before the work whose result would go there.
+
+    Examples
+    --------
+    >>> require_writable("vectors.csv")
+    """
+    place = Path(path).resolve().parent
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        reason = "may not be written to" if place.is_dir() else "is no folder"
+        raise OutputError(f"{path}: cannot be written, {place} {reason}; choose another place")
+
+
 def sweep(folder: Path, name: str) -> None:
     """Remove what killed processes left of writing ``name``, a pattern, an hour ago or earlier."""
     for left in folder.glob(f".{name}.*.tmp"):

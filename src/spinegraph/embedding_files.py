@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,7 @@ def write(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None
     ann 1 0
     bob 0 1
     """
-    plain = _plain_names(names, path)
+    plain = plain_names(names, path)
     if not vectors.shape[1]:
         raise GraphFormatError(f"{path}: vectors without dimensions cannot be saved")
     with whole_file(path) as partial:
@@ -71,7 +71,22 @@ def read(path: Path) -> Named:
     return names, vectors
 
 
-def _plain_names(names: NDArray[Any], path: Path) -> NDArray[Any]:
+def write_csv(stream: BinaryIO, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    """Write names (n,) and vectors (n, d) as CSV to an open stream, such as the standard output.
+
+    Examples
+    --------
+    >>> import io
+    >>> stream = io.BytesIO()
+    >>> write_csv(stream, np.array(["ann"]), np.array([[0.5, 1]], dtype=np.float32))
+    >>> print(stream.getvalue().decode())
+    "name","0","1"
+    "ann",0.5,1
+    """
+    csv.write_csv(_table(plain_names(names, "standard output"), vectors), stream)
+
+
+def plain_names(names: NDArray[Any], path: Path | str) -> NDArray[Any]:
     """Return names as int64, or as an object array of str."""
     array = as_array(names)
     if array.dtype == np.int64:

@@ -9,9 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinegraph.atomic import require_writable
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
 
 _ENDINGS = (".npz", ".parquet", ".csv", ".txt")
+PROJECTOR = ".projector"
+
+
+def require_savable(path: str | Path) -> None:
+    """Refuse a path that embeddings cannot be saved to, before the work of making them.
+
+    Examples
+    --------
+    >>> require_savable("vectors.parquet")
+    """
+    path = Path(path)
+    if path.suffix not in (*_ENDINGS, PROJECTOR):
+        raise ParameterError(
+            f"{path}: embeddings are saved as {', '.join(_ENDINGS)} or {PROJECTOR}; got {path.suffix!r}"
+        )
+    require_writable(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +103,16 @@ class Embeddings:
         return self.vectors[[self._place(name) for name in names]]
 
     def save(self, path: str | Path) -> None:
-        """Write to ``.npz``, ``.parquet``, ``.csv`` or word2vec ``.txt``, whole or not at all."""
+        """Write to ``.npz``, ``.parquet``, ``.csv`` or word2vec ``.txt``, whole or not at all.
+
+        ``.projector`` is a folder for TensorBoard: ``tensorboard --logdir people.projector``.
+        """
         from spinegraph.embedding_files import write
+        from spinegraph.projector_folder import write_projector
 
         path = Path(path)
-        if path.suffix not in _ENDINGS:
-            raise ParameterError(
-                f"{path}: embeddings are saved as {', '.join(_ENDINGS)}; got {path.suffix!r}"
-            )
-        write(path, self.names, self.vectors)
+        require_savable(path)
+        (write_projector if path.suffix == PROJECTOR else write)(path, self.names, self.vectors)
 
     @classmethod
     def load(cls, path: str | Path) -> "Embeddings":

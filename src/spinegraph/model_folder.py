@@ -39,7 +39,7 @@ Model = TypeVar("Model")
 
 def save(model: Any, folder: Path, *, data: bool = True) -> None:
     """Write a fitted model; an existing model folder is replaced, anything else that is not empty is kept."""
-    _require_replaceable(folder)
+    require_replaceable(folder)
     if data and model.graph_ is None:
         raise ParameterError("this model was loaded without its training data; save it with data=False")
     about, tensors = write_settings(model)
@@ -122,7 +122,7 @@ def _graphs(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Graph]:
     return [graph_of(parts[str(place)]) for place in range(count)]
 
 
-def _require_replaceable(folder: Path) -> None:
+def require_replaceable(folder: Path) -> None:
     """Refuse to replace what is no model: a file, or a folder with anything else in it."""
     if not folder.exists():
         return

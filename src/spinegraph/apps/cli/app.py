@@ -43,8 +43,12 @@ class _Commands(TyperGroup):
         except BrokenPipeError:  # the reader, such as head, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
-        except KeyboardInterrupt:
-            typer.echo("interrupted", err=True)
+        except OSError as fault:
+            place = f"{fault.filename}: " if fault.filename else ""
+            typer.echo(f"error: {place}{fault.strerror or fault}", err=True)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt as stop:
+            typer.echo(f"interrupted: {stop}" if str(stop) else "interrupted", err=True)
             raise typer.Exit(130) from None
 
 

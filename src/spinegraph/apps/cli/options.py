@@ -49,10 +49,29 @@ def takes(**makers: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callab
 
         own = [one for one in inspect.signature(command).parameters.values() if one.name not in makers]
         options = [*own, *(one for options in shared.values() for one in options)]
-        run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in options]
+        run.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
         return run
 
     return decorate
+
+
+def some_settings(*names: str) -> Callable[..., dict[str, Any]]:
+    """Return a function whose options are some settings; it returns those that were given.
+
+    Examples
+    --------
+    >>> some_settings("seed", "threads")(seed=3, threads=None)
+    {'seed': 3}
+    """
+
+    def given(**values: Any) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if value is not None}
+
+    advice = {name: advice for some in ADVICE.values() for name, advice in some.items()}
+    options = [_setting(name, None, advice[name].changes) for name in names]
+    given.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return given
 
 
 def settings(preset: Preset = Preset.default, **given: Any) -> Config:
@@ -67,7 +86,7 @@ def settings(preset: Preset = Preset.default, **given: Any) -> Config:
     return (Config.paper if preset == Preset.paper else Config)(**changes).check()
 
 
-def _setting(name: str, group: str, changes: str) -> inspect.Parameter:
+def _setting(name: str, group: str | None, changes: str) -> inspect.Parameter:
     """Return the option of one setting; None is no value."""
     chosen = choices(name)
     kind: Any = _KINDS[name] if chosen is None else _one_of(name, chosen)

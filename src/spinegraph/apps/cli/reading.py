@@ -127,7 +127,7 @@ def reading(
 
 def read_several(
     files: Sequence[Path], features: Sequence[Path], how: Reading, told: Callable[[str, int, int], None]
-) -> "tuple[list[Graph], FeatureEncoder | None, list[FileContents]]":
+) -> "tuple[list[Graph], FeatureEncoder | None]":
     """Read networks to be fitted together, and learn one encoder where their features are mixed tables.
 
     Parameters
@@ -141,7 +141,7 @@ def read_several(
 
     Returns
     -------
-    graphs, encoder or None, contents
+    graphs, encoder or None
     """
     from spinegraph.errors import ParameterError
 
@@ -154,13 +154,13 @@ def read_several(
     encoder = _fitted_encoder(features)
     found = []
     for place, edges in enumerate(files):
-        found.append(how.contents(edges, features[place] if features else None, encoder))
+        found.append(how.network(edges, features[place] if features else None, encoder))
         told("reading", place + 1, len(files))
-    return [how.graph(contents) for contents in found], encoder, found
+    return found, encoder
 
 
-def read_known(path: Path, graph: "Graph") -> Any:
-    """Return labels (n,) as text, None where unknown, from a table or from a network's own npz."""
+def read_known(path: Path, names: Any) -> Any:
+    """Return labels (n,) of named nodes as text, None where unknown, from a table or a network's own npz."""
     from spinegraph.errors import GraphFormatError
     from spinegraph.graph.files.labels import read_labels
     from spinegraph.graph.files.source import opened
@@ -169,14 +169,14 @@ def read_known(path: Path, graph: "Graph") -> Any:
     with opened(path) as source:
         kind, name = source.kind, source.path
     if kind != "npz":
-        return read_labels(path, graph.names)
+        return read_labels(path, names)
     contents = read_contents(path)
     if contents.labels is None or contents.labels.ndim != 1:
         raise GraphFormatError(f"{name}: holds no array 'labels' of one label per node")
     import numpy as np
 
     known = dict(zip(contents.names.tolist(), contents.labels.tolist(), strict=True))
-    found = [known.get(node) for node in graph.names.tolist()]
+    found = [known.get(node) for node in names.tolist()]
     return np.array([None if label in (None, -1) else str(label) for label in found] + [None])[:-1]
 
 
