@@ -17,6 +17,7 @@ from spinegraph.fingerprint import fingerprint
 from spinegraph.generator import Generator, Inputs, profile_of
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.graph import Graph
+from spinegraph.graph.names import as_array
 from spinegraph.graph.overlay import Overlay
 from spinegraph.structure.candidates import candidates
 from spinegraph.structure.similarity import similar_nodes
@@ -170,7 +171,10 @@ class SPINE:
             has_gaps = isinstance(graph, Overlay) and graph.num_nodes < len(graph)
             positions = graph.standing if has_gaps else None
         self.familiarity_.warn(graph, positions)
-        names = graph.names if positions is None else graph.names[positions]
+        if nodes is not None and isinstance(graph, Overlay):
+            names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
+        else:
+            names = graph.names if positions is None else graph.names[positions]
         return Embeddings(names, generator.embed(graph, positions))
 
     def save(self, folder: str | Path, *, data: bool = True) -> None:

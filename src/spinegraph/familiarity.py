@@ -63,7 +63,7 @@ class Familiarity:
 
     def oddities(self, graph: Any, positions: NDArray[np.int64] | None = None) -> list[str]:
         """Say, one sentence part each, how the nodes differ from those of training."""
-        degrees = graph.degrees if positions is None else graph.degrees[positions]
+        degrees = graph.degrees if positions is None else graph.degrees_at(positions)
         if not len(degrees):
             return []
         odd = []
@@ -102,5 +102,9 @@ class Familiarity:
 def _filled(features: Any, axis: int) -> NDArray[np.int64]:
     """Count values that are not zero."""
     if issparse(features):
-        return np.asarray(features.count_nonzero(axis=axis)).ravel()
+        filled = features.data != 0
+        if axis == 0:
+            return np.bincount(features.indices[filled], minlength=features.shape[1])
+        rows = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
+        return np.bincount(rows[filled], minlength=features.shape[0])
     return np.asarray(np.count_nonzero(features, axis=axis))

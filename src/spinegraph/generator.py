@@ -181,7 +181,7 @@ class Inputs:
         """Refuse a graph whose features are not those the model was fitted with."""
         assert self.encoder is not None
         wanted = self.encoder.num_features
-        found = graph.features.shape[1] if graph.has_features else 0
+        found = graph.num_features
         if found != wanted:
             raise MissingFeaturesError(
                 f"the model was fitted with {wanted} features per node, this graph has {found}; "

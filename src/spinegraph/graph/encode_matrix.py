@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError
+from spinegraph.graph.rows import row_sums
 
 # In standard deviations: keeps a value of 1e300 finite in float32 without touching real outliers.
 FARTHEST = 1e6
@@ -69,7 +70,7 @@ class MatrixScaling:
                 f"{checked.shape[1]}; pass the same columns in the same order"
             )
         if self.scaling == "none":
-            return checked
+            return checked.copy()
         if self.scale is None:
             return scale_rows(checked, self.scaling)
         with np.errstate(over="ignore"):
@@ -95,13 +96,15 @@ def check_matrix(matrix: Any) -> Matrix:
     'float32'
     """
     sparse = sp.issparse(matrix)
-    found = sp.csr_array(matrix) if sparse else np.asarray(matrix)
+    found = np.asarray(matrix) if not sparse else matrix
+    if sparse and not isinstance(matrix, sp.csr_array):
+        found = sp.csr_array(matrix)
     if found.ndim != 2 or found.dtype.kind not in "biuf":
         raise GraphFormatError(
             f"a feature matrix must hold numbers in two dimensions; got {found.dtype} of shape {found.shape}"
         )
     with np.errstate(over="ignore"):
-        found = found.astype(np.float32)
+        found = found.astype(np.float32, copy=False)
     values = found.data if sparse else found
     if not np.isfinite(values).all():
         row, column = first_unusable(found)
@@ -148,14 +151,14 @@ def scale_rows(matrix: Matrix, scaling: str = "row") -> Matrix:
     >>> scale_rows(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)).round(1).tolist()
     [[0.6..., 0.8...], [0.0, 0.0]]
     """
-    magnitudes = abs(matrix).astype(np.float64)
+    sparse = sp.issparse(matrix)
+    magnitudes = np.abs(matrix.data if sparse else matrix).astype(np.float64)
     if scaling == "row":
-        magnitudes = magnitudes.power(2) if sp.issparse(magnitudes) else magnitudes**2
-    size = np.asarray(magnitudes.sum(axis=1)).ravel()  # (n,)
+        magnitudes **= 2
+    size = row_sums(matrix.indptr, magnitudes) if sparse else magnitudes.sum(axis=1)  # (n,)
     size = np.sqrt(size) if scaling == "row" else size
     inverse = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-    if sp.issparse(matrix):
-        scaled = matrix.copy()
-        scaled.data = (matrix.data * np.repeat(inverse, np.diff(matrix.indptr))).astype(np.float32)
-        return scaled
+    if sparse:
+        data = (matrix.data * np.repeat(inverse, np.diff(matrix.indptr))).astype(np.float32)
+        return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
     return np.asarray(matrix * inverse[:, None], dtype=np.float32)

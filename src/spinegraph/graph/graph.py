@@ -22,7 +22,7 @@ from spinegraph.graph.convert.methods import Conversions
 from spinegraph.graph.edges import EdgeReport, Reciprocal, clean_edges, warn_of_losses
 from spinegraph.graph.listing import read_listing
 from spinegraph.graph.names import NameIndex, as_names
-from spinegraph.graph.rows import row_sums
+from spinegraph.graph.rows import row_sums, rows_at
 from spinegraph.kernels.adjacency import Adjacency
 
 if TYPE_CHECKING:
@@ -230,6 +230,11 @@ class Graph(Conversions):
         """Whether nodes carry features."""
         return self.features is not None
 
+    @property
+    def num_features(self) -> int:
+        """Number of features per node, 0 without any."""
+        return 0 if self.features is None else int(self.features.shape[1])
+
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
         """Number of neighbours of each node, (n,)."""
@@ -286,7 +291,17 @@ class Graph(Conversions):
         """
         if self.features is None:
             raise MissingFeaturesError("this graph has no features; with_features(...) gives it some")
-        return self.features[positions]
+        return rows_at(self.features, np.asarray(positions))
+
+    def degrees_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of neighbours of the nodes at the given positions.
+
+        Examples
+        --------
+        >>> Graph.from_edges([(0, 1), (1, 2)]).degrees_at(np.array([1, 0]))
+        array([2, 1])
+        """
+        return self.indptr[positions + 1] - self.indptr[positions]
 
     def with_features(self, features: Any, feature_names: Iterable[str] | None = None) -> "Graph":
         """Return the same graph with other features, (n, f), or without any (None).

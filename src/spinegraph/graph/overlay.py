@@ -21,11 +21,12 @@ from spinegraph.graph.patch import (
     Rows,
     empty_patch,
     patched,
+    row_lengths,
     rows_of,
     with_rows,
     without_nodes,
 )
-from spinegraph.graph.rows import pointers, row_sums, stacked
+from spinegraph.graph.rows import pointers, row_sums, rows_at, rows_of_two, stacked
 from spinegraph.kernels.adjacency import Adjacency
 
 
@@ -252,6 +253,11 @@ class Overlay:
         return self.base.has_features
 
     @property
+    def num_features(self) -> int:
+        """Number of features per node, 0 without any."""
+        return self.base.num_features
+
+    @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Column names of the features, where known."""
         return self.base.feature_names
@@ -317,9 +323,19 @@ class Overlay:
             return self.base.feature_rows(positions)
         if self.added_rows is None:
             raise MissingFeaturesError("this graph has no features")
-        added = self.added_rows.matrix()[positions[~is_base] - len(self.base)]
-        order = np.argsort(np.concatenate((np.flatnonzero(is_base), np.flatnonzero(~is_base))))
-        return stacked([self.base.feature_rows(positions[is_base]), added])[order]
+        if not is_base.any():
+            return rows_at(self.added_rows.matrix(), positions - len(self.base))
+        return rows_of_two(self.base.features, self.added_rows.matrix(), positions)
+
+    def degrees_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of neighbours of the nodes at the given positions, without a look at the others.
+
+        Examples
+        --------
+        >>> Graph.from_edges([(0, 1)]).overlay([2], [(2, 0)]).degrees_at(np.array([2, 0]))
+        array([1, 2])
+        """
+        return row_lengths(self.base, self.patch, positions)
 
     def adjacency(self) -> Adjacency:
         """Return the arrays that kernels read: the base's own, and the patch.

@@ -65,7 +65,7 @@ def neighborhoods(adjacency, roots, marks, shared, counts):
         for slot in range(degree):
             first, last, away = row_of(indptr, rows, patch_indptr, own[slot])
             if shared.size > 0:
-                common = np.int64(shared[start + slot])
+                common = int(shared[start + slot])
             else:
                 common = _count_shared(own, patch_indices[first:last] if away else indices[first:last], marks)
             triangles += common

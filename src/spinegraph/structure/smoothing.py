@@ -64,7 +64,7 @@ def multiply(left: Any, right: NDArray[np.float32], threads: int | None = None) 
     right = np.ascontiguousarray(right, dtype=np.float32)
     if not issparse(left):
         return np.asarray(left @ right, dtype=np.float32)
-    rows = csr_array(left)
+    rows = left if isinstance(left, csr_array) else csr_array(left)
     return sparse_times_dense(
         rows.indptr, rows.indices, rows.data.astype(np.float32, copy=False), right, threads
     )
