@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.analysis.roles_communities import find_communities
+from spinegraph.analysis.roles_json import read_parts
 from spinegraph.analysis.roles_mixture import MOST, Mixture, choose_mixture, distinct, fit_mixture
 from spinegraph.analysis.roles_signature import (
     COLUMNS,
@@ -20,9 +21,8 @@ from spinegraph.analysis.roles_signature import (
 from spinegraph.analysis.roles_titles import MOST_TITLES, titles
 from spinegraph.analysis.roles_words import Typical, describe
 from spinegraph.embeddings import Embeddings
-from spinegraph.errors import ModelFormatError, ParameterError
+from spinegraph.errors import ParameterError
 from spinegraph.generator import Generator
-from spinegraph.json_object import JsonObject
 
 _STRANGE = 0.01  # the share of the first network's nodes that count as unlike any role
 
@@ -239,38 +239,7 @@ class Roles:
         spinegraph.errors.ModelFormatError: roles: columns must be the first 3 or 4 of neighbors, acquainted,
         prominence, communities; got []
         """
-        given = JsonObject(meta, "roles")
-        columns = given.list_of("columns", str)
-        if len(columns) < len(COLUMNS) - 1 or tuple(columns) != COLUMNS[: len(columns)]:
-            raise ModelFormatError(
-                f"roles: columns must be the first 3 or 4 of {', '.join(COLUMNS)}; got {columns}"
-            )
-        width, has_communities = len(columns), len(columns) == len(COLUMNS)
-        listed = [JsonObject(role, "roles: role") for role in given.list_of("roles", dict)]
-        if not 1 <= len(listed) <= MOST_TITLES:
-            raise ModelFormatError(f"roles: expected 1 to {MOST_TITLES} roles; got {len(listed)}")
-        mixture = Mixture(
-            _matrix(given, "shares", (len(listed),)),
-            _matrix(given, "means", (len(listed), width)),
-            _matrix(given, "variances", (len(listed), width)),
-        )
-        scale = _matrix(given, "scale", (width,))
-        for name, values in (("shares", mixture.shares), ("variances", mixture.variances), ("scale", scale)):
-            if (values <= 0).any():
-                raise ModelFormatError(f"roles: {name} must be above 0")
-        return cls(
-            [role.get("title", str) for role in listed],
-            [role.get("description", str) for role in listed],
-            [_typical(role.get("typical", dict)) for role in listed],
-            _typical(given.get("whole", dict)),
-            {int(count): float(score) for count, score in given.get("scores", dict).items()},
-            mixture,
-            given.number("usual"),
-            _matrix(given, "mean", (width,)),
-            scale,
-            _matrix(given, "centers", (None, None)) if has_communities else None,
-            given.number("least_typical"),
-        )
+        return cls(**read_parts(meta))
 
 
 def _vectors(graph: Any, generator: Generator, embeddings: Embeddings | None) -> NDArray[np.float32] | None:
@@ -302,34 +271,3 @@ def _require_count(count: int | None) -> None:
             f"count must be a whole number from 1 to {MOST_TITLES}, or None for the best of 1 to {MOST}; "
             f"got {count!r}"
         )
-
-
-def _matrix(given: JsonObject, key: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    try:
-        values = np.array(given.get(key, list), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ModelFormatError(f"roles: {key} must hold numbers only") from None
-    fits = values.ndim == len(shape) and all(
-        wanted in (None, found) for wanted, found in zip(shape, values.shape, strict=True)
-    )
-    if not fits or not np.isfinite(values).all():
-        raise ModelFormatError(f"roles: {key} must be finite and of shape {shape}; got shape {values.shape}")
-    return values
-
-
-def _typical(meta: dict[str, Any]) -> Typical:
-    given = JsonObject(meta, "roles: typical")
-    optional = {
-        name: None if given.meta.get(name) is None else given.number(name)
-        for name in ("acquainted", "communities")
-    }
-    low, middle, high = (given.whole(f"neighbors{part}", 0, 2**62) for part in ("_low", "", "_high"))
-    return Typical(
-        given.number("share"),
-        middle,
-        low,
-        high,
-        optional["acquainted"],
-        given.number("connected"),
-        optional["communities"],
-    )

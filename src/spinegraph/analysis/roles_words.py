@@ -114,7 +114,7 @@ def _neighbors(role: Typical, rest: Typical, apart: float) -> str:
 def _acquainted(role: Typical, rest: Typical, apart: float) -> str:
     if role.acquainted is None or role.neighbors < 2:
         return ""
-    words = ("that hardly know each other", "of which few know each other", "of which many know each other")
+    words = ("that hardly know each other", "of which few know each other", "of which some know each other")
     word = (*words, "that mostly know each other")[int(np.searchsorted((0.1, 0.25, 0.55), role.acquainted))]
     beside = _beside("-" if rest.acquainted is None else f"{100 * rest.acquainted:.0f} %", apart)
     return f" {word} ({100 * role.acquainted:.0f} %{f'; {beside}' if beside else ''})"

@@ -184,9 +184,10 @@ def _notes(found: RoleFindings) -> list[str]:
     if count > 1:
         notes.append(f"Roles are soft: {percent(found.sure)} of the nodes belong to one by 80 % or more.")
     if scores:
+        most = "; more are not tried" if count == max(scores) else ""
         notes.append(
-            f"Of {min(scores)} to {max(scores)} roles, {count} explain the nodes best while they can still be "
-            "told apart (integrated completed likelihood)."
+            f"Of {min(scores)} to {max(scores)} roles, {count} explain the nodes best while they can be told "
+            f"apart (integrated completed likelihood{most})."
         )
     if found.shares_at_home is not None:
         strange = float(found.told.is_strange.mean())

@@ -1,0 +1,283 @@
+"""Roles: told by plain numbers that slow oracles agree with, whatever the order of nodes and the threads."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from sklearn.metrics import adjusted_rand_score
+
+import strategies
+from spinegraph import SPINE, Embeddings, Graph, made
+from spinegraph.analysis.roles import Roles
+from spinegraph.analysis.roles_agreement import agreement
+from spinegraph.analysis.roles_communities import find_communities, modularity, nearest_center
+from spinegraph.analysis.roles_mixture import Mixture, choose_mixture, completed_likelihood, distinct
+from spinegraph.analysis.roles_signature import coordinates, neighbors_of, signature, usual_clustering
+from spinegraph.errors import ModelFormatError, ParameterError
+
+
+def fitted(graph, **settings):
+    return SPINE(**{"dim": 32, "steps": 30, "threads": 1, **settings}).fit(graph).generator_
+
+
+@pytest.fixture(scope="module")
+def office():
+    """An easy organisation, an unseen one of the same kind, and a generator fitted on the first."""
+    here, there = (made.planted(feature_noise=0.3, role_strength=1.0, seed=seed) for seed in (40, 41))
+    return here, there, fitted(here.graph)
+
+
+@pytest.fixture(scope="module")
+def roles(office):
+    here, _, generator = office
+    return Roles.find(here.graph, generator)
+
+
+@pytest.fixture(scope="module")
+def club():
+    return fitted(made.karate(), dim=8, steps=5)
+
+
+def test_planted_roles_are_found_and_known_again_in_an_unseen_network(office, roles):
+    here, there, generator = office
+    assert adjusted_rand_score(here.role, roles.assign(here.graph, generator).roles) > 0.8
+    assert adjusted_rand_score(there.role, roles.assign(there.graph, generator).roles) > 0.75
+    assert roles.titles == ["hub", "bridge", "member", "periphery"]
+    assert "spans 2." in roles.descriptions[1]
+
+
+def test_titles_fit_the_planted_roles(office, roles):
+    here, _, generator = office
+    found = agreement(roles.assign(here.graph, generator).roles, here.role)
+    rows = dict(zip(found.labels, found.counts, strict=True))
+    planted_as = ("hub", "bridge", "member", "periphery")
+    assert [planted_as[int(np.argmax(rows[str(role)]))] for role in range(4)] == list(planted_as)
+
+
+@pytest.mark.parametrize("bridge", [3, 5])
+def test_a_barbells_three_kinds_of_place_are_its_roles(bridge):
+    graph = made.barbell(10, bridge)
+    generator = fitted(graph, dim=8, steps=5)
+    found = Roles.find(graph, generator)
+    told = found.assign(graph, generator).roles
+    gates = [9, 10 + bridge]
+    path = list(range(10, 10 + bridge))
+    assert len(found) == 3
+    assert set(told[gates]) == {0}
+    assert set(np.delete(told, [*gates, *path])) == {1}
+    assert set(told[path]) == {2}
+
+
+def test_nodes_that_all_stand_alike_have_one_role(club):
+    ring = Graph.from_edges([(i, (i + 1) % 30) for i in range(30)])
+    assert Roles.find(ring, club).titles == ["member"]
+    lonely = Graph.from_edges(np.zeros((0, 2), dtype=int), num_nodes=3)
+    found = Roles.find(lonely, club)
+    assert (found.titles, found.descriptions) == (["isolated"], ["no neighbours at all"])
+    assert Roles.find(Graph.from_edges([], num_nodes=1), club).assign(lonely, club).roles.tolist() == [0] * 3
+
+
+@settings(max_examples=30)
+@given(strategies.graphs(), st.integers(0, 3))
+def test_memberships_sum_to_one_and_the_largest_is_the_role(club, graph, seed):
+    found = Roles.find(graph, club, seed=seed)
+    told = found.assign(graph, club)
+    assert told.memberships.shape == (len(graph), len(found))
+    np.testing.assert_allclose(told.memberships.sum(axis=1), 1)
+    assert np.array_equal(told.roles, told.memberships.argmax(axis=1))
+    assert len(set(found.titles)) == len(found) or found.titles.count("isolated") > 1
+    assert all(0 <= typical.neighbors_low <= typical.neighbors_high for typical in found.typical)
+
+
+@settings(max_examples=30)
+@given(strategies.graphs_and_orders())
+def test_another_order_of_nodes_is_another_order_of_roles(club, case):
+    graph, order = case
+    other = strategies.permuted(graph, order)
+    found, again = Roles.find(graph, club), Roles.find(other, club)
+    assert found.descriptions == again.descriptions
+    np.testing.assert_allclose(
+        again.assign(other, club).memberships, found.assign(graph, club).memberships[order], atol=1e-6
+    )
+
+
+def test_another_order_of_nodes_keeps_roles_told_by_vectors(office, roles):
+    here, _, generator = office
+    order = np.random.default_rng(0).permutation(len(here.graph))
+    other = strategies.permuted(here.graph, order)
+    again = Roles.find(other, generator)
+    assert again.titles == roles.titles
+    np.testing.assert_allclose(
+        again.assign(other, generator).memberships,
+        roles.assign(here.graph, generator).memberships[order],
+        atol=1e-3,
+    )
+
+
+def test_threads_change_nothing(office, roles):
+    here, _, _ = office
+    again = Roles.find(here.graph, fitted(here.graph, threads=2))
+    assert json.dumps(again.to_json()) == json.dumps(roles.to_json())
+
+
+def test_some_nodes_and_an_overlay_have_the_roles_they_have_in_the_whole(office, roles):
+    _, there, generator = office
+    whole = roles.assign(there.graph, generator)
+    some = there.graph.names[[5, 0, 17]]
+    told = roles.assign(there.graph, generator, nodes=some)
+    assert told.names.tolist() == some.tolist()
+    np.testing.assert_allclose(told.memberships, whole.memberships[[5, 0, 17]], atol=1e-6)
+    features = there.graph.feature_rows(np.array([3]))
+    overlay = there.graph.overlay(["new"], [("new", there.graph.names[0]), ("new", some[0])], features)
+    near = ["new", there.graph.names[0], there.graph.names[100]]
+    np.testing.assert_allclose(
+        roles.assign(overlay, generator, nodes=near).memberships,
+        roles.assign(overlay.materialize(), generator, nodes=near).memberships,
+        atol=1e-6,
+    )
+
+
+def test_roles_survive_json(office, roles):
+    _, there, generator = office
+    again = Roles.from_json(json.loads(json.dumps(roles.to_json())))
+    assert again.to_json() == roles.to_json()
+    np.testing.assert_array_equal(
+        again.assign(there.graph, generator).memberships, roles.assign(there.graph, generator).memberships
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("shares", "much", "numbers only"),
+        ("shares", [0.5, 0.5], "shape"),
+        ("means", [["a"] * 4] * 4, "numbers"),
+        ("variances", [[0.0] * 4] * 4, "above 0"),
+        ("centers", [[1.0, float("nan")]], "finite"),
+        ("roles", [], "1 to 12 roles"),
+        ("whole", {"share": 1}, "must be"),
+        ("least_typical", None, "finite number"),
+        ("scores", {"many": 1.0}, "numbers of roles"),
+    ],
+)
+def test_roles_of_a_broken_file_are_refused(roles, key, value, words):
+    with pytest.raises(ModelFormatError, match=words):
+        Roles.from_json({**roles.to_json(), key: value})
+
+
+@pytest.mark.parametrize("count", [0, 13, 2.5, True, "three"])
+def test_a_number_of_roles_out_of_range_is_refused(club, count):
+    with pytest.raises(ParameterError, match="from 1 to 12"):
+        Roles.find(made.karate(), club, count=count)
+
+
+def test_the_number_of_roles_may_be_given(club):
+    found = Roles.find(made.karate(), club, count=3)
+    assert (len(found), found.scores) == (3, {})
+    with pytest.raises(ParameterError, match="at most 1, the different places"):
+        Roles.find(Graph.from_edges([(0, 1)]), club, count=2)
+
+
+def test_vectors_of_another_model_or_network_are_refused(office, roles):
+    here, there, generator = office
+    wrong = Embeddings(there.graph.names, np.zeros((len(there.graph), 8), np.float32))
+    with pytest.raises(ParameterError, match="in 32 dimensions"):
+        Roles.find(there.graph, generator, wrong)
+    with pytest.raises(ParameterError, match="find them again"):
+        roles.assign(there.graph, fitted(here.graph, dim=16))
+
+
+def naive_numbers(graph, member_of):
+    """The same numbers one node and one pair at a time."""
+    rows = []
+    linked = {(a, b) for a in graph.names.tolist() for b in graph.neighbors(a).tolist()}
+    for name in graph.names.tolist():
+        near = graph.neighbors(name).tolist()
+        pairs = [(a, b) for place, a in enumerate(near) for b in near[:place]]
+        tied = sum(pair in linked for pair in pairs) / len(pairs) if pairs else 0.0
+        around = np.mean([np.log1p(len(graph.neighbors(other))) for other in near]) if near else 0.0
+        shares = [sum(member_of[other] == one for other in near) for one in set(member_of.values())]
+        total = sum(shares)
+        span = total**2 / sum(share**2 for share in shares) if total else 0.0
+        shares[int(np.argmax(shares))] += 1
+        steady = (total + 1) ** 2 / sum(share**2 for share in shares)
+        rows.append((np.log1p(len(near)), tied, around, span, steady))
+    return np.array(rows)
+
+
+def test_the_numbers_of_a_node_agree_with_counting_by_hand(office, roles):
+    here, _, generator = office
+    vectors = generator.embed(here.graph)
+    communities = nearest_center(vectors, roles.centers)
+    member_of = dict(zip(here.graph.names.tolist(), communities.tolist(), strict=True))
+    expected = naive_numbers(here.graph, member_of)
+    found = signature(here.graph, generator, roles.centers)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    usual = expected[expected[:, 0] > np.log(2.5), 1].mean()
+    assert usual_clustering(found) == pytest.approx(usual, rel=1e-5)
+    degree = np.expm1(expected[0, 0])
+    pairs = degree * (degree - 1) / 2
+    drawn = (expected[0, 1] * pairs + 6 * usual) / (pairs + 6)
+    prominence = expected[0, 0] - expected[0, 2]
+    place = [expected[0, 0], drawn, prominence, expected[0, 4]]
+    np.testing.assert_allclose(coordinates(found, usual)[0], place, rtol=1e-5)
+
+
+@given(strategies.graphs())
+def test_neighbours_are_those_of_the_graph(graph):
+    expected = strategies.dense_adjacency(graph) > 0
+    assert np.array_equal(neighbors_of(graph).toarray() > 0, expected)
+    some = np.arange(len(graph))[::-2]
+    assert np.array_equal(neighbors_of(graph, some).toarray() > 0, expected[some])
+
+
+def test_communities_are_the_planted_departments(office):
+    here, _, generator = office
+    vectors = generator.embed(here.graph)
+    centers = find_communities(neighbors_of(here.graph), vectors)
+    assert adjusted_rand_score(here.community, nearest_center(vectors, centers)) > 0.8
+
+
+def test_modularity_agrees_with_networkx(office):
+    networkx = pytest.importorskip("networkx")
+    here, _, _ = office
+    parts = [set(here.graph.names[here.community == one]) for one in range(8)]
+    expected = networkx.community.modularity(here.graph.to_networkx(), parts)
+    assert modularity(neighbors_of(here.graph), here.community, 8) == pytest.approx(expected)
+
+
+def test_memberships_and_densities_agree_with_scipys_normal():
+    rng = np.random.default_rng(0)
+    mixture = Mixture(np.array([0.2, 0.3, 0.5]), rng.normal(size=(3, 2)), rng.uniform(0.2, 2, (3, 2)))
+    rows = rng.normal(size=(50, 2))
+    density = norm.pdf(rows[:, None], mixture.means, np.sqrt(mixture.variances)).prod(axis=2) * mixture.shares
+    np.testing.assert_allclose(mixture.memberships(rows), density / density.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(mixture.log_density(rows), np.log(density.sum(axis=1)))
+    held = density / density.sum(axis=1, keepdims=True)
+    entropy = -(held * np.log(held)).sum()
+    expected = -2 * np.log(density.sum(axis=1)).sum() + 14 * np.log(50) + 2 * entropy
+    assert completed_likelihood(mixture, rows, np.ones(50)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_the_number_of_groups_is_found_where_they_lie_apart(groups):
+    rng = np.random.default_rng(groups)
+    rows = np.concatenate([rng.normal(6 * place, 1, (150, 2)) for place in range(groups)])
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    mixture, scores = choose_mixture(*distinct(rows))
+    assert len(mixture) == groups
+    assert min(scores, key=scores.get) == groups
+
+
+def test_agreement_counts_labelled_nodes_alone():
+    labels = np.array(["x", "y", None, "", "y"], dtype=object)
+    found = agreement(np.array([0, 1, 1, 0, 1]), labels, 3)
+    assert (found.nodes, found.labels, found.counts) == (3, ("y", "x"), ((0, 2, 0), (1, 0, 0)))
+    assert (found.nmi, found.ari) == (1.0, 1.0)
+    with pytest.raises(ParameterError, match="no node has a label"):
+        agreement(np.array([0]), np.array([None]))
+    with pytest.raises(ParameterError, match="one per node, 2"):
+        agreement(np.array([0, 1]), np.array(["a"]))
