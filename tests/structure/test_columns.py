@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
-from spinegraph import Graph
+from spinegraph import Graph, made
 from spinegraph.errors import ParameterError
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.rooted_pagerank import rooted_pagerank
@@ -130,3 +130,14 @@ def test_bad_arguments_are_named():
         structural_columns(graph, [5])
     with pytest.raises(ParameterError, match=r"roots must lie in 0 \.\. 1; got \[5\]"):
         structural_columns(graph, [5], profile=rooted_pagerank(graph, roots=[0]))
+
+
+def test_columns_are_the_same_whichever_others_are_asked_for():
+    # Fewer columns look less far; most roots share their counts of common neighbours, few do not.
+    graph = made.random_graph(300, 8, seed=1, heavy_tailed=True)
+    every = structural_columns(graph, names=EVERY).values
+    few = np.arange(5, 40)
+    for place, name in enumerate(EVERY):
+        np.testing.assert_array_equal(structural_columns(graph, names=(name,)).values[:, 0], every[:, place])
+        found = structural_columns(graph, few, names=(name,)).values[:, 0]
+        np.testing.assert_allclose(found, every[few, place], atol=1e-6)

@@ -9,6 +9,8 @@ from spinegraph.kernels.rows import row_of, row_strength
 DEGREE, STRENGTH, SMALLER, H_INDEX, TRIANGLES, MEAN, DEVIATION, OVERLAPS = range(8)
 QUANTILES = (0.1, 0.25, 0.5)
 WIDTH = OVERLAPS + len(QUANTILES)
+# How far to look: at the node itself, at its neighbours' degrees, at their neighbours too.
+ITSELF, NEIGHBORS, THEIRS = range(3)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -40,8 +42,8 @@ def share_edges(indptr, indices, start, stop, marks, shared):
 
 
 @numba.njit(cache=True, nogil=True)
-def neighborhoods(adjacency, roots, marks, shared, counts):
-    """Write one row of ``counts`` float64 (r, WIDTH) per root.
+def neighborhoods(adjacency, roots, depth, marks, shared, counts):
+    """Write one row of ``counts`` float64 (r, WIDTH) per root, as far as ``depth`` looks.
 
     ``shared`` int32 (nnz,) holds what `share_edges` counted. Where it is empty common neighbours are counted
     here, by ``marks`` uint8 (n,), zero before and after; an edge then costs the smaller of the neighbour's
@@ -50,42 +52,57 @@ def neighborhoods(adjacency, roots, marks, shared, counts):
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
     has_weights = weights.size + patch_weights.size > 0
     overlaps, degrees, sizes = np.empty(0), np.empty(0), np.zeros(1, dtype=np.int64)
+    common = np.empty(0, dtype=np.int32)
     for place in range(roots.size):
         root = roots[place]
         start, stop, patched = row_of(indptr, rows, patch_indptr, root)
         own = patch_indices[start:stop] if patched else indices[start:stop]
         degree = own.size
-        if degree > degrees.size:
-            overlaps, degrees = np.empty(2 * degree), np.empty(2 * degree)
-            sizes = np.zeros(2 * degree + 1, dtype=np.int64)
-        if shared.size == 0:
-            for neighbor in own:
-                marks[neighbor] = 1
-        triangles = 0
-        for slot in range(degree):
-            first, last, away = row_of(indptr, rows, patch_indptr, own[slot])
-            if shared.size > 0:
-                common = int(shared[start + slot])
-            else:
-                common = _count_shared(own, patch_indices[first:last] if away else indices[first:last], marks)
-            triangles += common
-            degrees[slot] = last - first
-            either = degree + last - first - common - 2  # the two nodes themselves belong to neither set
-            overlaps[slot] = common / either if either > 0 else 0.0
-        if shared.size == 0:
-            for neighbor in own:
-                marks[neighbor] = 0
         row = counts[place]
         row[DEGREE] = degree
         row[STRENGTH] = degree
         if has_weights:
             row[STRENGTH] = row_strength(patch_weights if patched else weights, start, stop)
-        row[TRIANGLES] = triangles / 2
+        if depth == ITSELF:
+            continue
+        if degree > degrees.size:
+            overlaps, degrees = np.empty(2 * degree), np.empty(2 * degree)
+            common = np.empty(2 * degree, dtype=np.int32)
+            sizes = np.zeros(2 * degree + 1, dtype=np.int64)
+        for slot in range(degree):
+            first, last, _ = row_of(indptr, rows, patch_indptr, own[slot])
+            degrees[slot] = last - first
         _describe_degrees(degrees[:degree], sizes, row)
-        ascending = overlaps[:degree]
-        ascending.sort()
-        for column in range(len(QUANTILES)):
-            row[OVERLAPS + column] = _quantile(ascending, QUANTILES[column])
+        if depth == NEIGHBORS:
+            continue
+        if shared.size > 0:
+            _read_overlaps(shared[start:stop], degrees, overlaps, row)
+            continue
+        for neighbor in own:
+            marks[neighbor] = 1
+        for slot in range(degree):
+            first, last, away = row_of(indptr, rows, patch_indptr, own[slot])
+            other = patch_indices[first:last] if away else indices[first:last]
+            common[slot] = _count_shared(own, other, marks)
+        for neighbor in own:
+            marks[neighbor] = 0
+        _read_overlaps(common[:degree], degrees, overlaps, row)
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_overlaps(common, degrees, overlaps, row):
+    """From common neighbours, and degrees, of each neighbour: triangles, and quantiles of overlap."""
+    degree = common.size
+    triangles = 0
+    for slot in range(degree):
+        triangles += common[slot]
+        either = degree + degrees[slot] - common[slot] - 2  # the two nodes themselves belong to neither set
+        overlaps[slot] = common[slot] / either if either > 0 else 0.0
+    row[TRIANGLES] = triangles / 2
+    ascending = overlaps[:degree]
+    ascending.sort()
+    for column in range(len(QUANTILES)):
+        row[OVERLAPS + column] = _quantile(ascending, QUANTILES[column])
 
 
 @numba.njit(cache=True, nogil=True)

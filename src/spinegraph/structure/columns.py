@@ -1,5 +1,6 @@
 """Structural columns: what a node looks like from its links alone, where features are absent or join them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,13 @@ from spinegraph.kernels.neighborhoods import (
     DEGREE,
     DEVIATION,
     H_INDEX,
+    ITSELF,
     MEAN,
+    NEIGHBORS,
     OVERLAPS,
     SMALLER,
     STRENGTH,
+    THEIRS,
     TRIANGLES,
     WIDTH,
     neighborhoods,
@@ -27,6 +31,28 @@ from spinegraph.structure.profile import RootedPageRank
 from spinegraph.structure.rooted_pagerank import rooted_pagerank
 from spinegraph.structure.roots import as_roots
 
+_TINY = np.finfo(np.float64).tiny
+Counts = NDArray[np.float64]
+# How far each column has to look, and what it makes of the counts found there.
+_OF_NEIGHBORS: dict[str, tuple[int, Callable[[Counts], Counts]]] = {
+    "log_degree": (ITSELF, lambda counts: np.log1p(counts[:, DEGREE])),
+    "log_mean_weight": (
+        ITSELF,
+        lambda counts: np.log(np.maximum(counts[:, STRENGTH], _TINY) / np.maximum(counts[:, DEGREE], _TINY)),
+    ),
+    "log_smaller_neighbors": (NEIGHBORS, lambda counts: np.log1p(counts[:, SMALLER])),
+    "log_h_index": (NEIGHBORS, lambda counts: np.log1p(counts[:, H_INDEX])),
+    "overlap_10": (THEIRS, lambda counts: counts[:, OVERLAPS]),
+    "overlap_25": (THEIRS, lambda counts: counts[:, OVERLAPS + 1]),
+    "overlap_50": (THEIRS, lambda counts: counts[:, OVERLAPS + 2]),
+    "log_triangles": (THEIRS, lambda counts: np.log1p(counts[:, TRIANGLES])),
+    "clustering": (
+        THEIRS,
+        lambda counts: counts[:, TRIANGLES] / np.maximum(counts[:, DEGREE] * (counts[:, DEGREE] - 1) / 2, 1),
+    ),
+    "neighbor_log_degree_mean": (NEIGHBORS, lambda counts: counts[:, MEAN]),
+    "neighbor_log_degree_deviation": (NEIGHBORS, lambda counts: counts[:, DEVIATION]),
+}
 _K = 20
 # On the airports 0.7 tells roles a little better than 0.5: half a point to one.
 _CONTINUATION = 0.7
@@ -115,19 +141,24 @@ def structural_columns(
         raise ParameterError(
             f"profile must have one row per root; got {len(profile)} rows, {len(chosen)} roots"
         )
-    counts = _neighborhoods(adjacency, chosen, threads)
-    columns = {**_of_neighbors(counts), **_of_profile(profile.weights)}
-    unknown = [name for name in names if name not in columns]
+    values = [f"log_profile_{place + 1}" for place in range(max(_K, profile.k))]
+    known = (*_OF_NEIGHBORS, "spread", *values)
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise ParameterError(f"names must be among {', '.join(columns)}; got {unknown[0]!r}")
-    values = np.empty((len(chosen), len(names)), dtype=np.float32)
+        raise ParameterError(f"names must be among {', '.join(known)}; got {unknown[0]!r}")
+    depth = max((_OF_NEIGHBORS[name][0] for name in names if name in _OF_NEIGHBORS), default=ITSELF)
+    counts = _neighborhoods(adjacency, chosen, depth, threads)
+    columns = np.empty((len(chosen), len(names)), dtype=np.float32)
     for place, name in enumerate(names):
-        values[:, place] = columns[name]
-    return StructuralColumns(values, tuple(names))
+        if name in _OF_NEIGHBORS:
+            columns[:, place] = _OF_NEIGHBORS[name][1](counts)
+        else:
+            columns[:, place] = _of_profile(name, profile.weights)
+    return StructuralColumns(columns, tuple(names))
 
 
 def _neighborhoods(
-    adjacency: Adjacency, roots: NDArray[np.int64], threads: int | None
+    adjacency: Adjacency, roots: NDArray[np.int64], depth: int, threads: int | None
 ) -> NDArray[np.float64]:
     """Return what the kernel of that name writes, (r, WIDTH)."""
     n = adjacency.num_nodes
@@ -138,7 +169,8 @@ def _neighborhoods(
         return np.zeros(n, dtype=np.uint8)
 
     # Counting once for both ends costs less than once for each, where most edges are asked for.
-    if 2 * len(roots) > n and not adjacency.rows.size and 0 < adjacency.indices.size <= _MOST_SHARED:
+    has_most = 2 * len(roots) > n and not adjacency.rows.size
+    if depth == THEIRS and has_most and 0 < adjacency.indices.size <= _MOST_SHARED:
         shared = np.empty(adjacency.indices.size, dtype=np.int32)
         edges = adjacency.indptr, adjacency.indices
 
@@ -148,32 +180,15 @@ def _neighborhoods(
         run_blocks(share, n, block=block, threads=threads)
 
     def describe(start: int, stop: int) -> None:
-        neighborhoods(tuple(adjacency), roots[start:stop], marks(), shared, counts[start:stop])
+        neighborhoods(tuple(adjacency), roots[start:stop], depth, marks(), shared, counts[start:stop])
 
     run_blocks(describe, len(roots), block=block, threads=threads)
     return counts
 
 
-def _of_neighbors(counts: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    degree = counts[:, DEGREE]
-    return {
-        "log_degree": np.log1p(degree),
-        "log_mean_weight": np.log(np.where(degree > 0, counts[:, STRENGTH], 1) / np.maximum(degree, 1)),
-        "log_smaller_neighbors": np.log1p(counts[:, SMALLER]),
-        "log_h_index": np.log1p(counts[:, H_INDEX]),
-        "overlap_10": counts[:, OVERLAPS],
-        "overlap_25": counts[:, OVERLAPS + 1],
-        "overlap_50": counts[:, OVERLAPS + 2],
-        "log_triangles": np.log1p(counts[:, TRIANGLES]),
-        "clustering": counts[:, TRIANGLES] / np.maximum(degree * (degree - 1) / 2, 1),
-        "neighbor_log_degree_mean": counts[:, MEAN],
-        "neighbor_log_degree_deviation": counts[:, DEVIATION],
-    }
-
-
-def _of_profile(weights: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    value = np.zeros((len(weights), max(_K, weights.shape[1])))
-    value[:, : weights.shape[1]] = weights
-    spread = -(value * np.log(np.where(value > 0, value, 1))).sum(axis=1)
-    logarithms = np.log(value + OFFSET)
-    return {"spread": spread, **{f"log_profile_{place + 1}": row for place, row in enumerate(logarithms.T)}}
+def _of_profile(name: str, weights: NDArray[np.float32]) -> NDArray[Any]:
+    if name == "spread":
+        return -(weights * np.log(np.where(weights > 0, weights, 1))).sum(axis=1, dtype=np.float64)
+    place = int(name.rpartition("_")[2]) - 1
+    value = weights[:, place] if place < weights.shape[1] else np.zeros(len(weights))
+    return np.log(value.astype(np.float64) + OFFSET)
