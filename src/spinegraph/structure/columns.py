@@ -191,4 +191,5 @@ def _of_profile(name: str, weights: NDArray[np.float32]) -> NDArray[Any]:
         return -(weights * np.log(np.where(weights > 0, weights, 1))).sum(axis=1, dtype=np.float64)
     place = int(name.rpartition("_")[2]) - 1
     value = weights[:, place] if place < weights.shape[1] else np.zeros(len(weights))
-    return np.log(value.astype(np.float64) + OFFSET)
+    logarithm: NDArray[np.float64] = np.log(value.astype(np.float64) + OFFSET)
+    return logarithm
