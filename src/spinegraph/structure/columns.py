@@ -188,7 +188,10 @@ def _neighborhoods(
 
 def _of_profile(name: str, weights: NDArray[np.float32]) -> NDArray[Any]:
     if name == "spread":
-        return -(weights * np.log(np.where(weights > 0, weights, 1))).sum(axis=1, dtype=np.float64)
+        spread: NDArray[np.float64] = -(weights * np.log(np.where(weights > 0, weights, 1))).sum(
+            axis=1, dtype=np.float64
+        )
+        return spread
     place = int(name.rpartition("_")[2]) - 1
     value = weights[:, place] if place < weights.shape[1] else np.zeros(len(weights))
     logarithm: NDArray[np.float64] = np.log(value.astype(np.float64) + OFFSET)
