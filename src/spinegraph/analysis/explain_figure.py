@@ -20,6 +20,7 @@ from spinegraph.analysis.plot_style import (
 
 _COLUMNS = 8
 _COLORS = {CONTENT: COLORS[0], PLACE: COLORS[2], STRUCTURE: COLORS[4]}
+_SIGNS = (("makes them alike", ACCENT), ("sets them apart", WARM))
 _LEAST = 1e-3  # of DTW: below it values count as nothing; a logarithmic axis needs an end
 
 
@@ -35,33 +36,30 @@ def explanation_figure(found: Explanation) -> Any:
     >>> len(figure.data) > 4
     True
     """
+    alike, apart = (f"<span style='color:{color}'>{text}</span>" for text, color in _SIGNS)
     figure = new_figure(
         [*_parts(found), *_columns(found), *_profiles(found)],
-        height=880,
+        height=900,
         barmode="relative",
         margin={"l": 150, "r": 20, "t": 40, "b": 48},
-        legend={"orientation": "h", "y": 0.6, "x": 0, "yanchor": "bottom"},
+        legend={"orientation": "h", "x": 0, "y": 0.375, "yanchor": "bottom"},
         annotations=[
-            _heading("Where the similarity comes from: alike, and apart (pale)", 1.0),
-            _heading("Columns: what makes them alike, and what sets them apart", 0.79),
+            _heading("Where the similarity comes from; what is missing to 1 is pale", 1.0),
+            _heading(f"What {alike}, and what {apart}", 0.79),
             _heading("Profiles, matched step by step", 0.42),
         ],
     )
+    ticks = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]
     figure.update_layout(
-        yaxis={**quiet_axis(), "domain": [0.86, 0.985], "autorange": "reversed"},
-        xaxis={**quiet_axis(), "anchor": "y", "tickformat": ".2f"},
+        yaxis={"domain": [0.86, 0.985], "autorange": "reversed"},
+        xaxis={"anchor": "y", "tickformat": ".2f"},
         yaxis2={**quiet_axis(), "domain": [0.5, 0.775], "autorange": "reversed", "anchor": "x2"},
         xaxis2={**quiet_axis(), "anchor": "y2", "tickformat": ".2f"},
-        yaxis3={
-            **quiet_axis(),
-            "domain": [0.0, 0.37],
-            "type": "log",
-            "anchor": "x3",
-            "title": "share of the walk",
-        },
-        xaxis3={**quiet_axis(), "anchor": "y3", "title": "place, by share of the walk"},
-        showlegend=True,
+        yaxis3={**quiet_axis(), "domain": [0.0, 0.37], "type": "log", "anchor": "x3", "tickvals": ticks},
+        xaxis3={**quiet_axis(), "anchor": "y3"},
     )
+    figure.update_layout(yaxis3_tickformat=".1%", yaxis3_title_text="share of the walk's time")
+    figure.update_layout(xaxis3_title_text="places, most visited first")
     return figure
 
 
@@ -90,6 +88,7 @@ def _parts(found: Explanation) -> list[Any]:
             x=[part.alike for part in found.parts],
             marker={"color": colors},
             text=[f"{part.alike:.3f}" for part in found.parts],
+            cliponaxis=False,
             hovertemplate="%{y}: %{x:.3f} of the similarity<extra></extra>",
             **shared,
         ),
@@ -110,10 +109,7 @@ def _columns(found: Explanation) -> list[Any]:
     apart = found.columns.apart(_COLUMNS, structural=structural)
     titles = list(dict.fromkeys(safe_text(column_title(column.name)) for column in [*alike, *apart]))
     bars = []
-    for name, columns, sign, color in (
-        ("makes them alike", alike, 1, ACCENT),
-        ("sets them apart", apart, -1, WARM),
-    ):
+    for (name, color), columns, sign in zip(_SIGNS, (alike, apart), (1, -1), strict=True):
         values = {safe_text(column_title(c.name)): sign * (c.alike if sign > 0 else c.apart) for c in columns}
         bars.append(
             go.Bar(
@@ -121,6 +117,7 @@ def _columns(found: Explanation) -> list[Any]:
                 y=titles,
                 orientation="h",
                 name=name,
+                showlegend=False,
                 marker={"color": color},
                 xaxis="x2",
                 yaxis="y2",

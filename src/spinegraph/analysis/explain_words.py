@@ -110,16 +110,16 @@ def _verdict(found: Explanation) -> str:
     similarity = found.similarity
     if found.parts[0].name == NOTHING:
         which = "both vectors are" if similarity else "one of the vectors is"
-        return _capital(f"{_both(found)} cannot be compared by what they hold: {which} zero.")
+        return _begun(f"{_both(found)} cannot be compared by what they hold: {which} zero.")
     how = next((word for least, word in _ALIKE if similarity >= least), "not alike")
     verdict = f"{_both(found)} are {how}: their similarity is {similarity:.2f}, 1 being the same"
-    return _capital(f"{verdict} and 0 unrelated.{_nearer(found, found.rank)}")
+    return _begun(f"{verdict} and 0 unrelated.{_nearer(found, found.rank)}")
 
 
 def _nearer(found: Explanation, rank: Rank | None) -> str:
     if rank is None:
         return ""
-    a, b, others = found.a.name, found.b.name, f"{rank.others:,}"
+    a, b, others = titled(found.a.name), titled(found.b.name), f"{rank.others:,}"
     if not rank.nearer:
         return f" Of the {others} other nodes none is more like {a}."
     count = f"{rank.nearer:,} {'is' if rank.nearer == 1 else 'are'}"
@@ -162,7 +162,7 @@ def _apart(found: Explanation, columns: Sequence[Column]) -> str:
     for place, name in enumerate((found.a.name, found.b.name)):
         more = [column for column in columns if column.values[place] > column.values[1 - place]]
         if more:
-            told.append(f"{name} has more of {_titles(more)}")
+            told.append(f"{titled(name)} has more of {_titles(more)}")
     return f"What sets them apart most: {'; '.join(told)}."
 
 
@@ -186,7 +186,7 @@ def _role(found: Explanation) -> str:
     if a.degree == b.degree:
         ties = f"both have {_count(a.degree, 'neighbour')}"
     else:
-        ties = f"{a.name} has {_count(a.degree, 'neighbour')}, {b.name} {b.degree:,}"
+        ties = f"{titled(a.name)} has {_count(a.degree, 'neighbour')}, {titled(b.name)} has {b.degree:,}"
     if min(a.degree, b.degree) > 1:
         ties += f"; {_linked(a.clustering, b.clustering)}"
     if max(a.degree, b.degree) > 0:
@@ -197,7 +197,7 @@ def _role(found: Explanation) -> str:
     rank = found.role_rank
     if rank is not None:
         nearer = f"{percent(rank.share)} of the other nodes are" if rank.nearer else "no other node is"
-        profile += f"; {nearer} closer to {a.name} in this respect"
+        profile += f"; {nearer} closer to {titled(a.name)} in this respect"
     return f"They {_role_word(found)}: {ties}. {profile}."
 
 
@@ -226,8 +226,9 @@ def _both(found: Explanation) -> str:
     return f"{titled(found.a.name)} and {titled(found.b.name)}"
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _begun(text: str) -> str:
+    """Begin a sentence; a name stays as it is."""
+    return f"N{text[1:]}" if text.startswith("node ") else text
 
 
 def _count(number: int, noun: str) -> str:

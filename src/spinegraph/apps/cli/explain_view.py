@@ -108,7 +108,8 @@ def _numbers(found: Explanation) -> Table:
 def _profile(found: Explanation) -> Iterator[Table | Text]:
     yield Text(
         "A walk that starts at a node and keeps going back there: which share of its time it spends at the "
-        "node itself, at the place it visits most next, and so on. Bars grow with the logarithm.",
+        "node itself, at the place it visits most next, and so on. Bars grow with the logarithm; green "
+        "differs by up to 10 %, yellow by up to 50 %, red by more; a place that is matched again is pale.",
         style="dim",
     )
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
@@ -116,7 +117,7 @@ def _profile(found: Explanation) -> Iterator[Table | Text]:
     table.add_column("", justify="right", width=_HALF)
     table.add_column("", justify="left", width=_HALF)
     table.add_column(escape(found.b.name), justify="right")
-    table.add_column("differ", justify="right")
+    table.add_column("differ by", justify="right")
     steps = list(zip(found.warping.path.tolist(), found.warping.costs.tolist(), strict=True))
     before = (-1, -1)
     for (i, j), cost in steps[:_STEPS]:
