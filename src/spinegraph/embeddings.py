@@ -83,6 +83,11 @@ class Embeddings:
     def __repr__(self) -> str:
         return f"Embeddings({len(self):,} nodes, {self.dim} dimensions)"
 
+    def _repr_html_(self) -> str:
+        from spinegraph.model_html import embeddings_html
+
+        return embeddings_html(self)
+
     @property
     def dim(self) -> int:
         """Length of a vector."""

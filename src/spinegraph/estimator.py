@@ -208,6 +208,11 @@ class SPINE:
         state = f" fitted on {len(self.familiarity_)} nodes" if hasattr(self, "generator_") else ""
         return f"SPINE({inside}){state}"
 
+    def _repr_html_(self) -> str:
+        from spinegraph.model_html import model_html
+
+        return model_html(self)
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.base import BaseEstimator
 

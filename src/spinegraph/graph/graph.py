@@ -215,6 +215,11 @@ class Graph(Conversions):
             parts.append(f"names {', '.join(map(repr, self.names[:2]))}{', ...' * (len(self) > 2)}")
         return f"Graph({', '.join(parts)})"
 
+    def _repr_html_(self) -> str:
+        from spinegraph.graph.html import graph_html
+
+        return graph_html(self)
+
     @property
     def num_nodes(self) -> int:
         """Number of nodes, isolated ones included."""
