@@ -77,7 +77,8 @@ class Live:
         count, dim = len(overlay), self.generator.dim
         self.drift = Drift(count, self.generator.inputs.config.continuation, self.tolerance)
         self.near = NeighborDrift(count, self.tolerance)
-        self.columns = np.zeros((count, len(self.generator.inputs.columns)), np.float32)
+        inputs = self.generator.inputs
+        self.columns = np.zeros((count, len(inputs.columns) * inputs.through), np.float32)
         vectors = Chunks.of(np.zeros((count, dim), np.float32))
         self.tip = Snapshot(version, overlay, vectors, np.zeros(count, np.float32), np.zeros(0, np.int64))
 
@@ -96,8 +97,9 @@ class Live:
         before = self.tip.overlay
         after = change.apply(before)
         stale = self.drift.change(before, after)
+        near = self.near.change(before, after)
         if self.generator.inputs.columns:
-            stale = np.union1d(stale, self.near.change(before, after))
+            stale = np.union1d(stale, near)
             self.near.computed(stale)
             self.drift.computed(stale)
         version = self.tip.version + 1
@@ -145,10 +147,10 @@ class Live:
     def _refresh(self, stale: NDArray[np.int64]) -> None:
         graph, inputs = self.tip.overlay, self.generator.inputs
         self._take(stale, self.generator.embed(graph, stale))
-        if not inputs.through:
-            return
         grown = np.zeros((len(graph) - len(self.columns), self.columns.shape[1]), np.float32)
         self.columns = np.concatenate((self.columns, grown))
+        if not inputs.through:
+            return
         for _ in range(_MOST_ROUNDS):
             columns = inputs.structural(graph, stale)
             # Columns lie between -2 and 2, so half their change counts like a change of the profile.

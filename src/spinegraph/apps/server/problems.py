@@ -28,6 +28,11 @@ _TITLES = {
     504: "too slow",
 }
 
+_FIELDS = {
+    *("body", "query", "path", "nodes", "edges", "name", "features", "to", "weight", "source", "target"),
+    *("q", "n", "radius", "most", "format", "other"),
+}
+
 
 class Problem(BaseModel):
     """What went wrong with a request."""
@@ -114,7 +119,8 @@ def _of_validation(request: Request, error: Any) -> Response:
     if first["type"] == "json_invalid":
         why = first.get("ctx", {}).get("error", "")
         return problem(400, f"the body is not JSON: {why}", "body", "a JSON document")
-    where = ".".join(str(part) for part in first["loc"] if not str(part).startswith("function-"))
+    # Names of alternatives stand between the names of fields.
+    where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or part in _FIELDS)
     return problem(422, f"{where}: {first['msg']}", where, first["type"])
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spinegraph.apps.server.changes import Change, Name, feature_rows
 from spinegraph.apps.server.problems import ProblemError
-from spinegraph.apps.server.schemas import Edge, Link, NewNode
+from spinegraph.apps.server.schemas import Edge, Link, NewNode, NewNodes
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import quoted
 
@@ -23,7 +23,7 @@ class Reader:
     Examples
     --------
     >>> reader = Reader(Graph.from_edges([("ann", "bob")]))
-    >>> reader.nodes([NewNode(name="cy", edges=["ann"])]).edges
+    >>> reader.nodes(NewNode(name="cy", edges=["ann"])).edges
     [('cy', 'ann')]
     """
 
@@ -34,16 +34,18 @@ class Reader:
             names = graph.feature_names or tuple(map(str, range(graph.features.shape[1])))
             self.columns = {name: place for place, name in enumerate(names)}
 
-    def nodes(self, nodes: list[NewNode]) -> Change:
+    def nodes(self, body: NewNode | NewNodes) -> Change:
         """Return new nodes and their edges as one change."""
         edges, weights, rows = [], [], []
+        nodes = body.nodes if isinstance(body, NewNodes) else [body]
         for place, node in enumerate(nodes):
+            where = f"body.nodes.{place}" if isinstance(body, NewNodes) else "body"
             for number, link in enumerate(node.edges):
                 target, weight = (link.to, link.weight) if isinstance(link, Link) else (link, None)
-                self._require_edge(node.name, target, weight, f"body.nodes.{place}.edges.{number}")
+                self._require_edge(node.name, target, weight, f"{where}.edges.{number}")
                 edges.append((node.name, target))
                 weights.append(weight)
-            rows.append(self._row(node.features, f"body.nodes.{place}.features"))
+            rows.append(self._row(node.features, f"{where}.features"))
         features = None if self.columns is None else feature_rows([row for row in rows if row is not None])
         return Change("add", [node.name for node in nodes], edges, self._weights(weights), features)
 

@@ -10,7 +10,7 @@ from spinegraph.apps.server.limits import MOST_MATCHES
 from spinegraph.apps.server.live import Snapshot
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.replies import beside, reply, service_of
-from spinegraph.apps.server.schemas import Explanation, Matches, NewNode, NewNodes, Node, Role, TriedNodes
+from spinegraph.apps.server.schemas import Explanation, Matches, Node, OneOrMany, Role, TriedNodes
 from spinegraph.apps.server.service import Service
 from spinegraph.graph.names import quoted
 from spinegraph.graph.patch import row_lengths
@@ -71,11 +71,10 @@ async def role(request: Request, name: str) -> Any:
 
 
 @router.post("/embed", response_model=TriedNodes)
-async def embed(request: Request, body: NewNode | NewNodes, n: Count = 10) -> Any:
+async def embed(request: Request, body: OneOrMany, n: Count = 10) -> Any:
     """Return the vectors that new nodes would have, and whom they would be like; nothing is stored."""
     service = service_of(request)
-    nodes = body.nodes if isinstance(body, NewNodes) else [body]
-    change = service.reader.nodes(nodes)
+    change = service.reader.nodes(body)
     names = change.names
     there = service.snapshot.overlay.find(names)
     if (there >= 0).any() or len(set(names)) < len(names):

@@ -10,7 +10,7 @@ from spinegraph.apps.server.limits import MOST_NAME
 from spinegraph.apps.server.live import Snapshot
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.replies import reply, service_of
-from spinegraph.apps.server.schemas import Added, Changed, Compacted, NewEdges, NewNode, NewNodes
+from spinegraph.apps.server.schemas import Added, Changed, Compacted, NewEdges, OneOrMany
 from spinegraph.apps.server.service import Service
 from spinegraph.graph.names import quoted
 
@@ -19,11 +19,10 @@ TextQuery = Annotated[str, Query(min_length=1, max_length=MOST_NAME)]
 
 
 @router.post("/nodes", status_code=201, response_model=Added)
-async def add_nodes(request: Request, body: NewNode | NewNodes) -> Any:
+async def add_nodes(request: Request, body: OneOrMany) -> Any:
     """Store one node or many with their edges, and return their vectors."""
     service = service_of(request)
-    nodes = body.nodes if isinstance(body, NewNodes) else [body]
-    change = service.reader.nodes(nodes)
+    change = service.reader.nodes(body)
     names = change.names
     if len(set(names)) < len(names):
         raise ProblemError(422, "a name is given twice", field="body.nodes", rule="each name once")

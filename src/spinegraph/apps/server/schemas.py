@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictFloat, StrictInt, Tag
 
 from spinegraph.apps.server.limits import MOST_EDGES, MOST_NAME, MOST_NODES
 
@@ -46,6 +46,15 @@ class NewNodes(_Request):
     """Several nodes at once; they may be linked to each other."""
 
     nodes: list[NewNode] = Field(min_length=1, max_length=MOST_NODES)
+
+
+def _one_or_many(body: Any) -> str:
+    return "many" if isinstance(body, NewNodes) or (isinstance(body, dict) and "nodes" in body) else "one"
+
+
+OneOrMany = Annotated[
+    Annotated[NewNode, Tag("one")] | Annotated[NewNodes, Tag("many")], Discriminator(_one_or_many)
+]
 
 
 class Edge(_Request):

@@ -1,0 +1,234 @@
+"""The service as its users meet it: a real process, asked over HTTP."""
+
+import io
+import time
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from running_service import Running
+from spinegraph import SPINE, Embeddings
+
+
+@pytest.fixture(scope="module")
+def service(model_folder, tmp_path_factory):
+    """One process for all tests here: each uses names of its own, and looks at what changes."""
+    with Running(model_folder, tmp_path_factory.mktemp("routes") / "store") as running:
+        yield running
+
+
+def version(service):
+    return service.get("/readyz")["version"]
+
+
+def test_a_new_node_gets_a_vector_and_is_found(service):
+    before = version(service)
+    added = service.add("new", ["n0", "n1", "n2"])
+    assert added["version"] == before + 1
+    assert added["nodes"][0]["name"] == "new"
+    node = service.get("/v1/nodes/new")
+    assert node["vector"] == added["nodes"][0]["vector"]
+    assert node["degree"] == 3
+    assert node["version"] == before + 1
+    matches = service.get("/v1/nodes/new/similar", n=5)["matches"]
+    assert len(matches) == 5
+    assert [match["score"] for match in matches] == sorted((m["score"] for m in matches), reverse=True)
+    assert "new" not in [match["name"] for match in matches]
+
+
+def test_several_nodes_may_be_linked_to_each_other(service):
+    body = {
+        "nodes": [
+            {"name": "a", "edges": ["b", "n3"], "features": [0.0] * 12},
+            {"name": "b", "edges": ["n4"], "features": {"word 0": 1, "word 3": 0.5}},
+        ]
+    }
+    answer = service.client.post("/v1/nodes", json=body)
+    assert answer.status_code == 201
+    assert [node["name"] for node in answer.json()["nodes"]] == ["a", "b"]
+    assert service.get("/v1/nodes/a")["degree"] == 2
+    assert service.get("/v1/nodes/b")["degree"] == 2
+
+
+def test_edges_and_nodes_come_and_go(service):
+    degree, before = service.get("/v1/nodes/n0")["degree"], version(service)
+    service.add("comes", ["n0"])
+    assert service.get("/v1/nodes/n0")["degree"] == degree + 1
+    edge = {"source": "comes", "target": "n50"}
+    assert service.client.post("/v1/edges", json={"edges": [edge]}).json()["version"] == before + 2
+    assert service.get("/v1/nodes/comes")["degree"] == 2
+    assert service.client.delete("/v1/edges", params=edge).json()["version"] == before + 3
+    assert service.get("/v1/nodes/comes")["degree"] == 1
+    assert service.client.delete("/v1/edges", params=edge).status_code == 404
+    assert service.client.delete("/v1/nodes/comes").json()["version"] == before + 4
+    assert service.client.get("/v1/nodes/comes").status_code == 404
+    assert service.get("/v1/nodes/n0")["degree"] == degree
+    assert service.add("comes", ["n1"])["version"] == before + 5
+
+
+def test_trying_a_node_out_stores_nothing_and_tells_the_same_vector(service):
+    body = {"name": "tried", "edges": ["n5", "n6"], "features": {"word 2": 1}}
+    before = version(service)
+    tried = service.client.post("/v1/embed", json=body, params={"n": 3}).json()
+    assert tried["version"] == version(service) == before
+    assert len(tried["nodes"][0]["nearest"]) == 3
+    assert len(tried["nodes"][0]["place"]) == 2
+    assert service.client.get("/v1/nodes/tried").status_code == 404
+    stored = service.client.post("/v1/nodes", json=body).json()
+    np.testing.assert_allclose(tried["nodes"][0]["vector"], stored["nodes"][0]["vector"], atol=1e-6)
+
+
+def test_an_export_is_read_as_embeddings(service, model_folder, tmp_path):
+    service.add("exported", ["n0", "n1"])
+    answer = service.client.get("/v1/export")
+    (tmp_path / "all.parquet").write_bytes(answer.content)
+    found = Embeddings.load(tmp_path / "all.parquet")
+    vector = service.get("/v1/nodes/exported")["vector"]
+    np.testing.assert_array_equal(found["exported"], np.float32(vector))
+    now, names, vectors = service.vectors()
+    assert (now, names) == (version(service), found.names.tolist())
+    np.testing.assert_array_equal(vectors, found.vectors)
+    assert parquet.read_schema(io.BytesIO(answer.content)).names == ["name", "vector"]
+
+
+def test_vectors_follow_the_whole_graph(model_folder, tmp_path):
+    """What is not computed anew stays near a full transform of the final graph."""
+    model, overlay = SPINE.load(model_folder), None
+    with Running(model_folder, tmp_path / "store") as fresh:
+        overlay = model.graph_.overlay([], [])
+        for number in range(30):
+            name, edges = f"new {number}", [f"n{(7 * number) % 90}", f"n{(11 * number + 3) % 90}"]
+            fresh.add(name, edges)
+            row = np.eye(12, dtype=np.float32)[1:2]
+            overlay = overlay.add([name], [(name, edge) for edge in dict.fromkeys(edges)], row)
+        fresh.client.delete("/v1/nodes/n10")
+        _, names, vectors = fresh.vectors()
+    expected = model.transform(overlay.remove(["n10"]).materialize())
+    assert names == expected.names.tolist()
+    assert np.abs(vectors - expected.vectors).max() < 0.05 * np.abs(expected.vectors).max()
+
+
+def test_names_are_found_by_their_beginning(shared_service):
+    found = shared_service.get("/v1/search", q="N1", n=3)
+    assert found["names"] == ["n1", "n10", "n11"]
+    assert found["total"] == 11
+    assert shared_service.get("/v1/search", q="zzz")["names"] == []
+
+
+def test_the_explorer_gets_its_columns(shared_service):
+    whole = shared_service.get("/v1/map")
+    assert len({len(whole[part]) for part in ("names", "x", "y", "degree")}) == 1
+    around = shared_service.get("/v1/nodes/n3/neighborhood", radius=1)
+    assert around["names"][0] == "n3"
+    assert around["hops"][0] == 0
+    assert len(around["names"]) == shared_service.get("/v1/nodes/n3")["degree"] + 1
+    profile = shared_service.get("/v1/nodes/n3/profile")
+    assert profile["nodes"][0] == "n3"
+    assert sum(profile["weights"]) == pytest.approx(1, abs=1e-4)
+    columns = shared_service.get("/v1/features")
+    assert columns["names"] == [f"word {i}" for i in range(12)]
+
+
+def test_two_nodes_are_explained_and_roles_are_told_once_found(shared_service):
+    found = shared_service.get("/v1/nodes/n3/explain/n4")
+    assert found["words"]
+    for _ in range(60):
+        answer = shared_service.client.get("/v1/nodes/n3/role")
+        if answer.status_code == 200:
+            break
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"]
+        time.sleep(0.5)
+    role = answer.json()
+    assert role["title"] == role["titles"][role["role"]]
+    assert sum(role["memberships"]) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field", "words"),
+    [
+        ({"name": "x"}, 422, "body.features", "12 numbers"),
+        ({"nodes": [{"name": "x", "features": [1, 2]}]}, 422, "body.nodes.0.features", "got 2 numbers"),
+        ({"name": "x", "features": {"nope": 1}}, 422, "body.features", "no column 'nope'"),
+        ({"name": "x", "features": {}, "edges": ["x"]}, 422, "body.edges.0", "to itself"),
+        (
+            {"name": "x", "features": {}, "edges": [{"to": "n1", "weight": 2}]},
+            422,
+            "body.edges.0",
+            "have no weight",
+        ),
+        ({"name": "x", "features": {}, "edges": ["zoe"]}, 404, None, "'zoe'"),
+        ({"name": "n1", "features": {}}, 409, "body.nodes", "is there already"),
+        ({"nodes": [{"name": "x", "features": {}}] * 2}, 422, "body.nodes", "twice"),
+        ({"name": ""}, 422, "body.name", "at least 1 character"),
+        ({"name": "x", "features": {"word 1": 1e39}}, 422, "body.features", "less than or equal"),
+        ({"name": "x", "edges": [["n1"]]}, 422, "body.edges.0", ""),
+        ({"name": "x", "colour": 1}, 422, "body", "Extra inputs"),
+        ({"nodes": []}, 422, "body.nodes", "at least 1 item"),
+    ],
+)
+def test_what_breaks_a_rule_is_told_by_field_and_rule(shared_service, body, status, field, words):
+    answer = shared_service.client.post("/v1/nodes", json=body)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert set(problem) == {"type", "title", "status", "detail", "field", "rule"}
+    assert problem["status"] == status
+    assert words in problem["detail"]
+    if field is not None:
+        assert problem["field"] == field
+
+
+def test_a_change_that_breaks_a_rule_changes_nothing(service):
+    before = service.vectors()
+    service.client.post("/v1/nodes", json={"name": "x", "features": {}, "edges": ["zoe"]})
+    service.client.post("/v1/edges", json={"edges": [{"source": "n1", "target": "zoe"}]})
+    after = service.vectors()
+    assert before[:2] == after[:2]
+    np.testing.assert_array_equal(before[2], after[2])
+
+
+def test_names_of_any_text_are_reached(service):
+    for name in ("a/b", "with space", "ünï", "100%", "n1/similar?"):
+        service.add(name, ["n0"])
+        assert service.get(f"/v1/nodes/{quote(name, safe='')}")["name"] == name
+        assert service.get(f"/v1/nodes/{quote(name, safe='')}/similar")["name"] == name
+
+
+def test_metrics_count_requests_and_changes(service):
+    service.add("counted", ["n0"])
+    text = service.client.get("/metrics").text
+    assert 'spine_requests_total{method="POST",route="/v1/nodes",status="201"}' in text
+    assert f"spine_changes_total {version(service)}.0" in text
+    assert f"spine_nodes {service.get('/readyz')['nodes']}.0" in text
+
+
+def test_a_page_lists_the_routes_without_anything_from_elsewhere(shared_service):
+    page = shared_service.client.get("/docs").text
+    assert "/v1/nodes/{name}/similar" in page
+    assert "http://" not in page
+    assert "https://" not in page
+    assert shared_service.get("/openapi.json")["openapi"].startswith("3.")
+
+
+def test_compacting_keeps_every_answer(service):
+    for number in range(12):
+        service.add(f"kept {number}", [f"n{number}", f"n{2 * number + 1}"])
+    service.client.delete("/v1/nodes/n7")
+    service.client.delete("/v1/nodes/kept 3")
+    before = service.vectors()
+    similar = service.get("/v1/nodes/kept 5/similar")
+    compacted = service.client.post("/v1/compact", json=None, headers={"Content-Type": "application/json"})
+    assert compacted.json()["version"] == before[0]
+    assert compacted.json()["nodes"] == len(before[1])
+    after = service.vectors()
+    assert before[:2] == after[:2]
+    np.testing.assert_array_equal(before[2], after[2])
+    assert service.get("/v1/nodes/kept 5/similar") == similar
+
+
+def test_a_store_may_be_opened_by_one_process_alone(service, model_folder):
+    with pytest.raises(RuntimeError, match="another process serves from it"):
+        Running(model_folder, service.store).start()

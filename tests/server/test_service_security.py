@@ -1,0 +1,193 @@
+"""Safe by default: who may ask what, and how much."""
+
+import socket
+import time
+
+import httpx
+import pytest
+
+from running_service import Running
+from spinegraph.apps.server.security import Guard, is_write, make_token, read_token
+from spinegraph.errors import MissingFileError, ParameterError
+
+OPEN = {"/healthz", "/readyz"}
+
+
+@pytest.fixture(scope="module")
+def public(model_folder, tmp_path_factory):
+    """A service that others reach: everything that tells of data needs the token."""
+    folder = tmp_path_factory.mktemp("public")
+    (folder / "token").write_text("a-token-of-our-own-choice\n")
+    arguments = ["--host", "0.0.0.0", "--token-file", str(folder / "token")]
+    with Running(model_folder, folder / "store", arguments) as running:
+        yield running
+
+
+def operations(running):
+    """Every method and path of the OpenAPI document, with names filled in."""
+    for path, methods in running.client.get("/openapi.json").json()["paths"].items():
+        for method in methods:
+            yield method.upper(), path.replace("{name}", "n1").replace("{other}", "n2")
+
+
+def asked(running, method, path, token):
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    with httpx.Client(base_url=running.url, timeout=30, trust_env=False) as client:
+        return client.request(method, path, headers=headers, content="{}" if method == "POST" else None)
+
+
+@pytest.mark.parametrize("token", [None, "wrong", "x" * 43])
+def test_writing_needs_the_token_and_reading_on_this_machine_does_not(shared_service, token):
+    listed = list(operations(shared_service))
+    assert len(listed) >= 16
+    for method, path in listed:
+        answer = asked(shared_service, method, path, token)
+        if is_write(method, path):
+            assert answer.status_code == 401, (method, path)
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+            assert answer.json()["rule"] == "token"
+        else:
+            assert answer.status_code != 401, (method, path)
+
+
+@pytest.mark.parametrize("token", [None, "a-token-of-our-own-choicE"])
+def test_everything_that_tells_of_data_needs_the_token_elsewhere(public, token):
+    for method, path in operations(public):
+        status = asked(public, method, path, token).status_code
+        assert (status == 401) == (path not in OPEN), (method, path)
+    for path in ("/docs", "/openapi.json"):
+        assert asked(public, "GET", path, token).status_code == 401
+    assert asked(public, "GET", "/v1/nodes/n1", public.token).status_code == 200
+
+
+def test_the_document_says_which_routes_need_the_token(shared_service):
+    for path, methods in shared_service.get("/openapi.json")["paths"].items():
+        for method, operation in methods.items():
+            needs = operation["security"] == [{"token": []}]
+            assert needs == is_write(method.upper(), path)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/v1/nodes"), ("PUT", "/v1/nodes/x"), ("PATCH", "/v1/map"), ("DELETE", "/v1/nodes/x")],
+)
+def test_every_method_that_may_write_is_a_write(method, path):
+    assert is_write(method, path)
+
+
+def test_a_made_token_is_for_its_owner_alone(tmp_path):
+    token = make_token(tmp_path / "token")
+    assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
+    assert len(token) >= 43
+    assert read_token(tmp_path / "token") == token
+
+
+@pytest.mark.parametrize("text", ["", "short", "with spaces in the middle", "ümlaut-ümlaut-ümlaut"])
+def test_a_weak_token_is_refused(tmp_path, text):
+    (tmp_path / "token").write_text(text)
+    with pytest.raises(ParameterError, match="16 or more plain characters"):
+        read_token(tmp_path / "token")
+
+
+def test_a_missing_token_file_is_an_error(tmp_path):
+    with pytest.raises(MissingFileError, match="no such file"):
+        read_token(tmp_path / "token")
+
+
+def test_the_token_is_compared_in_constant_time(monkeypatch, shared_service):
+    seen = []
+    import spinegraph.apps.server.security as security
+
+    compare = security.hmac.compare_digest
+    monkeypatch.setattr(security.hmac, "compare_digest", lambda a, b: seen.append((a, b)) or compare(a, b))
+    guard = Guard(None, token="t" * 20, is_local=True, limits=None, is_page=lambda path: False)
+    assert guard._has_token(b"Bearer " + b"t" * 20)
+    assert not guard._has_token(b"Bearer t")
+    assert not guard._has_token(b"")
+    assert len(seen) == 3
+    assert all(len(a) == len(b) == 32 for a, b in seen)
+
+
+def test_another_name_for_this_machine_is_refused(shared_service):
+    """A page elsewhere whose name was made to point here must not read anything."""
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
+        answer = httpx.get(f"{shared_service.url}/v1/map", headers={"Host": host}, trust_env=False)
+        assert answer.status_code == 421
+
+
+def test_no_other_site_is_allowed_in(shared_service):
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    preflight = shared_service.client.options("/v1/embed", headers=headers)
+    assert preflight.status_code in (401, 405)
+    answer = shared_service.client.get("/healthz", headers=headers)
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_a_form_of_another_site_is_not_json(shared_service):
+    answer = shared_service.client.post("/v1/embed", content="{}", headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 415
+
+
+def test_too_large_a_body_is_refused_whether_announced_or_not(shared_service):
+    big = b"[" + b"0," * 3_000_000 + b"0]"
+    announced = shared_service.client.post(
+        "/v1/embed", content=big, headers={"Content-Type": "application/json"}
+    )
+    assert announced.status_code == 413
+
+    def streamed():
+        for start in range(0, len(big), 65536):
+            yield big[start : start + 65536]
+
+    answer = shared_service.client.post(
+        "/v1/embed", content=streamed(), headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 413
+
+
+def test_too_many_nodes_are_refused(shared_service):
+    nodes = [{"name": f"x{i}", "features": {}} for i in range(1001)]
+    answer = shared_service.client.post("/v1/nodes", json={"nodes": nodes})
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "body.nodes"
+
+
+def test_deep_nesting_is_a_problem_and_no_fault(shared_service):
+    answer = shared_service.client.post(
+        "/v1/embed", content="[" * 100_000, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code in (400, 422)
+
+
+@pytest.mark.parametrize(
+    "path", ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/v1/nodes/..%2f..%2fetc", "//etc"]
+)
+def test_no_path_reaches_a_file(shared_service, path):
+    host, port = shared_service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as opened:
+        opened.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = b""
+        while part := opened.recv(65536):
+            answer += part
+    assert b" 404 " in answer.split(b"\r\n")[0]
+    assert b"root:" not in answer
+
+
+def test_a_slow_sender_holds_nobody_up(shared_service):
+    host, port = shared_service.url.removeprefix("http://").split(":")
+    slow = [socket.create_connection((host, int(port)), timeout=10) for _ in range(20)]
+    for one in slow:
+        one.sendall(b"POST /v1/embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+        one.sendall(b"Content-Length: 1000\r\n\r\n{")
+    started = time.perf_counter()
+    assert shared_service.client.get("/healthz").status_code == 200
+    assert time.perf_counter() - started < 5
+    for one in slow:
+        one.close()
+
+
+def test_listening_where_others_do_says_so(model_folder, tmp_path, shared_service):
+    port = shared_service.url.rsplit(":", 1)[1]
+    with pytest.raises(RuntimeError, match="cannot listen"):
+        Running(model_folder, tmp_path / "store", ["--port", port]).start()
