@@ -13,7 +13,7 @@ import strategies
 from spinegraph import SPINE, Embeddings, Graph, made
 from spinegraph.analysis.roles import Roles
 from spinegraph.analysis.roles_agreement import agreement
-from spinegraph.analysis.roles_communities import find_communities, modularity, nearest_center
+from spinegraph.analysis.roles_communities import find_communities, gather, join, modularity, tie_shares
 from spinegraph.analysis.roles_mixture import Mixture, choose_mixture, completed_likelihood, distinct
 from spinegraph.analysis.roles_signature import coordinates, neighbors_of, signature, usual_clustering
 from spinegraph.errors import ModelFormatError, ParameterError
@@ -154,9 +154,10 @@ def test_roles_survive_json(office, roles):
     [
         ("shares", "much", "numbers only"),
         ("shares", [0.5, 0.5], "shape"),
-        ("means", [["a"] * 4] * 4, "numbers"),
-        ("variances", [[0.0] * 4] * 4, "above 0"),
-        ("centers", [[1.0, float("nan")]], "finite"),
+        ("means", [["a"] * 4], "numbers"),
+        ("scale", [0.0] * 4, "above 0"),
+        ("communities", {"centers": [[1.0, float("nan")]], "member_of": [0]}, "finite"),
+        ("communities", {"centers": [[1.0, 0.0]], "member_of": [3]}, "each of 1 centres"),
         ("roles", [], "1 to 12 roles"),
         ("whole", {"share": 1}, "must be"),
         ("least_typical", None, "finite number"),
@@ -211,10 +212,10 @@ def naive_numbers(graph, member_of):
 def test_the_numbers_of_a_node_agree_with_counting_by_hand(office, roles):
     here, _, generator = office
     vectors = generator.embed(here.graph)
-    communities = nearest_center(vectors, roles.centers)
+    communities = roles.communities.nearest(gather(vectors, neighbors_of(here.graph), vectors))
     member_of = dict(zip(here.graph.names.tolist(), communities.tolist(), strict=True))
     expected = naive_numbers(here.graph, member_of)
-    found = signature(here.graph, generator, roles.centers)
+    found = signature(here.graph, generator, roles.communities)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     usual = expected[expected[:, 0] > np.log(2.5), 1].mean()
     assert usual_clustering(found) == pytest.approx(usual, rel=1e-5)
@@ -237,8 +238,10 @@ def test_neighbours_are_those_of_the_graph(graph):
 def test_communities_are_the_planted_departments(office):
     here, _, generator = office
     vectors = generator.embed(here.graph)
-    centers = find_communities(neighbors_of(here.graph), vectors)
-    assert adjusted_rand_score(here.community, nearest_center(vectors, centers)) > 0.8
+    ties = neighbors_of(here.graph)
+    found = find_communities(ties, vectors)
+    assert len(found) == 8
+    assert adjusted_rand_score(here.community, found.nearest(gather(vectors, ties, vectors))) > 0.9
 
 
 def test_modularity_agrees_with_networkx(office):
@@ -246,7 +249,20 @@ def test_modularity_agrees_with_networkx(office):
     here, _, _ = office
     parts = [set(here.graph.names[here.community == one]) for one in range(8)]
     expected = networkx.community.modularity(here.graph.to_networkx(), parts)
-    assert modularity(neighbors_of(here.graph), here.community, 8) == pytest.approx(expected)
+    assert modularity(tie_shares(neighbors_of(here.graph), here.community, 8)) == pytest.approx(expected)
+
+
+@given(strategies.graphs())
+def test_joining_communities_stops_where_no_two_gain_modularity(graph):
+    shares = tie_shares(neighbors_of(graph), np.arange(len(graph)), len(graph))
+    member_of = join(shares)
+    count = member_of.max() + 1
+    whole = modularity(tie_shares(neighbors_of(graph), member_of, count))
+    assert whole >= modularity(shares) - 1e-12
+    for one in range(count):
+        for other in range(one):
+            joined = np.where(member_of == one, other, member_of)
+            assert modularity(tie_shares(neighbors_of(graph), joined, count)) <= whole + 1e-9
 
 
 def test_memberships_and_densities_agree_with_scipys_normal():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spinegraph.analysis.roles_communities import find_communities
+from spinegraph.analysis.roles_communities import Communities, find_communities
 from spinegraph.analysis.roles_json import read_parts
 from spinegraph.analysis.roles_mixture import MOST, Mixture, choose_mixture, distinct, fit_mixture
 from spinegraph.analysis.roles_signature import (
@@ -83,8 +83,8 @@ class Roles:
         The network's mean clustering, that of nodes with few neighbours is drawn to it.
     mean, scale : float64 array (c,)
         Of the coordinates.
-    centers : float64 array (k, d) or None
-        Communities as directions of the vectors.
+    communities : Communities or None
+        As regions of the vectors; None where there are none, or the model reads no features.
     least_typical : float
         Log density below which a node is like none of the roles.
 
@@ -109,7 +109,7 @@ class Roles:
     usual: float
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
-    centers: NDArray[np.float64] | None
+    communities: Communities | None
     least_typical: float
 
     def __len__(self) -> int:
@@ -129,7 +129,7 @@ class Roles:
 
         A node is known by how many neighbours it has, how far they know each other, how its degree stands to
         theirs, and, where the model reads features, to how many communities they belong; communities are
-        directions of the vectors. Over these numbers lies a mixture of Gaussians. Edge weights are not read.
+        regions of the vectors. Over these numbers lies a mixture of Gaussians. Edge weights are not read.
 
         Parameters
         ----------
@@ -144,8 +144,8 @@ class Roles:
         """
         _require_count(count)
         vectors = _vectors(graph, generator, embeddings)
-        centers = None if vectors is None else find_communities(neighbors_of(graph), vectors, seed)
-        numbers = signature(graph, generator, centers, None, vectors)
+        communities = None if vectors is None else find_communities(neighbors_of(graph), vectors, seed)
+        numbers = signature(graph, generator, communities, None, vectors)
         usual = usual_clustering(numbers)
         rows = coordinates(numbers, usual)
         mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), LEAST_SCALE[: rows.shape[1]])
@@ -170,7 +170,17 @@ class Roles:
         whole = Typical.of(numbers, np.ones(len(numbers)))
         least = float(np.quantile(mixture.log_density(places), _STRANGE))
         return cls(
-            titles(apart, typical), words, typical, whole, scores, mixture, usual, mean, scale, centers, least
+            titles(apart, typical),
+            words,
+            typical,
+            whole,
+            scores,
+            mixture,
+            usual,
+            mean,
+            scale,
+            communities,
+            least,
         )
 
     def assign(
@@ -189,18 +199,19 @@ class Roles:
         generator : Generator
             Of the model that the roles were found with.
         nodes : iterable of names, optional
-            Just these, at the cost of them and their neighbours.
+            Just these, at the cost of them and of what is two steps around.
         embeddings : Embeddings, optional
             The generator's vectors of all nodes, where they are at hand.
         """
-        if self.centers is not None and self.centers.shape[1] != generator.dim:
+        known = self.communities
+        if known is not None and known.centers.shape[1] != generator.dim:
             raise ParameterError(
-                f"the roles were found with vectors of {self.centers.shape[1]} dimensions, this model's have "
-                f"{generator.dim}; find them again with this model"
+                f"the roles were found with vectors of {known.centers.shape[1]} dimensions, this model "
+                f"makes {generator.dim}; find them again with this model"
             )
         positions = None if nodes is None else graph.positions(list(nodes))
         vectors = None if embeddings is None else _vectors(graph, generator, embeddings)
-        numbers = signature(graph, generator, self.centers, positions, vectors)
+        numbers = signature(graph, generator, known, positions, vectors)
         places = (coordinates(numbers, self.usual) - self.mean) / self.scale
         memberships = self.mixture.memberships(places)
         density = self.mixture.log_density(places)
@@ -224,7 +235,12 @@ class Roles:
             "usual": self.usual,
             "mean": self.mean.tolist(),
             "scale": self.scale.tolist(),
-            "centers": None if self.centers is None else self.centers.tolist(),
+            "communities": None
+            if self.communities is None
+            else {
+                "centers": self.communities.centers.tolist(),
+                "member_of": self.communities.member_of.tolist(),
+            },
             "least_typical": self.least_typical,
         }
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinegraph.analysis.roles_communities import Communities
 from spinegraph.analysis.roles_mixture import Mixture
 from spinegraph.analysis.roles_signature import COLUMNS
 from spinegraph.analysis.roles_titles import MOST_TITLES
@@ -46,9 +47,22 @@ def read_parts(meta: Any) -> dict[str, Any]:
         "usual": given.number("usual"),
         "mean": _matrix(given, "mean", (width,)),
         "scale": _above_zero(given, "scale", (width,)),
-        "centers": _matrix(given, "centers", (None, None)) if has_communities else None,
+        "communities": _communities(given) if has_communities else None,
         "least_typical": given.number("least_typical"),
     }
+
+
+def _communities(given: JsonObject) -> Communities:
+    parts = JsonObject(given.get("communities", dict), "roles: communities")
+    centers = _matrix(parts, "centers", (None, None))
+    member_of = np.array(parts.list_of("member_of", int), dtype=np.int64)
+    if (
+        len(member_of) != len(centers)
+        or not len(centers)
+        or not 0 <= member_of.min() <= member_of.max() < len(centers)
+    ):
+        raise ModelFormatError(f"roles: member_of must name the community of each of {len(centers)} centres")
+    return Communities(centers, member_of)
 
 
 def _scores(given: JsonObject) -> dict[int, float]:

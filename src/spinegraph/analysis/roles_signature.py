@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from spinegraph.analysis.roles_communities import nearest_center
+from spinegraph.analysis.roles_communities import Communities, gather
 from spinegraph.generator import Generator
 from spinegraph.structure.columns import structural_columns
 
@@ -52,7 +52,7 @@ def usual_clustering(numbers: Floats) -> float:
 def signature(
     graph: Any,
     generator: Generator,
-    centers: Floats | None,
+    communities: Communities | None,
     positions: NDArray[np.int64] | None = None,
     vectors: NDArray[np.float32] | None = None,
 ) -> Floats:
@@ -64,29 +64,36 @@ def signature(
     ----------
     graph : Graph or Overlay
     generator : Generator
-    centers : float64 array (k, d), optional
-        Unit vectors, one per community.
+    communities : Communities, optional
     positions : int64 array (r,), optional
-        Every node by default; else these and their neighbours alone are visited.
+        Every node by default; else these, their neighbours and the neighbours of those are visited.
     vectors : float32 array (n, d), optional
         Of all nodes, where they are at hand.
     """
     threads = generator.inputs.config.threads
     found = structural_columns(graph, positions, names=_STRUCTURAL, threads=threads).values
     columns = found.astype(np.float64)
-    if centers is None:
+    if communities is None:
         return columns
     ties = neighbors_of(graph, positions)
     seen = np.unique(ties.indices).astype(np.int64)
-    if vectors is not None:
-        near = vectors[seen]
-    elif positions is None:
-        near = generator.embed(graph)[seen]
+    around = neighbors_of(graph, seen)
+    if vectors is None:
+        needed = np.union1d(seen, around.indices).astype(np.int64)
+        near = generator.embed(graph, None if len(needed) == len(graph) else needed)
+        around = _narrowed(around, needed)
+        own = near[np.searchsorted(needed, seen)]
     else:
-        near = generator.embed(graph, seen)
+        near, own = vectors, vectors[seen]
     member_of = np.full(ties.shape[1], -1, dtype=np.int64)
-    member_of[seen] = nearest_center(near, centers)
-    return np.column_stack([columns, _spanned(ties, member_of, len(centers))])
+    member_of[seen] = communities.nearest(gather(own, around, near))
+    return np.column_stack([columns, _spanned(ties, member_of, len(communities))])
+
+
+def _narrowed(ties: csr_array, kept: NDArray[np.int64]) -> csr_array:
+    """Leave out the columns of nodes that nobody asked for."""
+    places = np.searchsorted(kept, ties.indices)
+    return csr_array((ties.data, places, ties.indptr), shape=(ties.shape[0], len(kept)))
 
 
 def neighbors_of(graph: Any, positions: NDArray[np.int64] | None = None) -> csr_array:

@@ -179,8 +179,9 @@ def _notes(found: RoleFindings) -> list[str]:
         "Typically: medians and means over the network that the roles were found on; most: the middle 80 %.",
         "Neighbours know each other where an edge joins them. Elsewhere: the nodes of all other roles.",
     ]
-    if found.roles.centers is not None:
-        notes.append(f"Communities: {len(found.roles.centers)} groups of nodes whose vectors are alike.")
+    if found.roles.communities is not None:
+        groups = len(found.roles.communities)
+        notes.append(f"Communities: {groups} groups of nodes whose vectors are alike.")
     if count > 1:
         notes.append(f"Roles are soft: {percent(found.sure)} of the nodes belong to one by 80 % or more.")
     if scores:
