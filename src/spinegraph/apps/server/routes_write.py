@@ -5,13 +5,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from spinegraph.apps.server.changes import Change
+from spinegraph.apps.server.changes import Change, Name
 from spinegraph.apps.server.limits import MOST_NAME
 from spinegraph.apps.server.live import Snapshot
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.replies import reply, service_of
 from spinegraph.apps.server.schemas import Added, Changed, Compacted, NewEdges, OneOrMany
 from spinegraph.apps.server.service import Service
+from spinegraph.errors import GraphFormatError
 from spinegraph.graph.names import quoted
 
 router = APIRouter(prefix="/v1", tags=["changes"])
@@ -26,13 +27,12 @@ async def add_nodes(request: Request, body: OneOrMany) -> Any:
     names = change.names
     if len(set(names)) < len(names):
         raise ProblemError(422, "a name is given twice", field="body.nodes", rule="each name once")
-    there = service.snapshot.overlay.find(names)
-    if (there >= 0).any():
-        known = names[int((there >= 0).argmax())]
-        raise ProblemError(
-            409, f"node {quoted(known)} is there already", field="body.nodes", rule="new names"
-        )
-    after = await _stored(service, change)
+    _require_new(service, names)
+    try:
+        after = await _stored(service, change)
+    except GraphFormatError:
+        _require_new(service, names)  # another request was first
+        raise
     rows = after.vectors.take(after.overlay.positions(names))
     vectors = [{"name": name, "vector": row.tolist()} for name, row in zip(names, rows, strict=True)]
     return reply({"version": after.version, "refreshed": len(after.refreshed), "nodes": vectors}, 201)
@@ -76,6 +76,13 @@ async def compact(request: Request) -> Any:
     after = await asyncio.wrap_future(service_of(request).writer.submit(None))
     overlay = after.overlay
     return reply({"version": after.version, "nodes": overlay.num_nodes, "edges": overlay.num_edges})
+
+
+def _require_new(service: Service, names: list[Name]) -> None:
+    there = service.snapshot.overlay.find(names) >= 0
+    if there.any():
+        detail = f"node {quoted(names[int(there.argmax())])} is there already"
+        raise ProblemError(409, detail, field="body.nodes", rule="new names")
 
 
 async def _stored(service: Service, change: Change) -> Snapshot:

@@ -103,13 +103,14 @@ class Writer(Thread):
                 return
 
     def _work(self, batch: list[_Task]) -> None:
-        started, applied = time.perf_counter(), []
+        started, applied, refused = time.perf_counter(), [], []
         try:
             for task in batch:
                 if task.change is not None and self.fault is None:
-                    snapshot = self._applied(task, task.change)
-                    if snapshot is not None:
-                        applied.append((task, task.change, snapshot))
+                    try:
+                        applied.append((task, task.change, self.live.apply(task.change)))
+                    except SpineError as error:  # a change that breaks a rule fails alone
+                        refused.append((task, error))
             if applied:
                 self.store.append([(snapshot.version, change) for _, change, snapshot in applied])
                 self.snapshot = applied[-1][2]
@@ -119,6 +120,8 @@ class Writer(Thread):
             # What was computed may be ahead of the disk, so nothing may be built on it.
             logger.exception("the store failed")
             self.fault = f"the store failed ({type(fault).__name__}: {fault}); restart the service"
+        for task, error in refused:  # not before readers see what it may have come too late for
+            task.done.set_exception(error)
         for task, _, snapshot in applied:
             self._finish(task, snapshot)
         for task in batch:
@@ -127,14 +130,6 @@ class Writer(Thread):
         if applied and self.fault is None:
             self._on_batch([snapshot for _, _, snapshot in applied], time.perf_counter() - started)
             self._save_now_and_then()
-
-    def _applied(self, task: _Task, change: Change) -> Snapshot | None:
-        """Apply one change; one that breaks a rule fails alone."""
-        try:
-            return self.live.apply(change)
-        except SpineError as error:
-            task.done.set_exception(error)
-            return None
 
     def _finish(self, task: _Task, snapshot: Snapshot) -> None:
         if self.fault is None:
