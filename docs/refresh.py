@@ -32,7 +32,7 @@ def demo_table(demo: Demo) -> str:
     lines = [f"| {' | '.join(titles)} |", "|---" + "|--:" * 4 + "|"]
     for place, score in enumerate(demo.scores):
         values = (score.community, score.community_unseen, score.role, score.role_unseen)
-        cells = [score.vectors, *(f"{100 * value:.1f}" for value in values)]
+        cells = [score.vectors, *("cannot" if value is None else f"{100 * value:.1f}" for value in values)]
         lines.append(f"| {' | '.join(f'**{cell}**' if place == 0 else cell for cell in cells)} |")
     return "".join(f"{line}\n" for line in lines)
 

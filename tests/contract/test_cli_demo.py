@@ -12,18 +12,25 @@ from rich.console import Console
 
 from spinegraph.apps import demo as computing
 from spinegraph.apps.cli import main
-from spinegraph.apps.cli.demo_view import NEXT_STEPS, print_demo
+from spinegraph.apps.cli.demo_view import NEXT_STEPS, OWN_DATA, print_demo
 
 ROOT = Path(__file__).parents[2]
 SPINE = str(Path(sys.executable).with_name("spine"))
-NUMBER = r"\*{0,2}(\d+\.\d)\*{0,2}"
+NUMBER = r"\*{0,2}(\d+\.\d|cannot)\*{0,2}"
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     run = subprocess.run([SPINE, "demo"], capture_output=True, text=True, timeout=600, cwd=folder)
-    assert list(folder.iterdir()) == []
+    assert sorted(file.name for file in folder.rglob("*.*")) == [
+        "config.json",
+        "graph.safetensors",
+        "model.safetensors",
+        "report.html",
+        "vectors.safetensors",
+    ]
+    run.folder = folder / "demo"
     return run
 
 
@@ -35,7 +42,10 @@ def small():
 def rows(text, between):
     """Numbers of each line that ends in four of them, by the words before."""
     line = re.compile(rf"^\W*(\w.*?)\W*{between.join(['', *[NUMBER] * 4])}\W*$", re.MULTILINE)
-    return {found[0]: [float(value) for value in found[1:]] for found in line.findall(text)}
+    return {
+        found[0]: [None if value == "cannot" else float(value) for value in found[1:]]
+        for found in line.findall(text)
+    }
 
 
 def test_it_ends_well_and_reports_stages_apart_from_results(ran):
@@ -50,13 +60,18 @@ def test_it_ends_well_and_reports_stages_apart_from_results(ran):
 def test_spine_knows_departments_and_roles_where_words_and_degrees_know_one(ran):
     found = rows(ran.stdout, r"\s+")
     spine, words, degree, largest = (
-        found[name] for name in ("SPINE", "words of the profile", "log degree", "largest class")
+        found[name] for name in ("SPINE", "raw features", "log degree", "largest class")
     )
     for unseen in (0, 1):
         assert spine[unseen] > words[unseen] + 10
         assert words[2 + unseen] < largest[2 + unseen] + 2
     assert spine[1] > degree[1] + 50
     assert min(spine[2:]) > 85
+    node2vec = found["node2vec"]
+    assert node2vec[1] is node2vec[3] is None
+    assert node2vec[0] > 90
+    assert node2vec[2] < largest[2] + 5
+    assert [*found][1:6] == ["node2vec", "raw features", "PCA of T F", "PCA of all inputs", "log degree"]
 
 
 def test_the_readme_shows_the_same_table(ran):
@@ -73,9 +88,26 @@ def test_it_names_three_look_alikes_and_what_to_try_next(ran):
         len(re.findall(r"^  0\.\d\d  \w+ \w+, (?:leader|bridge|member|fringe), ", ran.stdout, re.MULTILINE))
         == 3
     )
-    assert ran.stdout.count("of the words around are") == 3
-    for line in NEXT_STEPS.splitlines():
+    assert ran.stdout.count("What makes them alike most") == 3
+    for line in [*OWN_DATA, *NEXT_STEPS.splitlines()]:
         assert f"  {line}\n" in ran.stdout
+
+
+def test_it_writes_a_report_and_a_model_that_answers(ran):
+    page = (ran.folder / "report.html").read_text(encoding="utf-8")
+    assert "A made organisation" in page
+    assert "department" in page
+    asked = re.search(r"spine (similar) (demo/model) '(.+)'", ran.stdout).groups()
+    run = subprocess.run([SPINE, *asked], capture_output=True, text=True, timeout=120, cwd=ran.folder.parent)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_folder_that_cannot_be_written_to_is_said_at_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    command = [SPINE, "demo", "-o", str(tmp_path / "file" / "demo")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"error: {tmp_path}/file/demo/report.html: cannot be written")
 
 
 def test_no_line_is_wider_than_a_terminal(ran):
@@ -83,7 +115,7 @@ def test_no_line_is_wider_than_a_terminal(ran):
 
 
 def test_json_holds_all_that_is_shown(small, monkeypatch, capsys):
-    monkeypatch.setattr(computing, "run_demo", lambda progress: small)
+    monkeypatch.setattr(computing, "run_demo", lambda progress, folder: small)
     with pytest.raises(SystemExit) as ended:
         main(["demo", "--json"])
     assert ended.value.code in (0, None)

@@ -186,12 +186,12 @@ def test_a_column_of_the_labels_file_colours_the_map(model, tmp_path):
         (["report", "nowhere"], 1, "nowhere: no such folder"),
         (["report", "MODEL", "--color", "hair"], 1, "no column 'hair'"),
         (["report", "MODEL", "--labels", "none.csv"], 1, "none.csv"),
-        (["report", "MODEL", "-o", "/proc/report.html"], 1, "/proc/report.html: cannot be written"),
+        (["report", "MODEL", "-o", "MODEL/config.json/r.html"], 1, "r.html: cannot be written"),
         (["report"], 2, "Missing argument"),
     ],
 )
 def test_mistakes_are_one_clear_line_and_write_nothing(model, tmp_path, arguments, code, words):
-    arguments = [str(model) if part == "MODEL" else part for part in arguments]
+    arguments = [part.replace("MODEL", str(model)) for part in arguments]
     run = spine(*arguments, cwd=tmp_path)
     assert run.returncode == code
     assert words in run.stderr

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ from scipy.sparse import issparse
 from spinegraph.apps.demo_lookalikes import Agreement, LookAlikes, agreement, look_alikes
 from spinegraph.estimator import SPINE
 from spinegraph.graph.planted import Planted, planted
+from spinegraph.reproduce.baselines.node2vec import node2vec
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
-Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation
+Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation; None where they cannot be had
 
 DIM = 64
 FOLDS = 5
-ALL_INPUTS = "all that SPINE reads, PCA"
+ALL_INPUTS = "PCA of all inputs"
+REPORT, MODEL = "report.html", "model"
 _THREADS = 1  # six hundred people leave a second core nothing to do but wait
 
 
@@ -30,14 +33,15 @@ class Score:
     vectors : str
         Which vectors.
     community, community_unseen, role, role_unseen : float
-        Accuracy, by cross-validation in the fitted organisation, and in the unseen one.
+        Accuracy, by cross-validation in the fitted organisation, and in the unseen one; None where the
+        method has no vectors for people it was not trained on.
     """
 
     vectors: str
     community: float
-    community_unseen: float
+    community_unseen: float | None
     role: float
-    role_unseen: float
+    role_unseen: float | None
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class Demo:
         Of one person of the fitted organisation, in the unseen one.
     agreement : Agreement
         What everybody's nearest vectors have in common.
+    folder : str or None
+        Where the report and the model were written.
     """
 
     fitted: Size
@@ -73,14 +79,24 @@ class Demo:
     scores: tuple[Score, ...]
     alike: LookAlikes
     agreement: Agreement
+    folder: str | None = None
 
 
-def run_demo(progress: Progress, *, communities: int = 8, size: int = 75, **settings: Any) -> Demo:
+def run_demo(
+    progress: Progress,
+    folder: Path | None = None,
+    *,
+    communities: int = 8,
+    size: int = 75,
+    **settings: Any,
+) -> Demo:
     """Fit SPINE on one made organisation, embed another, and see what the vectors hold.
 
     Parameters
     ----------
     progress : callable (stage, done, total)
+    folder : Path, optional
+        Where a report and the model are written.
     communities, size : int
         Of the organisations, as in ``planted``.
     settings
@@ -90,7 +106,7 @@ def run_demo(progress: Progress, *, communities: int = 8, size: int = 75, **sett
     --------
     >>> demo = run_demo(lambda *moment: None, communities=3, size=20, dim=8, steps=25)
     >>> [score.vectors for score in demo.scores][:2], len(demo.alike.found)
-    (['SPINE', 'words of the profile'], 3)
+    (['SPINE', 'node2vec'], 3)
     """
     from threadpoolctl import threadpool_limits
 
@@ -103,8 +119,13 @@ def run_demo(progress: Progress, *, communities: int = 8, size: int = 75, **sett
         model.fit(here.graph, progress=lambda stage, *done: progress(f"SPINE: {stage}", *done))
         progress("embedding the unseen organisation", 0, 0)
         vectors = model.transform(here.graph).vectors, model.transform(there.graph).vectors
-        inputs = _inputs(model, here, there)
-        scores = _scores(here, there, {"SPINE": vectors, **_controls(model, here, there, inputs)}, progress)
+        progress("node2vec, which knows no unseen people", 0, 0)
+        others = {"node2vec": (node2vec(here.graph, dim=model.generator_.dim), None)}
+        controls = _controls(model, here, there, _inputs(model, here, there))
+        scores = _scores(here, there, {"SPINE": vectors, **others, **controls}, progress)
+        alike = look_alikes(here, there, vectors, model.generator_)
+        if folder is not None:
+            _write(model, here, folder, progress)
     return Demo(
         Size(len(here.graph), here.graph.num_edges),
         Size(len(there.graph), there.graph.num_edges),
@@ -113,9 +134,26 @@ def run_demo(progress: Progress, *, communities: int = 8, size: int = 75, **sett
         len(here.role_names),
         model.generator_.dim,
         scores,
-        look_alikes(here, there, vectors, inputs),
+        alike,
         agreement(here, there, vectors),
+        None if folder is None else str(folder),
     )
+
+
+def _write(model: SPINE, here: Planted, folder: Path, progress: Progress) -> None:
+    """Write the report on the fitted organisation, and its model to ask further."""
+    from spinegraph.apps.report.write import write_report
+
+    departments = np.array(here.community_names, dtype=object)[here.community]
+    write_report(
+        model,
+        folder / REPORT,
+        title="A made organisation",
+        labels=departments,
+        label_title="department",
+        progress=lambda stage, *done: progress(f"report: {stage}", *done),
+    )
+    model.save(folder / MODEL)
 
 
 def _inputs(model: SPINE, here: Planted, there: Planted) -> Vectors:
@@ -134,8 +172,8 @@ def _controls(model: SPINE, here: Planted, there: Planted, inputs: Vectors) -> d
         *((_dense(graph.features), np.log1p(graph.degrees)[:, None]) for graph in graphs), strict=True
     )
     return {
-        "words of the profile": (words[0], words[1]),
-        "words around: T F, PCA": _principal(smoothed, dim),
+        "raw features": (words[0], words[1]),
+        "PCA of T F": _principal(smoothed, dim),
         ALL_INPUTS: _principal(inputs, dim),
         "log degree": (degree[0], degree[1]),
     }
@@ -163,7 +201,9 @@ def _scores(
     return (*scores, Score("largest class", *largest))
 
 
-def _accuracies(pair: Vectors, known: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[float, float]:
+def _accuracies(
+    pair: Vectors, known: NDArray[np.int64], other: NDArray[np.int64]
+) -> tuple[float, float | None]:
     """Return accuracy by cross-validation at home, and elsewhere of a classifier that learned at home."""
     from spinegraph.analysis.evaluation import probe_cv
 
@@ -173,6 +213,8 @@ def _accuracies(pair: Vectors, known: NDArray[np.int64], other: NDArray[np.int64
     for fold in range(FOLDS):
         test = np.flatnonzero(part == fold)
         right += probe_cv(home, known, np.flatnonzero(part != fold), test).accuracy * len(test)
+    if away is None:
+        return right / len(known), None
     everybody = np.arange(len(known))
     elsewhere = len(known) + np.arange(len(other))
     both = np.vstack([home, away])

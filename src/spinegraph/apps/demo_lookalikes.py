@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinegraph.analysis.explain import explain
+from spinegraph.generator import Generator
+from spinegraph.graph.graph import Graph
 from spinegraph.graph.planted import BRIDGE, Planted
 from spinegraph.structure.columns import structural_columns
-
-_SHOWN_WORDS = 3
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,13 @@ class LookAlike:
     person : Person
     similarity : float
         Cosine of the two vectors.
-    common : float
-        Overlap of the words around both, from 0 to 1.
-    words : tuple of str
-        Those that weigh most around both.
+    reasons : tuple of str
+        Where the similarity comes from, what is alike around both, and how the roles compare.
     """
 
     person: Person
     similarity: float
-    common: float
-    words: tuple[str, ...]
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -69,29 +67,30 @@ class Agreement:
 
 
 def look_alikes(
-    here: Planted, there: Planted, vectors: tuple[Any, Any], inputs: tuple[Any, Any], count: int = 3
+    here: Planted, there: Planted, vectors: tuple[Any, Any], generator: Generator, count: int = 3
 ) -> LookAlikes:
-    """Find the first bridge's nearest ``count`` people in the unseen organisation."""
+    """Find the first bridge's nearest ``count`` people in the unseen organisation, with reasons."""
     place = int(np.flatnonzero(here.role == BRIDGE)[0])
     cosines = _cosines(vectors)[place]
     acquainted, acquainted_there = (
         structural_columns(planted.graph, names=("clustering",)).values[:, 0] for planted in (here, there)
     )
-    words = np.array(here.graph.feature_names)
-    around = _shares(inputs[0][place, : len(words)])
+    both = _side_by_side(here.graph, there.graph)
     found = []
     for other in np.argsort(-cosines, kind="stable")[:count].tolist():
-        both = np.minimum(around, _shares(inputs[1][other, : len(words)]))
-        leading = words[np.argsort(-both, kind="stable")[:_SHOWN_WORDS]]
-        found.append(
-            LookAlike(
-                _person(there, other, acquainted_there),
-                float(cosines[other]),
-                float(both.sum()),
-                tuple(leading.tolist()),
-            )
-        )
+        a, b = both.names[[place, len(here.graph) + other]].tolist()
+        words = explain(both, generator, a, b).words
+        # Left out: the verdict, which the number gives, and that the two organisations share no link.
+        reasons = (*words[1:3], words[-1])
+        found.append(LookAlike(_person(there, other, acquainted_there), float(cosines[other]), reasons))
     return LookAlikes(_person(here, place, acquainted), tuple(found))
+
+
+def _side_by_side(here: Graph, there: Graph) -> Graph:
+    """Return both organisations as one network; who has a namesake in the first one is marked."""
+    known = set(here.names.tolist())
+    names = [f"{name} (unseen)" if name in known else name for name in there.names.tolist()]
+    return Graph.union([here, there.relabel(names)])
 
 
 def agreement(here: Planted, there: Planted, vectors: tuple[Any, Any]) -> Agreement:
@@ -115,7 +114,3 @@ def _cosines(vectors: tuple[Any, Any]) -> NDArray[Any]:
     unit = [values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12) for values in vectors]
     cosines: NDArray[Any] = unit[0] @ unit[1].T  # (n, n')
     return cosines
-
-
-def _shares(row: NDArray[Any]) -> NDArray[Any]:
-    return row / max(float(row.sum()), 1e-12)

@@ -1,5 +1,7 @@
 """How ``spine demo`` shows what it found."""
 
+import textwrap
+
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
@@ -7,7 +9,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from spinegraph.apps.demo import ALL_INPUTS, FOLDS, Demo, Score
+from spinegraph.apps.demo import ALL_INPUTS, FOLDS, MODEL, REPORT, Demo, Score
 from spinegraph.apps.demo_lookalikes import Agreement, LookAlikes, Person
 
 NEXT_STEPS = """\
@@ -20,6 +22,12 @@ later = sg.read_graph("later.csv", "people_later.csv", encoder=encoder)
 model.transform(later).save("vectors.parquet")  # unseen; no retraining
 model.save("model")                # back with sg.SPINE.load("model")
 """
+OWN_DATA = (
+    "spine fit edges.csv --features people.csv -o model",
+    "spine similar model ann",
+    "spine report model",
+)
+_WIDTH = 71  # of the reasons, indented in a terminal of 80
 _CLOSE = 0.005  # less than this apart is parity
 
 
@@ -31,7 +39,7 @@ def print_demo(demo: Demo, console: Console | None = None) -> None:
     >>> from spinegraph.apps.demo import Size
     >>> from spinegraph.apps.demo_lookalikes import LookAlike
     >>> ann = Person("Ann Lee", "Sales", "bridge", 7, 0.1)
-    >>> alike = LookAlikes(ann, (LookAlike(ann, 0.98, 0.71, ("pricing", "demos")),))
+    >>> alike = LookAlikes(ann, (LookAlike(ann, 0.98, ("Both know pricing.",)),))
     >>> scores = (Score("SPINE", 0.9, 0.8, 0.7, 0.6), Score("largest class", 0.2, 0.2, 0.5, 0.5))
     >>> demo = Demo(Size(9, 8), Size(7, 6), 5, 2, 4, 64, scores, alike, Agreement(0.9, 0.8))
     >>> print_demo(demo, Console(width=100))
@@ -52,8 +60,22 @@ def print_demo(demo: Demo, console: Console | None = None) -> None:
     console.print(Padding(_scores(demo.scores), (0, 0, 1, 2), expand=False))
     console.print(Padding(_protocol(demo.scores), (0, 0, 1, 2)), style="dim")
     _print_alike(demo.alike, demo.agreement, console)
+    _print_next(demo, console)
+
+
+def _print_next(demo: Demo, console: Console) -> None:
+    if demo.folder is not None:
+        console.print("[bold]Written[/bold]")
+        console.print(
+            f"  {demo.folder}/{REPORT}  map, roles, look-alikes: open it in a browser", soft_wrap=True
+        )
+        console.print(f"  {demo.folder}/{MODEL}  ask it further:", soft_wrap=True)
+        console.print(f"    spine similar {demo.folder}/{MODEL} '{demo.alike.of.name}'", soft_wrap=True)
+        console.print(f"    spine roles {demo.folder}/{MODEL}\n", soft_wrap=True)
     console.print("[bold]On your own data[/bold]")
-    console.print("  spine data describe edges.csv --features people.csv\n")
+    for line in OWN_DATA:
+        console.print(f"  {line}")
+    console.print("\n  or in Python", style="dim")
     for line in NEXT_STEPS.splitlines():
         console.print(
             Text("  ") + Syntax("", "python", theme="ansi_dark").highlight(line), soft_wrap=True, end=""
@@ -68,15 +90,20 @@ def _scores(scores: tuple[Score, ...]) -> Table:
     for score in scores:
         values = (score.community, score.community_unseen, score.role, score.role_unseen)
         style = "bold" if score is scores[0] else "dim" if score is scores[-1] else ""
-        table.add_row(escape(score.vectors), *(f"{100 * value:.1f}" for value in values), style=style)
+        table.add_row(escape(score.vectors), *map(_percent, values), style=style)
     return table
+
+
+def _percent(value: float | None) -> str:
+    return "cannot" if value is None else f"{100 * value:.1f}"
 
 
 def _protocol(scores: tuple[Score, ...]) -> str:
     protocol = (
         f"By logistic regression. fitted: {FOLDS}-fold cross-validation; unseen: it learned from labels "
-        "of the fitted organisation only. T F: words averaged around a person by rooted PageRank. Roles show "
-        "in ties alone; one leader, bridge and fringe in ten has those of a member."
+        "of the fitted organisation only. Raw features: the words of a profile; T F: words averaged around a "
+        "person by rooted PageRank. Roles show in ties alone; one leader, bridge and fringe in ten has those "
+        "of a member. node2vec has no vectors for people it was not trained on."
     )
     control = next((score for score in scores if score.vectors == ALL_INPUTS), None)
     if control is None:
@@ -90,12 +117,13 @@ def _protocol(scores: tuple[Score, ...]) -> str:
 
 
 def _mean(score: Score) -> float:
-    return (score.community + score.community_unseen + score.role + score.role_unseen) / 4
+    values = (score.community, score.community_unseen, score.role, score.role_unseen)
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known)
 
 
 def _print_alike(alike: LookAlikes, agreement: Agreement, console: Console) -> None:
     person = alike.of
-    first = person.name.split()[0]
     console.print(f"[bold]Who in the unseen organisation is like {person.name}?[/bold]")
     ties = f"{person.ties} ties, {_acquainted(person)} know each other"
     console.print(f"        {person.role}, {person.department}; {ties}")
@@ -104,11 +132,9 @@ def _print_alike(alike: LookAlikes, agreement: Agreement, console: Console) -> N
         console.print(
             f"  {found.similarity:.2f}  [bold]{other.name}[/bold], {other.role}, {other.department}"
         )
-        ties = f"{other.ties} ties as well" if other.ties == person.ties else f"{other.ties} ties"
-        console.print(f"        {ties}, {_acquainted(other)} know each other;")
-        console.print(
-            f"        {100 * found.common:.0f} % of the words around are {first}'s: {', '.join(found.words)}"
-        )
+        for reason in found.reasons:
+            for line in textwrap.wrap(reason, _WIDTH):
+                console.print(f"        {line}", markup=False)
     console.print(
         f"  Everybody's nearest vector over there is of the same department in "
         f"{100 * agreement.department:.0f} %,\n  of the same role in {100 * agreement.role:.0f} %.\n",
