@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 import reference
 import strategies
 from spinegraph import Embeddings, Graph, made, rooted_pagerank
+from spinegraph.analysis.like_profiles import NUM_NEAR, LikeProfiles
 from spinegraph.analysis.nearest import unit_rows
 from spinegraph.analysis.search import Match, Search, StructuralSearch
 from spinegraph.analysis.search_both import TwofoldSearch
@@ -207,17 +208,28 @@ def test_mirror_images_play_the_same_role():
     assert search.similar(4, 1)[0].name == 8
 
 
-def test_a_window_of_like_degree_finds_most_of_the_nearest(monkeypatch):
-    from spinegraph.analysis import search as module
-
-    monkeypatch.setattr(module, "_WINDOW", 200)
+def test_few_candidates_hold_most_of_the_nearest():
     graph = made.random_graph(800, 3, heavy_tailed=True)
     profile = rooted_pagerank(graph, k=10, tolerance=0.01)
+    like = LikeProfiles(profile.weights)
+    exact = StructuralSearch(graph, profile)
+    hits = []
+    for place in range(0, 800, 40):
+        near = like.near(place, 100)
+        assert len(near) == 100
+        assert place not in near
+        hits += [match.name in near for match in exact.similar(place, 5)]
+    assert np.mean(hits) > 0.9
+
+
+def test_a_search_among_candidates_measures_what_it_misses():
+    graph = made.random_graph(3000, 3, heavy_tailed=True)
+    profile = rooted_pagerank(graph, k=10, tolerance=0.05)
     search = StructuralSearch(graph, profile, exact=False)
-    assert all(len(search.candidates(place)) == 199 for place in (0, 400, 799))
-    assert 17 not in search.candidates(17)
-    assert search.recall(5, sample=60) > 0.8
+    assert len(search.candidates(7)) == NUM_NEAR
+    assert search.recall(5, sample=40) > 0.95
     assert StructuralSearch(graph, profile).recall() == 1
+    assert len(search.similar(7, 3)) == 3
 
 
 def test_structural_search_needs_a_profile_of_every_node():

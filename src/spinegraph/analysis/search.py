@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spinegraph.analysis.like_profiles import LikeProfiles
 from spinegraph.analysis.nearest import EXACT_UP_TO, Nearest, as_count, best, in_batches, unit_rows
 from spinegraph.analysis.nearest_index import NearestIndex, can_index
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError, UnknownNodeError
-from spinegraph.kernels.dtw import OFFSET
 from spinegraph.structure.distances import as_rows, comparison
 from spinegraph.structure.profile import RootedPageRank
 
-_WINDOW = 4096  # nodes nearest in the order of degree that a large graph's node is compared with
 _ROUNDING = 1e-4  # relative; distances are float32
 _SAMPLE = 200
 
@@ -156,9 +155,9 @@ class Search:
 class StructuralSearch:
     """Nodes by role: by the DTW distance of their profiles, wherever in the network they are.
 
-    Up to 20,000 nodes every profile is compared; beyond, those of the 4,096 nodes that are nearest in the
-    order of degree and, among equal degrees, of profile. The score is exp(-distance); nodes of equal distance
-    come in graph order.
+    Up to 20,000 nodes every profile is compared; beyond, the 2,048 that are nearest in the four directions in
+    which the profiles' logarithms vary most. The score is exp(-distance); nodes of equal distance come in
+    graph order.
 
     Parameters
     ----------
@@ -185,9 +184,7 @@ class StructuralSearch:
         self.exact = len(graph) <= EXACT_UP_TO if exact is None else exact
         self._rows = as_rows(profile.weights, "profile")
         self._distances = comparison("dtw", self._rows, self._rows)
-        if not self.exact:
-            self._line = np.lexsort((np.log(self._rows + OFFSET).mean(axis=1), graph.degrees))
-            self._rank = np.argsort(self._line)
+        self._like = None if self.exact else LikeProfiles(self._rows)
 
     def __len__(self) -> int:
         return len(self.graph)
@@ -225,11 +222,7 @@ class StructuralSearch:
 
     def candidates(self, place: int) -> NDArray[np.int64]:
         """Return the positions that the node at a position is compared with, ascending."""
-        if self.exact:
-            return _others(len(self), place)
-        start = max(0, min(int(self._rank[place]) - _WINDOW // 2, len(self) - _WINDOW))
-        found: NDArray[np.int64] = np.sort(self._line[start : start + _WINDOW])
-        return np.delete(found, np.searchsorted(found, place))
+        return _others(len(self), place) if self._like is None else self._like.near(place)
 
     def distances_to(self, place: int, others: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the DTW distances of the profile at a position to those at others (m,)."""

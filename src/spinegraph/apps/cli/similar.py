@@ -108,7 +108,7 @@ def _write_all(nodes: "ModelNodes", by: By, count: int, output: str, *, quiet: b
     how = "every node compared with every other"
     if not search.exact:
         how = f"{100 * recall:.1f} % of the true nearest found, measured on a sample of nodes"
-        how = "each compared with 4,096 nodes of like degree" if by is By.both else how
+        how = "each compared with the 2,048 nodes of most like profiles" if by is By.both else how
     typer.echo(
         f"{found.positions.shape[1]} nodes like each of {len(nodes.graph):,}; {how}", err=output == "-"
     )
