@@ -1,4 +1,4 @@
-"""Write into the pages what the code decides: settings into parameters.md, the demo's table into README.md.
+"""Write into the pages what the code decides: settings, commands, and the demo's table in README.md.
 
 Run by hand after defaults have changed: ``python docs/refresh.py``. The tests say when that is needed.
 """
@@ -6,11 +6,13 @@ Run by hand after defaults have changed: ``python docs/refresh.py``. The tests s
 import re
 from pathlib import Path
 
+from spinegraph.apps.cli.commands import COMMANDS, examples
 from spinegraph.apps.demo import Demo, run_demo
 from spinegraph.config import Config
 from spinegraph.config_help import ADVICE
 
 ROOT = Path(__file__).parent.parent
+LIST = re.compile(r"(?<=<!-- commands -->\n).*?(?=<!-- end of commands -->)", re.DOTALL)
 TABLE = re.compile(r"(?<=<!-- demo table -->\n).*?(?=<!-- end of demo table -->)", re.DOTALL)
 
 
@@ -24,6 +26,15 @@ def parameters(page: str) -> str:
             values = (repr(getattr(config, name)) for config in (Config(), Config.paper()))
             lines += [f"| `{name}` | {' | '.join(values)} | {advice.changes} | {advice.touch} |"]
     return "\n".join(lines) + "\n"
+
+
+def commands(page: str) -> str:
+    """Return the page with the table of commands, each with the examples of its help."""
+    lines = ["| command | what it does | example |", "|---|---|---|"]
+    for name, purpose in COMMANDS.items():
+        shown = "<br>".join(f"`{example}`" for example in examples(name))
+        lines += [f"| `{name}` | {purpose} | {shown} |"]
+    return LIST.sub(lambda found: "".join(f"{line}\n" for line in lines), page)
 
 
 def demo_table(demo: Demo) -> str:
@@ -40,5 +51,7 @@ def demo_table(demo: Demo) -> str:
 if __name__ == "__main__":
     page, readme = ROOT / "docs" / "parameters.md", ROOT / "README.md"
     page.write_text(parameters(page.read_text()))
+    command = ROOT / "docs" / "command.md"
+    command.write_text(commands(command.read_text()))
     table = demo_table(run_demo(lambda stage, done, total: None))
     readme.write_text(TABLE.sub(lambda found: table, readme.read_text()))

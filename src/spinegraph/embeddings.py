@@ -28,6 +28,8 @@ def require_savable(path: str | Path) -> None:
         raise ParameterError(
             f"{path}: embeddings are saved as {', '.join(_ENDINGS)} or {PROJECTOR}; got {path.suffix!r}"
         )
+    if not path.parent.is_dir():
+        raise MissingFileError(f"{path}: there is no folder {path.parent}; make it first")
     require_writable(path)
 
 

@@ -41,11 +41,12 @@ class _Commands(TyperGroup):
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(1) from None
         except BrokenPipeError:  # the reader, such as head, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _forget_output()
             raise typer.Exit(0) from None
         except OSError as fault:
             place = f"{fault.filename}: " if fault.filename else ""
             typer.echo(f"error: {place}{fault.strerror or fault}", err=True)
+            _forget_output()
             raise typer.Exit(1) from None
         except KeyboardInterrupt as stop:
             typer.echo(f"interrupted: {stop}" if str(stop) else "interrupted", err=True)
@@ -75,6 +76,11 @@ def _root(
     ] = False,
 ) -> None:
     pass
+
+
+def _forget_output() -> None:
+    """Let nothing be written to the standard output any more, not even when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:

@@ -4,6 +4,7 @@ A command ``NAME`` is the function ``NAME`` of the module ``spinegraph.apps.cli.
 ``app`` where it has commands of its own.
 """
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +23,21 @@ COMMANDS = {
     "serve": "Serve a model over HTTP: vectors for nodes that arrive now.",
     "explore": "Walk through a network in the browser.",
 }
+
+_EXAMPLE = re.compile(r"^Example: (spine .+(?:\n.+)*)", re.MULTILINE)
+
+
+def examples(name: str) -> list[str]:
+    """Return the examples of a command's help, and of the commands below it.
+
+    Examples
+    --------
+    >>> examples("data")
+    ['spine data describe edges.csv --features people.parquet']
+    """
+    command = load(name)
+    texts = [one.help or "" for one in (command, *getattr(command, "commands", {}).values())]
+    return [" ".join(found.split()) for text in texts for found in _EXAMPLE.findall(text)]
 
 
 def load(name: str) -> Any:

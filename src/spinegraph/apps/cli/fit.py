@@ -18,7 +18,7 @@ def fit(
     edges: Annotated[
         list[Path],
         typer.Argument(
-            metavar="EDGES...",
+            metavar="EDGES",
             help="CSV, TSV, white space, Parquet, npz or GraphML; - is the standard input. "
             "Several networks are fitted together.",
         ),

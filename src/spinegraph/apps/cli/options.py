@@ -90,17 +90,23 @@ def _setting(name: str, group: str | None, changes: str) -> inspect.Parameter:
     """Return the option of one setting; None is no value."""
     chosen = choices(name)
     kind: Any = _KINDS[name] if chosen is None else _one_of(name, chosen)
-    values = [str(getattr(config, name)) for config in (Config(), Config.paper())]
+    values = [_shown(getattr(config, name)) for config in (Config(), Config.paper())]
     default = values[0] if values[0] == values[1] else f"{values[0]}; paper {values[1]}"
     text = changes.replace("`", "")
+    if chosen is not None:
+        text = f"{', '.join(chosen[:-1])} or {chosen[-1]}: {text}"
     option = typer.Option(
         f"--{name.replace('_', '-')}",
-        help=f"{text[0].upper()}{text[1:]}.",
-        metavar=None if chosen is not None else "NUMBER" if name != "device" else "NAME",
-        show_default=default,
+        help=f"{text[0].upper() if chosen is None else text[0]}{text[1:]}. Default {default}.",
+        metavar="NAME" if kind is str or chosen is not None else "NUMBER",
+        show_default=False,
         rich_help_panel=group,
     )
     return _keyword(name, Annotated[kind | None, option], None)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _one_of(name: str, chosen: tuple[str, ...]) -> Any:

@@ -1,0 +1,74 @@
+"""The help of every command, and the example in it."""
+
+import shlex
+import shutil
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from command import spine
+from spinegraph.apps.cli.commands import COMMANDS, examples
+from spinegraph.apps.cli.options import settings, some_settings
+from spinegraph.config import Config, choices
+from spinegraph.config_help import ADVICE
+from spinegraph.errors import ParameterError
+
+ROOT = Path(__file__).parents[2]
+# These run until they are stopped, or for long; their own tests run them.
+ELSEWHERE = {"demo", "serve", "explore", "reproduce", "bench"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_commands_help_fits_a_terminal_and_has_an_example(name):
+    run = spine(name, "--help")
+    assert run.returncode == 0, run.stderr
+    assert max(map(len, run.stdout.splitlines())) <= 80
+    assert all(example.startswith(f"spine {name}") for example in examples(name))
+    assert examples(name)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ELSEWHERE])
+def test_the_example_of_a_commands_help_runs(name, place, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(place, folder)
+    for example in examples(name):
+        run = spine(*shlex.split(example)[1:], cwd=folder)
+        assert run.returncode == 0, f"{example}\n{run.stderr}"
+
+
+def test_the_root_help_lists_every_command_without_loading_it():
+    text = " ".join(spine("--help").stdout.replace("│", "").split())
+    for name, purpose in COMMANDS.items():
+        assert f"{name} {purpose}" in text
+
+
+def test_the_page_of_the_command_is_the_commands_own():
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        from refresh import commands
+    finally:
+        sys.path.pop(0)
+    page = (ROOT / "docs" / "command.md").read_text()
+    assert page == commands(page), "run python docs/refresh.py"
+
+
+def test_every_setting_is_an_option_of_its_own_kind():
+    names = [field.name for field in fields(Config)]
+    assert sorted(name for group in ADVICE.values() for name in group) == sorted(names)
+    options = settings.__signature__.parameters
+    assert sorted(options) == sorted(["preset", *names])
+    kinds = {name: option.annotation.__args__[0] for name, option in options.items()}
+    assert [str(kind) for kind in kinds["similarity"].__args__[0]] == list(choices("similarity"))
+    assert (kinds["dim"], kinds["lambda1"]) == (int | None, float | None)
+
+
+def test_settings_begin_with_a_preset_and_are_checked_together():
+    paper = Config.paper(dim=64).to_json()
+    given = {name: None for name in settings.__signature__.parameters if name != "preset"}
+    assert settings(preset="paper", **{**given, "dim": 64}).to_json() == paper
+    assert settings(**given) == Config()
+    with pytest.raises(ParameterError, match=r"dim must be .*\nsteps must be"):
+        settings(dim=0, steps=-1)
+    assert some_settings("threads")(threads=2) == {"threads": 2}
