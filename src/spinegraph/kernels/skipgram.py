@@ -35,8 +35,8 @@ def train_hierarchical(walks, vectors, inner_vectors, codes, inner, depths, wind
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True)
-def train_negative(walks, vectors, contexts, ladder, negatives, window, span, least, rng):
-    """Tell each node of a window from ``negatives`` others, drawn by cumulative chances ``ladder`` (n,)."""
+def train_negative(walks, vectors, contexts, urn, negatives, window, span, least, rng):
+    """Tell each node of a window from ``negatives`` others, drawn evenly from ``urn``, int32 (u,)."""
     length, dim = walks.shape[1], vectors.shape[1]
     step = np.zeros(dim, dtype=np.float32)
     for number in range(len(walks)):
@@ -54,7 +54,7 @@ def train_negative(walks, vectors, contexts, ladder, negatives, window, span, le
                 step[:] = 0
                 pair_step(vector, contexts[centre], 1, rate, step)
                 for _ in range(negatives):
-                    drawn = min(np.searchsorted(ladder, rng.random(), side="right"), len(ladder) - 1)
+                    drawn = urn[int(rng.random() * len(urn))]
                     if drawn != centre:
                         pair_step(vector, contexts[drawn], 0, rate, step)
                 for axis in range(dim):

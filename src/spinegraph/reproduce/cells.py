@@ -3,7 +3,9 @@
 A file holds the seeds of one method on one data set and setting::
 
     results/cells/table2/cora 20/GraphSAGE.json
-    {"version": "1.1", "seeds": {"0": {"values": {"accuracy": 0.81, "strict": 0.8}, "seconds": 14.2}}}
+    {"version": "1.1", "seeds": {
+      "0": {"values": {"accuracy": 0.81, "strict": 0.8}, "seconds": 14.2, "on": "cpu"}
+    }}
 """
 
 import json
@@ -76,14 +78,14 @@ class Cells:
         """Return how long the stored cells of one row took."""
         return [entry["seconds"] for entry in self._stored(self._path(item, case, method))["seeds"].values()]
 
-    def write(self, cell: Cell, version: str, values: Values, seconds: float) -> None:
+    def write(self, cell: Cell, version: str, values: Values, seconds: float, on: str = "cpu") -> None:
         """Add a cell, whole or not at all; what another version left in the file goes."""
         path = self._path(cell.item, cell.case, cell.method)
         path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path.parent):
             stored = self._stored(path)
             seeds = stored["seeds"] if stored["version"] == version else {}
-            seeds[str(cell.seed)] = {"values": values, "seconds": round(seconds, 2)}
+            seeds[str(cell.seed)] = {"values": values, "seconds": round(seconds, 2), "on": on}
             ordered = dict(sorted(seeds.items(), key=lambda entry: int(entry[0])))
             lines = ",\n".join(f'  "{seed}": {json.dumps(entry)}' for seed, entry in ordered.items())
             with whole_file(path) as partial:

@@ -104,7 +104,7 @@ def principal(smoothed: Embed, train: Graph, dim: int) -> Embed:
 
 def with_columns(content: Embed, model: SPINE, train: Graph) -> Embed:
     """Return the function that appends the structural columns at the share they have in the model."""
-    inputs, share = model.generator_.inputs, model.config_.structural_share
+    inputs, share = model.generator_.inputs, float(model.config_.structural_share or 0.0)
     squares = [float(np.square(part(train)).sum(axis=1).mean()) for part in (content, inputs.structural)]
     scale = np.sqrt(share / max(1 - share, 1e-6) * squares[0] / max(squares[1], 1e-12))
     return lambda graph: np.hstack([content(graph), scale * inputs.structural(graph)])

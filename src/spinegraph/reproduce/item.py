@@ -41,8 +41,8 @@ class Item:
         What the tables print.
     paper : mapping (row, case, key) -> float
         Printed numbers, in the unit of ``measures``.
-    has_numbers : bool
-        False where the paper has a figure only.
+    figure_only : tuple of str
+        Rows that the paper has in a figure, without a number.
     number : int
         Raised by hand whenever the protocol changes.
     version_of : callable (case, row) -> str
@@ -64,7 +64,7 @@ class Item:
     measure: Callable[[str, str, int], Values]
     measures: tuple[Measure, ...]
     paper: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
-    has_numbers: bool = True
+    figure_only: tuple[str, ...] = ()
     number: int = 1
     version_of: Callable[[str, str], str] = lambda case, name: row(name).version
     quick: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Item:
 
     def seeds(self, name: str, level: Level, wanted: int | None = None) -> int:
         """Return how many seeds a row gets."""
-        method = None if name in ("GAT", "Cora") else row(name)
+        method = None if name in ("GAT", "twins") else row(name)
         if method is not None and not (method.is_drawn or self.is_drawn):
             return 1
         if wanted is not None:

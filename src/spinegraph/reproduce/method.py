@@ -73,3 +73,16 @@ def of_one_graph(graph: Graph, vectors: Any) -> Embed:
         return vectors
 
     return embed
+
+
+def accelerator() -> str:
+    """Return the Torch device that baselines are trained on: a GPU where there is one.
+
+    Examples
+    --------
+    >>> accelerator() in ("cpu", "cuda")
+    True
+    """
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from spinegraph.reproduce.cells import Cell, Cells
 from spinegraph.reproduce.items import item
+from spinegraph.reproduce.method import accelerator
 from spinegraph.reproduce.rows import VARIANTS
 
+_TORCH = ("GAT", "GraphSAGE", "SDNE")  # trained on a GPU where there is one
 _WALKS = ("node2vec", "struc2vec", "n+s", "n+s+f")
 
 
@@ -115,7 +117,8 @@ def measure(folder: str | Path, cell: Cell) -> None:
     started = time.perf_counter()
     values = chosen.measure(cell.case, cell.method, cell.seed)
     seconds = time.perf_counter() - started
-    Cells(folder).write(cell, chosen.version(cell.case, cell.method), values, seconds)
+    on = accelerator() if cell.method in _TORCH else "cpu"
+    Cells(folder).write(cell, chosen.version(cell.case, cell.method), values, seconds, on)
 
 
 def _measure_all(folder: str | Path, bundle: list[Cell]) -> list[Cell]:

@@ -48,7 +48,7 @@ def _row(name: str, parts: tuple[str, ...], number: int) -> Method:
     return Method(name, number, fit, is_inductive=False, is_slow=True)
 
 
-NODE2VEC = _row("node2vec", ("node2vec",), 1)
+NODE2VEC = _row("node2vec", ("node2vec",), 2)
 STRUC2VEC = _row("struc2vec", ("struc2vec",), 1)
-BOTH = _row("n+s", ("node2vec", "struc2vec"), 1)
-WITH_FEATURES = _row("n+s+f", ("node2vec", "struc2vec", "features"), 1)
+BOTH = _row("n+s", ("node2vec", "struc2vec"), 2)
+WITH_FEATURES = _row("n+s+f", ("node2vec", "struc2vec", "features"), 2)

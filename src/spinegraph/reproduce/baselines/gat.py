@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy, dropout, elu
 from spinegraph.graph.datasets import Dataset
 from spinegraph.graph.graph import Graph
 from spinegraph.reproduce.baselines.pyg import GATConv
+from spinegraph.reproduce.method import accelerator
 
 VERSION = "1"
 _DROPPED = 0.6
@@ -63,10 +64,11 @@ def gat(data: Dataset, seed: int = 0, *, patience: int = 100, max_epochs: int = 
     assert data.labels is not None
     torch.manual_seed(seed)
     is_pubmed = data.name == "pubmed"
-    features, edges = gat_inputs(data.graph)
-    labels = torch.from_numpy(data.labels)
-    train, val = torch.from_numpy(data.train), torch.from_numpy(data.val)
+    device = accelerator()
+    features, edges = (part.to(device) for part in gat_inputs(data.graph))
+    labels, train, val = (torch.from_numpy(part).to(device) for part in (data.labels, data.train, data.val))
     model = Classifier(features.shape[1], int(labels.max()) + 1, output_heads=8 if is_pubmed else 1)
+    model.to(device)
     rate, decay = (0.01, 0.001) if is_pubmed else (0.005, 5e-4)
     adam = torch.optim.Adam(model.parameters(), lr=rate, weight_decay=decay)
     best, state, since = (-1.0, -np.inf), copy.deepcopy(model.state_dict()), 0
@@ -93,5 +95,5 @@ def gat(data: Dataset, seed: int = 0, *, patience: int = 100, max_epochs: int = 
     model.load_state_dict(state)
     model.eval()
     with torch.no_grad():
-        classes: NDArray[np.int64] = model(features, edges).argmax(dim=1).numpy()
+        classes: NDArray[np.int64] = model(features, edges).argmax(dim=1).cpu().numpy()
     return classes

@@ -18,7 +18,7 @@ from torch.nn.functional import logsigmoid, normalize
 
 from spinegraph.graph.graph import Graph
 from spinegraph.reproduce.baselines.pyg import SAGEConv, pyg_inputs
-from spinegraph.reproduce.method import Embed, Method, Score
+from spinegraph.reproduce.method import Embed, Method, Score, accelerator
 
 
 class Encoder(torch.nn.Module):
@@ -182,7 +182,7 @@ class _Trainer:
 
 
 def _fit(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
-    return graphsage(graph, score, dim=dim, seed=seed)[0]
+    return graphsage(graph, score, dim=dim, seed=seed, device=accelerator())[0]
 
 
 METHOD = Method("GraphSAGE", 1, _fit, is_slow=True)

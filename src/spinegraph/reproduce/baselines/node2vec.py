@@ -1,7 +1,8 @@
 """node2vec (Grover and Leskovec, KDD 2016): skip-gram on walks whose next step looks one step back.
 
 Walks and window are those that the SPINE paper gives to all walk methods: 10 walks of 40 nodes, window 5.
-Of p and q it says nothing, so they are 1; the skip-gram has the reference code's five negatives.
+Of p and q it says nothing, so they are 1; the skip-gram has the reference code's five negatives. Five passes
+over the walks, and two over 10,000 nodes: on Cora one pass does as well as five.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ def node2vec(
     walks: int = 10,
     walk_length: int = 40,
     window: int = 5,
-    epochs: int = 5,
+    epochs: int | None = None,
 ) -> NDArray[np.float32]:
     """Return float32 vectors (n, dim) in which nodes that meet on walks are near.
 
@@ -34,6 +35,8 @@ def node2vec(
         Edge weights and features are not read.
     p, q : float
         A step back weighs 1 / p, a step to a neighbour of the node before 1, one further away 1 / q.
+    epochs : int, optional
+        Passes over the walks.
 
     Examples
     --------
@@ -42,7 +45,8 @@ def node2vec(
     """
     walk_seed, vector_seed = np.random.SeedSequence(seed).spawn(2)
     paths = biased_walks(graph, walks, walk_length, p, q, np.random.default_rng(walk_seed))
-    return skip_gram(paths, len(graph), dim=dim, window=window, epochs=epochs, negatives=5, seed=vector_seed)
+    passes = epochs or (5 if len(graph) <= 10_000 else 2)
+    return skip_gram(paths, len(graph), dim=dim, window=window, epochs=passes, negatives=5, seed=vector_seed)
 
 
 def biased_walks(

@@ -2,7 +2,8 @@
 
 One hidden layer on each side of the code. The output layer is linear, so that the squared error over all n^2
 entries needs no n x n matrix: the part over all entries is a product of two small Gram matrices, and the
-correction for edges, whose error weighs more, touches edges alone. Every step sees the whole graph.
+correction for edges, whose error weighs more, touches edges alone. Every step sees the whole graph. The
+defaults did best on the validation nodes of Cora and Citeseer among 64 settings.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from spinegraph.graph.graph import Graph
-from spinegraph.reproduce.method import Embed, Method, Score, of_one_graph
+from spinegraph.reproduce.method import Embed, Method, Score, accelerator, of_one_graph
 
 
 class Autoencoder(nn.Module):
@@ -39,12 +40,13 @@ def sdne(
     dim: int = 200,
     seed: int = 0,
     *,
-    hidden: int = 500,
+    hidden: int = 1000,
     edge_weight: float = 10.0,
-    first_order: float = 1.0,
-    decay: float = 1e-5,
+    first_order: float = 0.01,
+    decay: float = 1e-3,
     rate: float = 1e-3,
-    steps: int = 200,
+    steps: int = 400,
+    device: str = "cpu",
 ) -> NDArray[np.float32]:
     """Return float32 vectors (n, dim).
 
@@ -65,11 +67,11 @@ def sdne(
     n = len(graph)
     generator = torch.random.get_rng_state()
     torch.manual_seed(seed)
-    model = Autoencoder(n, hidden, dim)
+    model = Autoencoder(n, hidden, dim).to(device)
     torch.random.set_rng_state(generator)
-    rows = torch.from_numpy(np.repeat(np.arange(n), graph.degrees))
-    columns = torch.from_numpy(graph.indices.astype(np.int64))
-    ones = torch.ones(len(columns))
+    rows = torch.from_numpy(np.repeat(np.arange(n), graph.degrees)).to(device)
+    columns = torch.from_numpy(graph.indices.astype(np.int64)).to(device)
+    ones = torch.ones(len(columns), device=device)
     adjacency = torch.sparse_coo_tensor(
         torch.stack([rows, columns]), ones, (n, n), check_invariants=True
     ).coalesce()
@@ -82,7 +84,7 @@ def sdne(
         (loss / n).backward()  # type: ignore[no-untyped-call]
         adam.step()
     with torch.no_grad():
-        return model.encode(adjacency).numpy()
+        return model.encode(adjacency).cpu().numpy()
 
 
 def reconstruction_error(
@@ -102,7 +104,7 @@ def reconstruction_error(
 
 
 def _fit(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
-    return of_one_graph(graph, sdne(graph, dim, seed))
+    return of_one_graph(graph, sdne(graph, dim, seed, device=accelerator()))
 
 
 METHOD = Method("SDNE", 1, _fit, is_inductive=False, is_slow=True)

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from spinegraph.kernels.skipgram import train_hierarchical, train_negative
 
+_URN = 1_000_000  # places that nodes share in proportion to count^0.75, as in word2vec
+
 
 def skip_gram(
     walks: NDArray[Any],
@@ -44,7 +46,8 @@ def skip_gram(
     if negatives:
         others = np.zeros((num_nodes, dim), dtype=np.float32)
         ladder = np.cumsum(counts**0.75)
-        ladder /= ladder[-1]
+        at = (np.arange(_URN) + 0.5) / _URN * ladder[-1]
+        urn = np.minimum(np.searchsorted(ladder, at, side="right"), num_nodes - 1).astype(np.int32)
     else:
         others = np.zeros((max(num_nodes - 1, 1), dim), dtype=np.float32)
         codes, inner, depths = huffman(counts)
@@ -52,7 +55,7 @@ def skip_gram(
         shuffled = walks[rng.permutation(len(walks))]
         span = (rate * (1 - epoch / epochs), rate * (1 - (epoch + 1) / epochs))
         if negatives:
-            train_negative(shuffled, vectors, others, ladder, negatives, window, span, rate / 250, rng)
+            train_negative(shuffled, vectors, others, urn, negatives, window, span, rate / 250, rng)
         else:
             train_hierarchical(shuffled, vectors, others, codes, inner, depths, window, span, rate / 250, rng)
     return vectors

@@ -4,7 +4,8 @@ First, rings are compared as (degree, how often) pairs. Second, in a graph of ov
 compared with those of nearest degree only, ceil(log2 n) on each side. Third, there are no more than seven
 layers then. Small graphs compare every pair at every layer up to the diameter. Walks and window are what the
 SPINE paper gives to all walk methods in large graphs, 10 walks of 40 nodes and window 5; in small ones those
-of the authors' code, 80 nodes and window 10, which serve it better there and cost four times as much.
+of the authors' code, 80 nodes and window 10, which serve it better there and cost four times as much. Five
+passes over the walks, and two over 10,000 nodes.
 """
 
 from typing import Any
@@ -29,7 +30,7 @@ def struc2vec(
     walks: int = 10,
     walk_length: int | None = None,
     window: int | None = None,
-    epochs: int = 5,
+    epochs: int | None = None,
     stay: float = 0.3,
     compressed: bool = True,
     all_pairs: bool | None = None,
@@ -62,11 +63,12 @@ def struc2vec(
     walk_seed, vector_seed = np.random.SeedSequence(seed).spawn(2)
     is_small = len(graph) <= _MOST_FOR_ALL
     length, reach = walk_length or (80 if is_small else 40), window or (10 if is_small else 5)
+    passes = epochs or (5 if len(graph) <= 10_000 else 2)
     pairs = compared_pairs(graph, is_small if all_pairs is None else all_pairs)
     most = layers or (len(graph) if is_small else _LAYERS)
     distances = ring_distances(graph, pairs, layers=most, compressed=compressed)
     paths = context_walks(len(graph), pairs, distances, walks, length, stay, np.random.default_rng(walk_seed))
-    return skip_gram(paths, len(graph), dim=dim, window=reach, epochs=epochs, seed=vector_seed)
+    return skip_gram(paths, len(graph), dim=dim, window=reach, epochs=passes, seed=vector_seed)
 
 
 def compared_pairs(graph: Graph, all_pairs: bool) -> NDArray[np.int64]:
