@@ -9,7 +9,7 @@ from spinegraph.analysis.nearest import Nearest, ordered
 from spinegraph.errors import MissingPackageError
 
 # Edges a node has in the index, and nodes kept in sight while one is added or sought: on vectors of 81,306
-# nodes it finds 99 of the 100 nearest ten.
+# nodes it finds 99.7 % of the nearest ten.
 _CONNECTIVITY, _SIGHT_ADDING, _SIGHT_SEEKING = 16, 64, 128
 
 
