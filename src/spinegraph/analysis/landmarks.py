@@ -13,10 +13,12 @@ _LANDMARKS = 2_000
 _AROUND = 8  # landmarks that place a point
 _NEIGHBORS = 10
 _CELLS = 12  # cells searched for a point's neighbours
-_ROUNDS = 50
-_STRANGERS = 5  # random points that push a point away, each round
-_RATE = 0.05
-_WIDTH = 30.0  # of the map while points move: neighbours are then about 1 apart
+_ROUNDS = 150
+_STRANGERS = 10  # random points that push a point away, each round
+_EACH_FOR = 40  # one stranger stands for every so many points in all
+_RATE = 0.1
+_FARTHEST = 40.0  # of a move, before the rate
+_WIDTH = 60.0  # of the map while points move: neighbours are then about 1 apart
 _BLOCK = 4_096
 
 
@@ -101,6 +103,7 @@ def _neighbors_in_cells(points: Points, landmarks: Points, cell: NDArray[Any]) -
 def _settle(places: Points, neighbors: NDArray[np.int64], rng: np.random.Generator) -> Points:
     """Draw points to their neighbours and push them from strangers, less and less."""
     places = places.astype(np.float32)
+    push = np.float32(2 * len(places) / _EACH_FOR)
     for done in range(_ROUNDS):
         rate = np.float32(_RATE * (1 - done / _ROUNDS))
         towards = places[neighbors] - places[:, None]  # (n, k, 2)
@@ -109,6 +112,6 @@ def _settle(places: Points, neighbors: NDArray[np.int64], rng: np.random.Generat
         strangers = rng.integers(len(places), size=(len(places), _STRANGERS))
         away = places[strangers] - places[:, None]
         squared = np.einsum("nkc,nkc->nk", away, away)
-        move -= np.einsum("nkc,nk->nc", away, 2 / ((0.01 + squared) * (1 + squared)))
-        places += rate * move
+        move -= np.einsum("nkc,nk->nc", away, push / ((0.01 + squared) * (1 + squared)))
+        places += rate * np.clip(move, -_FARTHEST, _FARTHEST)
     return places
