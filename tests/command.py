@@ -70,13 +70,17 @@ def write_cora(folder):
     csv.write_csv(pa.table({"node": numbers, "label": kept["labels"]}), folder / "labels.csv")
 
 
-def in_small_place(command, folder, options):
-    """Run a command where ``folder`` is a file system of its own, mounted with some options; or skip."""
+def in_small_place(command, folder, options, *, filled=False):
+    """Run a command where ``folder`` is a file system of its own, mounted with some options; or skip.
+
+    The standard output ends with the names of what is left there.
+    """
     unshare = shutil.which("unshare")
     mount = f"mount -t tmpfs -o {options} tmpfs {folder}"
     if unshare is None or subprocess.run([unshare, "-rm", "sh", "-c", mount], capture_output=True).returncode:
         pytest.skip("this machine lets nobody mount a small file system")
-    script = f'{mount} && "$@"; code=$?; ls -A {folder} | sed "s/^/left: /"; exit $code'
+    fill = f"cat /dev/zero > {folder}/filler 2> /dev/null;" if filled else ""
+    script = f'{mount}; {fill} "$@"; code=$?; ls -A {folder} | sed "s/^/left: /"; exit $code'
     return subprocess.run(
         [unshare, "-rm", "sh", "-c", script, "sh", *map(str, command)],
         capture_output=True,

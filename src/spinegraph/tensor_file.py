@@ -1,5 +1,7 @@
 """Arrays as a safetensors file."""
 
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,5 +28,7 @@ def write_arrays(
     try:
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path, metadata)
     except SafetensorError as fault:
-        reason = str(fault).removeprefix("Error while serializing: ")
-        raise OSError(reason) from fault
+        number = re.search(r"os error (\d+)", str(fault))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault

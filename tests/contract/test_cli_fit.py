@@ -1,0 +1,381 @@
+"""``spine fit``, ``embed`` and ``evaluate`` as processes, on real data and on a small organisation."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from command import ALONE, QUICK, SPINE, in_small_place, real, spine, write_cora
+from spinegraph import estimator
+from spinegraph.embeddings import Embeddings
+
+
+@pytest.fixture(scope="module")
+def cora(tmp_path_factory):
+    """A folder with Cora as tables and a quick model of it."""
+    folder = tmp_path_factory.mktemp("cora")
+    write_cora(folder)
+    files = ("cora.csv", "--features", "words.npz", "--labels", "labels.csv")
+    run = spine("fit", *files, "-o", "model", "--dim", 32, "--steps", 50, "--json", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    (folder / "fit.json").write_text(run.stdout)
+    return folder
+
+
+def vectors(folder, path="model"):
+    return estimator.SPINE.load(folder / path).embeddings_.vectors
+
+
+def test_fit_says_what_it_did_and_what_comes_next(place):
+    said = (place / "fit.txt").read_text()
+    for part in (
+        "nodes     12, edges 26",
+        "encoded from a table",
+        "8 dimensions",
+        "25 steps",
+        "spine embed model",
+    ):
+        assert part in said
+    assert "s  training\n" in said
+    assert "\x1b" not in said
+
+
+def test_a_table_of_mixed_columns_is_encoded_alike_at_fit_and_embed(place, tmp_path):
+    files = ("later.csv", "--features", "people_later.csv")
+    run = spine("embed", "model", *files, "-o", tmp_path / "v.parquet", "--threads", 1, cwd=place)
+    assert run.returncode == 0, run.stderr
+    model, found = estimator.SPINE.load(place / "model"), Embeddings.load(tmp_path / "v.parquet")
+    assert model.table_encoder_.feature_names_ == ("team = north", "team = south", "age")
+    assert len(found) == 13
+    assert "zed" in found
+    run = spine("embed", "model", "later.csv", "-o", tmp_path / "w.csv", cwd=place)
+    assert run.returncode == 1
+    assert "fitted with 3 features per node, this graph has 0" in run.stderr
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz", "csv", "txt"])
+def test_every_format_holds_the_same_vectors(place, tmp_path, ending):
+    path = tmp_path / f"v.{ending}"
+    files = ("edges.csv", "--features", "people.csv")
+    run = spine("embed", "model", *files, "-o", path, "--json", cwd=place)
+    assert json.loads(run.stdout) == {"output": str(path), "nodes": 12, "dim": 8}
+    np.testing.assert_allclose(Embeddings.load(path).vectors, vectors(place), atol=1e-6)
+
+
+def test_the_projectors_folder_has_a_name_a_line(place, tmp_path):
+    path = tmp_path / "map.projector"
+    for _ in range(2):  # the second replaces the first
+        run = spine("embed", "model", "edges.csv", "--features", "people.csv", "-o", path, "-q", cwd=place)
+        assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    names = (path / "metadata.tsv").read_text().split()
+    table = np.loadtxt(path / "vectors.tsv", delimiter="\t")
+    np.testing.assert_allclose(table, vectors(place), atol=1e-6)
+    assert (len(names), names[0]) == (12, "ann")
+    assert 'metadata_path: "metadata.tsv"' in (path / "projector_config.pbtxt").read_text()
+    (path / "mine.txt").write_text("kept")
+    run = spine("embed", "model", "edges.csv", "--features", "people.csv", "-o", path, cwd=place)
+    assert run.returncode == 1
+    assert "holds 'mine.txt', which would be deleted" in run.stderr
+    assert (path / "mine.txt").exists()
+
+
+def test_edges_come_from_a_pipe_and_vectors_go_to_one(place, tmp_path):
+    edges = (place / "edges.csv").read_text()
+    files = ("-", "--features", "people.csv", "-o", "-")
+    run = spine("embed", "model", *files, "--nodes", "eve", "--nodes", "ann", input=edges, cwd=place)
+    lines = run.stdout.splitlines()
+    assert lines[0] == '"name","0","1","2","3","4","5","6","7"'
+    assert [line.split(",")[0] for line in lines[1:]] == ['"eve"', '"ann"']
+    (tmp_path / "some.txt").write_text("eve\n\nann\n")
+    again = spine("embed", "model", *files, "--nodes", tmp_path / "some.txt", input=edges, cwd=place)
+    assert again.stdout == run.stdout
+    run = spine("fit", "-", "-o", tmp_path / "piped", *QUICK, input=edges)
+    assert run.returncode == 0
+    assert len(vectors(tmp_path, "piped")) == 12
+
+
+def test_several_networks_are_fitted_together(place, tmp_path):
+    both = ("edges.csv", "later.csv", "--features", "people.csv", "--features", "people_later.csv")
+    run = spine("fit", *both, "-o", tmp_path / "both", *QUICK, "--json", cwd=place)
+    found = json.loads(run.stdout)
+    assert (found["networks"], found["nodes"], found["features"]) == (2, 25, 3)
+    run = spine("evaluate", tmp_path / "both", "--labels", "teams.csv", cwd=place)
+    assert run.returncode == 1
+    assert "has 2 networks; name the one to evaluate with --graph" in run.stderr
+    run = spine("fit", *both[:4], "-o", tmp_path / "other", cwd=place)
+    assert "1 files of features for 2 of edges" in run.stderr
+
+
+def test_presets_and_options_are_settings_of_config(place, tmp_path):
+    options = (
+        "--preset",
+        "paper",
+        "--structural-rate",
+        0.25,
+        "--seed",
+        7,
+        "--steps",
+        2,
+        "--dim",
+        4,
+        "--json",
+    )
+    run = spine("fit", "edges.csv", "--features", "people.csv", "-o", tmp_path / "m", *options, cwd=place)
+    found = json.loads(run.stdout)["settings"]
+    assert (found["structural_rate"], found["window"], found["seed"], found["start"]) == (
+        0.25,
+        5,
+        7,
+        "random",
+    )
+
+
+def test_cora_fits_from_tables_and_its_labels_are_told_beside_controls(cora):
+    found = json.loads((cora / "fit.json").read_text())
+    assert (found["nodes"], found["edges"], found["features"], found["dim"]) == (2708, 5278, 1433, 32)
+    scores = {score["vectors"]: score["accuracy"] for score in found["classes"]}
+    assert scores["SPINE"] > 0.75
+    assert {"raw features", "T F", "PCA of T F", "log degree", "largest class"} <= scores.keys()
+    assert scores["largest class"] == pytest.approx(818 / 2708, abs=0.01)
+
+
+def test_cora_embeds_from_its_npz_as_from_its_tables(cora, tmp_path):
+    run = spine("embed", cora / "model", real("cora.npz"), "-o", tmp_path / "v.npz")
+    assert (run.returncode, run.stdout) == (0, f"{tmp_path / 'v.npz'}: 2,708 vectors of 32 dimensions\n")
+    np.testing.assert_allclose(Embeddings.load(tmp_path / "v.npz").vectors, vectors(cora), atol=1e-5)
+
+
+def test_evaluate_asks_cora_for_links_and_clusters(cora):
+    options = ("--task", "links", "--task", "clusters", "--labels", "labels.csv", "--json")
+    found = json.loads(spine("evaluate", "model", *options, cwd=cora).stdout)
+    links = {(score["vectors"], score["by"]): score["auc"] for score in found["links"]}
+    assert links["SPINE", "cosine"] > 0.8
+    assert {"common neighbours", "preferential attachment", "T F", "PCA of T F"} <= {
+        name for name, _ in links
+    }
+    clusters = {score["vectors"]: score for score in found["clusters"]}
+    assert clusters["SPINE"]["nmi"] > 0.3 > clusters["log degree"]["nmi"]
+    assert clusters["SPINE"]["modularity"] > 0.4
+    assert (found["classes"], found["num_clusters"], found["hidden"]) == (None, 7, 528)
+
+
+def test_evaluate_takes_vectors_of_a_file_and_shows_a_table(cora, tmp_path):
+    Embeddings(np.arange(2708), vectors(cora)).save(tmp_path / "v.npz")
+    more = ("--labels", cora / "labels.csv", "--task", "classes", "--repeats", 2)
+    alone = spine("evaluate", tmp_path / "v.npz", *more).stdout
+    assert "There is no control: pass the network with --graph." in alone
+    run = spine("evaluate", tmp_path / "v.npz", *more, "--graph", real("cora.npz"))
+    for name in ("vectors", "raw features", "T F", "PCA of T F", "log degree", "largest class"):
+        assert f"\n  {name} " in run.stdout
+    assert "the best control" in " ".join(run.stdout.split())
+    run = spine("evaluate", tmp_path / "v.npz", "--task", "links")
+    assert run.returncode == 1
+    assert "none is left to predict" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit",), "Missing argument"),
+        (("fit", "edges.csv"), "Missing option"),
+        (("fit", "edges.csv", "-o", "m", "--dim", "many"), "should be a valid integer"),
+        (("fit", "edges.csv", "-o", "m", "--start", "anywhere"), "is not one of"),
+        (("fit", "edges.csv", "-o", "m", "--resume"), "needs --checkpoint DIR"),
+        (("fit", "edges.csv", "-o", "m", "--dimension", "8"), "No such option"),
+        (("embed", "model", "edges.csv"), "Missing option"),
+        (("embed", "model", "edges.csv", "-o", "-", "--json"), "would print JSON among the vectors"),
+        (("evaluate", "model", "--task", "everything"), "is not one of"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(place, arguments, message):
+    run = spine(*arguments, cwd=place)
+    assert run.returncode == 2
+    assert message in " ".join(run.stderr.replace("│", "").split())
+    assert not (place / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "gone.csv", "-o", "m"), "'gone.csv': no such file"),
+        (("fit", "edges.csv", "-o", "m", "--dim", "0"), "dim must be a whole number from 1 to 65536; got 0"),
+        (("fit", "edges.csv", "-o", "m", "--features", "teams.csv", "--labels", "gone.csv"), "no such file"),
+        (("fit", "edges.csv", "-o", "edges.csv"), "edges.csv: is a file"),
+        (("fit", "edges.csv", "-o", "m", "--device", "warp9"), "device must name a Torch device"),
+        (("fit", "edges.csv", "-o", "m", "--structural-columns", "none"), "has no features"),
+        (("embed", "gone", "edges.csv", "-o", "v.csv"), "gone: no such folder"),
+        (("embed", "model", "edges.csv", "-o", "v.pkl"), "embeddings are saved as"),
+        (("embed", "model", "edges.csv", "-o", "nowhere/v.csv"), "there is no folder nowhere"),
+        (
+            ("embed", "model", "edges.csv", "--features", "people.csv", "-o", "v.csv", "--nodes", "nobody"),
+            "'nobody'",
+        ),
+        (("evaluate", "gone"), "gone: no such file"),
+        (("evaluate", "model", "--task", "classes"), "classes need --labels FILE"),
+        (("evaluate", "model", "--labels", "people.csv"), "say which of team, age"),
+    ],
+)
+def test_a_user_error_is_one_clear_message_and_exit_code_1(place, arguments, message):
+    before = sorted(os.listdir(place))
+    run = spine(*arguments, "--quiet", cwd=place)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert message in run.stderr
+    assert run.stderr.startswith("error: ")
+    assert len(run.stderr.splitlines()) == 1
+    assert sorted(os.listdir(place)) == before
+
+
+def test_a_place_that_holds_something_else_is_refused_before_the_work(place, tmp_path):
+    (tmp_path / "mine.txt").write_text("kept")
+    run = spine("fit", place / "edges.csv", "-o", tmp_path, *QUICK)
+    assert run.returncode == 1
+    assert "holds 'mine.txt', which saving a model here would delete" in run.stderr
+    assert "training" not in run.stderr
+
+
+@pytest.mark.parametrize("command", ["fit", "embed"])
+def test_a_read_only_place_is_refused_before_the_work(place, tmp_path, command):
+    files = (place / "edges.csv", "--features", place / "people.csv")
+    order = (*files, *QUICK) if command == "fit" else (place / "model", *files)
+    run = in_small_place([SPINE, command, *order, "-o", tmp_path / "out.csv"], tmp_path, "ro")
+    assert run.returncode == 1
+    assert "may not be written to; choose another place" in run.stderr
+    assert "s  training" not in run.stderr
+    assert run.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "ending", ["model", "v.npz", "v.parquet", "v.csv", "v.txt", "v.projector", "checkpoint"]
+)
+def test_a_full_place_keeps_nothing_half_written(place, tmp_path, ending):
+    files = (place / "edges.csv", "--features", place / "people.csv")
+    order = ("embed", place / "model", *files, "-o", tmp_path / ending)
+    if ending in ("model", "checkpoint"):
+        output = (tmp_path if ending == "model" else place) / "unwritten"
+        order = ("fit", *files, *QUICK, "--steps", 50, "-o", output, "--checkpoint", tmp_path / "states")
+        order = order if ending == "checkpoint" else order[:-2]
+    run = in_small_place([SPINE, *order], tmp_path, "size=4k", filled=True)
+    assert run.returncode == 1, run.stderr
+    errors = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert "cannot be written (No space left on device); nothing was changed there" in errors[0]
+    assert "Traceback" not in run.stderr
+    assert set(run.stdout.splitlines()) <= {"left: filler", "left: states"}
+    assert not (place / "unwritten").exists()
+
+
+def test_a_full_standard_output_is_one_clear_message(place):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this machine has no /dev/full")
+    files = ("model", "edges.csv", "--features", "people.csv", "-o", "-", "-q")
+    with open("/dev/full", "wb") as full:
+        run = subprocess.run(
+            [SPINE, "embed", *files], stdout=full, stderr=subprocess.PIPE, text=True, cwd=place, env=ALONE
+        )
+    assert run.returncode == 1
+    assert run.stderr.startswith("error: ")
+    assert "No space left on device" in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
+def stopped(command, is_time, **options):
+    """Start a command, send Ctrl-C to its process group when it is time, and return what it said."""
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=ALONE,
+        **options,
+    ) as run:
+        deadline = time.monotonic() + 120
+        while run.poll() is None and not is_time() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(run.pid, signal.SIGINT)
+        said = run.communicate(timeout=120)
+    return run.returncode, said
+
+
+def test_ctrl_c_says_how_to_resume_and_resuming_gives_the_same_vectors(place, tmp_path):
+    settings = ("--dim", 8, "--steps", 1000, "--passes", 1e6, "--batch-size", 64, "--threads", 1)
+    order = ("fit", "edges.csv", "--features", "people.csv", *settings)
+    states = tmp_path / "states"
+    resumable = [SPINE, *map(str, order), "-o", str(tmp_path / "m"), "--checkpoint", str(states)]
+    code, (out, errors) = stopped(resumable, lambda: any(states.glob("*.safetensors")), cwd=place)
+    assert (code, out) == (130, "")
+    last = errors.splitlines()[-1]
+    assert (
+        last
+        == f"interrupted: the state of training is in {states}; run the same command with --resume to go on"
+    )
+    assert sorted(os.listdir(tmp_path)) == ["states"]
+
+    again = subprocess.run(resumable, capture_output=True, text=True, cwd=place, env=ALONE)
+    assert again.returncode == 1
+    assert "add --resume to go on" in again.stderr
+    run = subprocess.run([*resumable, "--resume"], capture_output=True, text=True, cwd=place, env=ALONE)
+    assert run.returncode == 0, run.stderr
+    assert ", resumed after " in run.stdout
+    whole = spine(*order, "-o", tmp_path / "whole", cwd=place)
+    assert whole.returncode == 0
+    np.testing.assert_array_equal(vectors(tmp_path, "m"), vectors(tmp_path, "whole"))
+
+
+def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_written(place, tmp_path):
+    marker = tmp_path / "begun"
+    code = (
+        "import pathlib, sys\n"
+        "from spinegraph.apps.cli import main, progress\n"
+        "told = progress._Lines.__call__\n"
+        "def call(self, stage, done, total):\n"
+        f"    if stage == 'training': pathlib.Path({str(marker)!r}).touch()\n"
+        "    told(self, stage, done, total)\n"
+        "progress._Lines.__call__ = call\n"
+        "main(sys.argv[1:])\n"
+    )
+    order = ("fit", "edges.csv", "-o", str(tmp_path / "m"), "--steps", "1000000", "--passes", "1e9")
+    ended, (_, errors) = stopped([sys.executable, "-c", code, *order], marker.exists, cwd=place)
+    assert ended == 130
+    assert "interrupted: nothing was written; with --checkpoint DIR a stopped run can go on" in errors
+    assert os.listdir(tmp_path) == ["begun"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "projector"])
+def test_ctrl_c_in_the_middle_of_writing_leaves_what_was_there(place, tmp_path, ending):
+    path = tmp_path / f"v.{ending}"
+    order = ("embed", str(place / "model"), "edges.csv", "--features", "people.csv", "-o", str(path))
+    assert spine(*order, cwd=place).returncode == 0
+    shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name} before"))
+    marker = tmp_path.with_name(f"{tmp_path.name} writing")
+    code = (
+        "import pathlib, sys, time\n"
+        "from spinegraph import atomic\n"
+        "from spinegraph.apps.cli import main\n"
+        "def slow(path):\n"
+        f"    pathlib.Path({str(marker)!r}).touch()\n"
+        "    time.sleep(60)\n"
+        "atomic.sync = slow\n"  # all is written, nothing is in its place yet
+        "main(sys.argv[1:])\n"
+    )
+    ended, (_, errors) = stopped([sys.executable, "-c", code, *order], marker.exists, cwd=place)
+    assert ended == 130
+    assert errors.splitlines()[-1] == "interrupted"
+    before = tmp_path.with_name(f"{tmp_path.name} before")
+    assert subprocess.run(["diff", "-r", before, tmp_path]).returncode == 0
+
+
+def test_a_resumed_run_that_finds_no_state_of_its_own_says_so(place, tmp_path):
+    run = spine(
+        *("fit", "edges.csv", "-o", tmp_path / "m", *QUICK, "--checkpoint", tmp_path / "states", "--resume"),
+        cwd=place,
+    )
+    assert run.returncode == 0
+    assert "note: " in run.stderr
+    assert "held no state of this run" in run.stderr
