@@ -139,7 +139,7 @@ def test_columns_that_make_nodes_alike_are_in_both_and_in_order(office):
     graph = office.graph_
     name = graph.names[5]
     found = explain(graph, office.generator_, name, graph.neighbors(name)[0])
-    shared = found.columns.shared(5)
+    shared = found.columns.shared(5, structural=False)
     assert [column.name for column in shared] == [title for title, _ in found.shared_features][:5]
     assert all(min(column.values) > 0 for column in shared)
     assert [column.alike for column in shared] == sorted((c.alike for c in shared), reverse=True)
@@ -247,7 +247,7 @@ def test_the_verdict_follows_the_similarity(similarity, words):
 def test_unlike_nodes_are_told_what_sets_them_apart():
     words = example(0.1).words
     assert words[1].startswith("Hardly anything agrees: content, 70 % of their vectors, gives 0.50; ")
-    assert words[2] == "What sets them apart most: node 12 has more of chess."
+    assert words[2] == "What sets them apart most: chess (more at node 12)."
 
 
 def test_many_that_are_nearer_are_worth_a_yet():

@@ -99,7 +99,7 @@ class Explanation:
     @property
     def shared_features(self) -> list[tuple[str, float]]:
         """Feature columns that both have and that add to the similarity, with what they add, most first."""
-        return [(column.name, column.alike) for column in self.columns.shared(_COLUMNS)]
+        return [(column.name, column.alike) for column in self.columns.shared(_COLUMNS, structural=False)]
 
     @property
     def words(self) -> list[str]:

@@ -104,9 +104,7 @@ def _parts(found: Explanation) -> list[Any]:
 def _columns(found: Explanation) -> list[Any]:
     import plotly.graph_objects as go
 
-    structural = not any(part.name == CONTENT for part in found.parts)
-    alike = found.columns.shared(_COLUMNS, structural=structural)
-    apart = found.columns.apart(_COLUMNS, structural=structural)
+    alike, apart = found.columns.shared(_COLUMNS), found.columns.apart(_COLUMNS)
     titles = list(dict.fromkeys(safe_text(column_title(column.name)) for column in [*alike, *apart]))
     bars = []
     for (name, color), columns, sign in zip(_SIGNS, (alike, apart), (1, -1), strict=True):

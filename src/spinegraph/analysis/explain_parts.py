@@ -1,8 +1,9 @@
 """Where the cosine of two vectors comes from: parts and input columns whose shares add up to it.
 
-The generator is e = activation(x W). With the slope g = e / (x W), dimension by dimension, e is the sum over
-the inputs p of c_p = x_p W_p g: every input has a vector, and they add up to e exactly. Scaled to length 1,
-u is the sum of such vectors for one node and v for the other, and inputs G with sums u_G and v_G have::
+The generator is e = activation(x W); structural columns that go past T are added as they are. With the slope
+g = activation(x W) / (x W), dimension by dimension, e is the sum over the inputs p of c_p = x_p W_p g, where
+g = 1 for columns past T: every input has a vector, and they add up to e exactly. Scaled to length 1, u is the
+sum of such vectors for one node and v for the other, and inputs G with sums u_G and v_G have::
 
     alike   (u_G v + u v_G) / 2       over all inputs this adds up to u v, the cosine
     weight  (u_G u + v_G v) / 2       over all inputs this adds up to 1
@@ -103,18 +104,21 @@ class Columns:
     def __len__(self) -> int:
         return len(self.names)
 
-    def shared(self, most: int, *, structural: bool = False) -> list[Column]:
-        """Return the columns that both nodes have and that add most to the similarity."""
+    def shared(self, most: int, *, structural: bool | None = None) -> list[Column]:
+        """Return the columns that both nodes have and that add most; all, or (no) structural ones."""
         both = self.values[0] * self.values[1] > 0
-        return self._leading(self.alike, both & (self.is_structural == structural), most)
+        return self._leading(self.alike, both & self._of_kind(structural), most)
 
-    def apart(self, most: int, *, structural: bool = False) -> list[Column]:
-        """Return the columns that set the two nodes apart most."""
-        return self._leading(self.weight - self.alike, self.is_structural == structural, most)
+    def apart(self, most: int, *, structural: bool | None = None) -> list[Column]:
+        """Return the columns that set the two nodes apart most; all, or (no) structural ones."""
+        return self._leading(self.weight - self.alike, self._of_kind(structural), most)
 
     def structural(self) -> list[Column]:
         """Return the structural columns, in order."""
         return [self._column(place) for place in np.flatnonzero(self.is_structural)]
+
+    def _of_kind(self, structural: bool | None) -> NDArray[np.bool_]:
+        return np.ones(len(self), bool) if structural is None else self.is_structural == structural
 
     def _leading(self, score: NDArray[Any], chosen: NDArray[np.bool_], most: int) -> list[Column]:
         places = np.flatnonzero(chosen & (score > 0))
@@ -178,31 +182,28 @@ def compare(
     >>> bool(np.isclose(sum(part.alike for part in found.parts), found.cosine))
     True
     """
-    inputs, weights = generator.inputs, generator.weights
-    operator = profile.operator()  # (2, n)
-    seen, places = np.unique(operator.indices, return_inverse=True)  # (t,)
-    seen = seen.astype(np.int64)
-    around = inputs.around(graph, seen)  # (t, through)
-    seeing = np.zeros((2, len(seen)), dtype=np.float32)
-    seeing[np.repeat([0, 1], np.diff(operator.indptr)), places] = operator.data
-    both = seeing.min(axis=0)  # (t,)
-    past = inputs.structural(graph, positions, profile) if inputs.past else np.zeros((2, 0), np.float32)
-    values = np.hstack([_dense(seeing @ around), past]).astype(np.float64)  # (2, inputs)
-    shared = np.hstack([_dense(both[None] @ around)[0], np.zeros(past.shape[1])])  # (inputs,)
-
+    inputs = generator.inputs
+    values, shared, overlap = _inputs(graph, generator, positions, profile)
     used = np.flatnonzero(values.any(axis=0) | (shared != 0))
-    rows = weights[used].astype(np.float64)  # (p, d)
-    values, shared = values[:, used], shared[used]
+    values, shared, rows = values[:, used], shared[used], generator.weights[used].astype(np.float64)  # (p, d)
     names, is_structural = np.array(inputs.names, dtype=object)[used], used >= _num_features(generator)
-    before = values @ rows  # (2, d)
-    vectors = activate(before.astype(np.float32), generator.activation).astype(np.float64)
-    lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+    is_past = np.zeros(len(used), bool)
+    beside = values[:, is_past] @ rows[is_past]  # (2, d)
+    before = values[:, ~is_past] @ rows[~is_past]  # (2, d)
+    content = activate(before.astype(np.float32), generator.activation).astype(np.float64)
+    lengths = np.sqrt(np.square(content + beside).sum(axis=1, keepdims=True))
     if not lengths.all():
-        return _of_nothing(lengths, names, values, is_structural, float(both.sum()))
-    slopes = np.divide(vectors, before, out=np.ones_like(before), where=before != 0) / lengths
-    unit = vectors / lengths
-    to_other = (slopes * unit[::-1]) @ rows.T  # (2, p): what a unit of an input adds along the other's vector
-    to_own = (slopes * unit) @ rows.T  # (2, p): and along the own one
+        return _of_nothing(lengths, names, values, is_structural, overlap)
+    slopes = np.divide(content, before, out=np.ones_like(before), where=before != 0) / lengths
+    unit = (content + beside) / lengths
+
+    def along(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what a unit of each input adds along two unit vectors (2, d): (2, p)."""
+        found: NDArray[np.float64] = (slopes * vectors) @ rows.T
+        found[:, is_past] = (vectors / lengths) @ rows[is_past].T
+        return found
+
+    to_other, to_own = along(unit[::-1]), along(unit)
     elsewhere = values - shared
     groups = {PLACE: np.broadcast_to(shared, values.shape)}
     if inputs.encoder is not None:
@@ -215,7 +216,24 @@ def compare(
     )
     alike, weight = (values * to_other).sum(axis=0) / 2, (values * to_own).sum(axis=0) / 2
     columns = Columns(names, values, alike, weight, is_structural)
-    return Comparison(float(np.clip(unit[0] @ unit[1], -1, 1)), parts, columns, float(both.sum()))
+    return Comparison(float(np.clip(unit[0] @ unit[1], -1, 1)), parts, columns, overlap)
+
+
+def _inputs(
+    graph: Any, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return what the generator reads for two nodes (2, f), of that what it reads at the same nodes (f,)."""
+    inputs = generator.inputs
+    operator = profile.operator()  # (2, n)
+    seen, places = np.unique(operator.indices, return_inverse=True)  # (t,)
+    around = inputs.around(graph, seen.astype(np.int64))  # (t, through)
+    seeing = np.zeros((2, len(seen)), dtype=np.float32)
+    seeing[np.repeat([0, 1], np.diff(operator.indptr)), places] = operator.data
+    both = seeing.min(axis=0)  # (t,)
+    past = inputs.structural(graph, positions, profile) if inputs.past else np.zeros((2, 0), np.float32)
+    values = np.hstack([_dense(seeing @ around), past]).astype(np.float64)
+    shared = np.hstack([_dense(both[None] @ around)[0], np.zeros(past.shape[1])])
+    return values, shared, float(both.sum())
 
 
 def _of_nothing(

@@ -148,11 +148,10 @@ def _origin(found: Explanation) -> str:
 
 
 def _content(found: Explanation) -> Iterator[str]:
-    has_content = any(part.name == CONTENT for part in found.parts)
-    shared = found.columns.shared(_SHOWN, structural=not has_content)
+    shared = found.columns.shared(_SHOWN)
     if shared and found.similarity >= _ALIKE[-1][0]:
         yield f"What makes them alike most: {_titles(shared)}."
-    apart = found.columns.apart(_SHOWN, structural=not has_content)
+    apart = found.columns.apart(_SHOWN)
     if apart and found.similarity < _ALIKE[1][0]:
         yield _apart(found, apart)
 
@@ -162,7 +161,7 @@ def _apart(found: Explanation, columns: Sequence[Column]) -> str:
     for place, name in enumerate((found.a.name, found.b.name)):
         more = [column for column in columns if column.values[place] > column.values[1 - place]]
         if more:
-            told.append(f"{titled(name)} has more of {_titles(more)}")
+            told.append(f"{_titles(more)} (more at {titled(name)})")
     return f"What sets them apart most: {'; '.join(told)}."
 
 

@@ -42,7 +42,7 @@ def print_explanation(
         for sentence in found.words:
             console.print(escape(sentence))
         return
-    first, *more = found.words
+    first, *more = (sentence.replace(" %", "\u00a0%") for sentence in found.words)
     console.print(Text(f"{first}\n", style="bold"))
     for sentence in more:
         console.print(Padding(Text(sentence), (0, 0, 1, 2)))
@@ -68,7 +68,7 @@ def _parts(found: Explanation) -> Table:
         color = _COLORS.get(part.name, "white")
         bar = Text(_bar(max(part.alike, 0) / largest, _BAR), style=color)
         bar.append("░" * round(max(part.apart, 0) / largest * _BAR), style="dim")
-        numbers = f"{part.alike:.3f}", f"{part.apart:.3f}", percent(part.weight)
+        numbers = _decimals(part.alike), _decimals(part.apart), percent(part.weight)
         table.add_row(Text(part.name, style=color), *numbers, bar)
     table.add_row(
         "together", f"{found.similarity:.3f}", f"{1 - found.similarity:.3f}", "100 %", "", style="bold"
@@ -77,14 +77,16 @@ def _parts(found: Explanation) -> Table:
 
 
 def _columns(found: Explanation) -> tuple[Table, Table]:
-    structural = not any(part.name == CONTENT for part in found.parts)
-    shared = found.columns.shared(_COLUMNS, structural=structural)
-    apart = found.columns.apart(_COLUMNS, structural=structural)
+    shared, apart = found.columns.shared(_COLUMNS), found.columns.apart(_COLUMNS)
     largest = max([*(column.alike for column in shared), *(column.apart for column in apart), 1e-9])
     tables = _table("", "adds", ""), _table("", "takes", "", "more of it at")
     for column in shared:
         name, bar = escape(column_title(column.name)), _bar(column.alike / largest, _BAR)
-        tables[0].add_row(name, f"{column.alike:.3f}", Text(bar, style=_COLORS[CONTENT]))
+        tables[0].add_row(
+            name,
+            f"{column.alike:.3f}",
+            Text(bar, style=_COLORS[STRUCTURE if column.is_structural else CONTENT]),
+        )
     for column in apart:
         name, bar = escape(column_title(column.name)), _bar(column.apart / largest, _BAR)
         more = found.a.name if column.values[0] > column.values[1] else found.b.name
@@ -140,6 +142,10 @@ def _profile(found: Explanation) -> Iterator[Table | Text]:
             f"{len(rest)} more steps, which differ {difference(sum(rest) / len(rest))} on average",
             style="dim",
         )
+
+
+def _decimals(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}"  # no -0.000
 
 
 def _height(value: float) -> float:

@@ -111,7 +111,7 @@ def _table(found: Similar) -> Table:
     table.add_column("alike in", overflow="fold")
     for match, reason in zip(found.matches, found.reasons or [], strict=True):
         apart = reason.relation.links_apart
-        columns = reason.columns.shared(_SHOWN_COLUMNS if has_content else 1, structural=not has_content)
+        columns = reason.columns.shared(_SHOWN_COLUMNS if has_content else 1)
         table.add_row(
             f"{match.score:.3f}",
             escape(shown(match.name)),
