@@ -5,7 +5,7 @@
     table    int32                   place of a node plus one, 0 where there is none; empty: a place is a node
     shift    int                     how far a hash is shifted to become a slot of the table
     slots    int64 (room,)           where in the table each place stands
-    state    float64 (room, 2)       residual, 0 where not reached yet, and number of neighbours
+    state    float64 (room, 2 or 4)  residual, 0 where not reached yet; number of neighbours; by hash, node
     value    float64 (room,)         what is assigned
     nodes    int64 (room + 1,)       the nodes reached, in the order of finding
     waiting  int64 (2 room + 1,)     places pushed in this round, then those to push in the next
@@ -57,7 +57,7 @@ def _hashed_places(bits):
         np.zeros(1 << bits, dtype=np.int32),
         64 - bits,
         np.empty(room, dtype=np.int64),
-        np.zeros((room, 2)),
+        np.zeros((room, 4)),
         np.zeros(room),
         np.empty(room + 1, dtype=np.int64),
         np.empty(2 * room + 1, dtype=np.int64),
@@ -66,12 +66,12 @@ def _hashed_places(bits):
 
 
 @numba.njit(cache=True, nogil=True)
-def find_slot(table, shift, nodes, node):
+def find_slot(table, shift, state, node):
     """Return the slot of the table that holds the node, or the empty one where it belongs."""
     mask = np.uint64(table.size - 1)
     slot = (np.uint64(node) * _HASH) >> np.uint64(shift)
     held = table[slot]
-    while held != 0 and nodes[held - 1] != node:
+    while held != 0 and state[held - 1, 2] != node:
         slot = (slot + np.uint64(1)) & mask
         held = table[slot]
     return slot
@@ -104,7 +104,7 @@ def grow_places(places, count, waiting, room):
     grown[6][:waiting] = places[6][:waiting]
     amount[: places[7].size] = places[7]
     for place in range(count):
-        slot = find_slot(table, shift, nodes, nodes[place])
+        slot = find_slot(table, shift, state, nodes[place])
         table[slot] = place + 1
         slots[place] = slot
     return grown

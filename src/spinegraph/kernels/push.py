@@ -18,7 +18,9 @@ from spinegraph.kernels.topk import keep_top
 
 # Levels are odd numbers, so that nodes whose exact residuals are equal never fall on two sides by rounding.
 _FIRST_LEVEL = 0.7390851332151607
-_NEXT_LEVEL = 0.2078795763507619
+_NEXT_LEVEL = 0.5671432904097838
+# With a least level in sight: a few more edges, but fewer looks at all that was reached.
+_NEXT_BOUNDED_LEVEL = 0.2078795763507619
 _LEAST_LEVEL = 0.9999998765432101
 # For the same reason: a remainder of exactly ``tolerance`` is pushed on in every labelling.
 _MARGIN = 1.0 - 1e-7
@@ -37,12 +39,12 @@ def push_goal(continuation: float, tolerance: float) -> float:
 def push_budget(adjacency: Adjacency, continuation: float, goal: float) -> int:
     """Count the edges that a root may push through before sweeping costs less; -1 where it never sweeps.
 
-    Measured: an edge costs about fifteen times as much here as in a sweep. Half of that, since the cost of
+    Measured: an edge costs about 25 times as much here as in a sweep. Half of that, since the cost of
     deciding late comes on top. A whole number, so that every labelling of the nodes decides alike.
     """
     if adjacency.num_nodes > _MOST_SWEPT:
         return -1
-    return int(adjacency.num_entries * rounds_to(1.0, goal, continuation) // 30)
+    return int(adjacency.num_entries * rounds_to(1.0, goal, continuation) // 50)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -124,7 +126,7 @@ def _push(adjacency, root, continuation, goal, least, budget, places):
             )
         if rest <= goal or level <= least or 0 <= budget < edges:
             return places, count, rest, edges
-        level = max(level * _NEXT_LEVEL, least)
+        level = max(level * (_NEXT_BOUNDED_LEVEL if least > 0 else _NEXT_LEVEL), least)
         leaving, rest = _above(places, count, level)
 
 
@@ -137,7 +139,8 @@ def _start(adjacency, places, root):
     place = np.int64(root)
     nodes[0] = root
     if table.size > 0:
-        slot = find_slot(table, shift, nodes, root)
+        slot = find_slot(table, shift, state, root)
+        state[0, 2] = root
         table[slot] = 1
         slots[0] = slot
         place = np.int64(0)
@@ -263,12 +266,13 @@ def _push_by_hash(adjacency, continuation, limits, places, count, leaving, rest,
             share = max(continuation * amount[i] / strength, _TRACE)
             for edge in range(start, stop):
                 node = np.int64(patch_indices[edge] if patched else indices[edge])
-                slot = find_slot(table, shift, nodes, node)
+                slot = find_slot(table, shift, state, node)
                 if table[slot] == 0:
                     first, last, _ = row_of(indptr, rows, patch_indptr, node)
                     nodes[count] = node
                     slots[count] = slot
                     state[count, 1] = last - first
+                    state[count, 2] = node
                     count += 1
                     table[slot] = count
                 given = share
