@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -67,6 +68,29 @@ def is_range(names: NDArray[Any]) -> bool:
     return names.dtype == np.int64 and bool((names == np.arange(len(names))).all())
 
 
+def draw_keys(names: Iterable[Any]) -> NDArray[np.uint64]:
+    """Return a number for each name that random draws may depend on: a whole number's own, or a digest's.
+
+    A draw that depends on the name alone is the same wherever the node stands, whoever else comes or goes.
+
+    Examples
+    --------
+    >>> draw_keys([3, 1]), draw_keys(["ann"])
+    (array([3, 1], dtype=uint64), array([2010600400324141091], dtype=uint64))
+    """
+    listed = as_array(names)
+    if listed.dtype == np.int64:
+        return listed.astype(np.uint64)
+    return np.array([_draw_key(name) for name in listed.tolist()], dtype=np.uint64)
+
+
+def _draw_key(name: Any) -> int:
+    if isinstance(name, int | np.integer) and not isinstance(name, bool):
+        return int(name) % 2**64
+    text = repr(str(name) if isinstance(name, str) else name).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
+
+
 class NameIndex:
     """Finds the positions of node names; needs no table when the names are 0 .. n-1.
 
@@ -102,6 +126,16 @@ class NameIndex:
         places = self._order[np.minimum(places, len(self._order) - 1)]
         return np.where(self._names[places] == array, places, -1)
 
+    def find_one(self, name: Any) -> int:
+        """Return the position of one name, -1 where it is unknown.
+
+        Examples
+        --------
+        >>> NameIndex(as_names(["ann", "bob"])).find_one("bob")
+        1
+        """
+        return self._table.get(name, -1) if self._table is not None else self._find_one(name)
+
     def positions(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
         """Return the position of each name; an unknown one is an error."""
         array = as_array(wanted)
@@ -113,6 +147,8 @@ class NameIndex:
         is_whole = isinstance(name, int | np.integer) or (isinstance(name, float) and name.is_integer())
         if not is_whole or not -(2**63) <= int(name) < 2**63:
             return -1
+        if self._range:
+            return int(name) if 0 <= name < len(self._names) else -1
         return int(self.find(np.array([int(name)], dtype=np.int64))[0])
 
 

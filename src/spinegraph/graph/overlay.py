@@ -366,6 +366,20 @@ class Overlay:
         """
         return self._find(as_array(names))
 
+    def position(self, name: Any) -> int:
+        """Return the position of one node, -1 where there is none of that name.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob")]).overlay(["cy"], []).position("cy")
+        2
+        """
+        places, place = self.patch.places, self.base._name_index.find_one(name)
+        if place >= 0 and places[place] != REMOVED:
+            return place
+        place = self.added.find(name) + len(self.base)
+        return place if place >= len(self.base) and places[place] != REMOVED else -1
+
     def names_at(self, positions: Iterable[int]) -> list[Any]:
         """Return the names at some positions, without a look at the others.
 

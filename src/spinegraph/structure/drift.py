@@ -146,6 +146,17 @@ class NeighborDrift:
         return nodes
 
 
+def reads_neighbors(column: str) -> bool:
+    """Say whether a structural column of a node depends on its neighbours' rows.
+
+    Examples
+    --------
+    >>> reads_neighbors("overlap_10"), reads_neighbors("log_profile_3")
+    (True, False)
+    """
+    return column not in ("log_degree", "log_mean_weight", "spread") and not column.startswith("log_profile")
+
+
 def row_changes(before: Rows, after: Rows) -> NDArray[np.float64]:
     """Return by how much the steps from each node differ: sums of absolute differences, (rows,), at most 2.
 

@@ -34,7 +34,7 @@ class Directory:
         """Return the node that a path names and its position: the text itself, or the number it writes."""
         for name in (text, _whole(text)):
             if name is not None:
-                position = int(snapshot.overlay.find([name])[0])
+                position = snapshot.overlay.position(name)
                 if position >= 0:
                     return name, position
         raise ProblemError(404, f"no node {quoted(text)}", field=field, rule="a name in the graph")

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from spinegraph.apps.server.changes import Change
 from spinegraph.apps.server.chunks import Chunks
+from spinegraph.errors import SpineError
 from spinegraph.generator import Generator
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import Overlay
-from spinegraph.structure.drift import Drift, NeighborDrift
+from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
 
 _MOST_ROUNDS = 4  # of columns that move columns, in models whose columns go through T
 
@@ -95,10 +96,16 @@ class Live:
     def apply(self, change: Change) -> Snapshot:
         """Apply a change and return the new snapshot; one that breaks a rule raises and changes nothing."""
         before = self.tip.overlay
-        after = change.apply(before)
+        after = change.apply(before)  # all that may break a rule
+        try:
+            return self._go_on(change, before, after)
+        except SpineError as fault:
+            raise RuntimeError(f"a change that keeps the rules failed: {fault}") from fault
+
+    def _go_on(self, change: Change, before: Overlay, after: Overlay) -> Snapshot:
         stale = self.drift.change(before, after)
         near = self.near.change(before, after)
-        if self.generator.inputs.columns:
+        if any(map(reads_neighbors, self.generator.inputs.columns)):
             stale = np.union1d(stale, near)
             self.near.computed(stale)
             self.drift.computed(stale)

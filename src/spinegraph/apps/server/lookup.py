@@ -13,7 +13,8 @@ from spinegraph.graph.patch import REMOVED
 
 _ROUNDING = 1e-5  # of a float32 product; those this close are ordered by float64
 _MORE = 2  # times as many are asked of the index, since some may be gone or have moved
-_MOST_NEW = 5_000
+_MOST_NEWER = 5_000  # nodes that the index does not know before it is made anew
+_NEAR_ENOUGH = 0.98  # cosine to the vector that the index knows
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +29,8 @@ class Lookup:
     """Finds the nodes whose vectors are most like a given one, in any snapshot.
 
     Up to 20,000 nodes, and where usearch is not installed, every node is compared. Beyond, an index names the
-    candidates among the nodes it knows, nodes that joined later are compared one by one, and all are ordered
-    by their present vectors. The index is made anew, beside the work, when many joined.
+    candidates among the nodes it knows, nodes that joined or moved since are compared one by one, and all are
+    ordered by their present vectors. The index is made anew, beside the work, when these are many.
 
     Examples
     --------
@@ -47,6 +48,7 @@ class Lookup:
         self._index: _Index | None = None
         self._lock = Lock()
         self._making: Thread | None = None
+        self._moved = np.zeros(0, np.int64)
 
     def nearest(
         self, snapshot: Snapshot, vector: NDArray[np.float32], n: int, itself: int | None = None
@@ -77,13 +79,11 @@ class Lookup:
             if self._making is not None and self._making.is_alive():
                 return
             index = self._index
-            is_current = index is not None and index.snapshot.overlay.base is snapshot.overlay.base
-            if (
-                is_current
-                and index is not None
-                and len(snapshot.overlay) - len(index.snapshot.overlay) < _MOST_NEW
-            ):
-                return
+            if index is not None and index.snapshot.overlay.base is snapshot.overlay.base:
+                self._note(index, snapshot)
+                newer = len(snapshot.overlay) - len(index.snapshot.overlay) + len(self._moved)
+                if newer < max(_MOST_NEWER, len(snapshot.overlay) // 10):
+                    return
             self._making = Thread(target=self._make, args=(snapshot,), name="index", daemon=True)
             self._making.start()
 
@@ -94,14 +94,24 @@ class Lookup:
             making.join()
 
     def _make(self, snapshot: Snapshot) -> None:
-        self._index = _Index(NearestIndex(unit_rows(snapshot.vectors.matrix())), snapshot)
+        made = _Index(NearestIndex(unit_rows(snapshot.vectors.matrix())), snapshot)
+        with self._lock:
+            self._index, self._moved = made, np.zeros(0, np.int64)
+
+    def _note(self, index: _Index, snapshot: Snapshot) -> None:
+        """Remember nodes whose vectors are far from those that the index knows."""
+        again = snapshot.refreshed[snapshot.refreshed < len(index.snapshot.overlay)]
+        known, now = index.snapshot.vectors.take(again), snapshot.vectors.take(again)
+        cosine = (unit_rows(known) * unit_rows(now)).sum(axis=1)
+        self._moved = np.union1d(self._moved, again[cosine < _NEAR_ENOUGH])
 
     def _by_index(
         self, index: _Index, snapshot: Snapshot, vector: NDArray[np.float32], n: int, itself: int | None
     ) -> Nearest:
         query = unit_rows(vector[None])[0]
         known = index.found.nearest(query, _MORE * n + 8, None).positions
-        near = np.concatenate((np.sort(known), np.arange(len(index.snapshot.overlay), len(snapshot.overlay))))
+        newer = np.arange(len(index.snapshot.overlay), len(snapshot.overlay))
+        near = np.concatenate((np.union1d(known, self._moved), newer))
         near = near[snapshot.overlay.patch.places[near] != REMOVED]
         return self._ordered(snapshot, near[near != itself], vector, n)
 

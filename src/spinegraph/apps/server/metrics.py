@@ -42,7 +42,9 @@ class Metrics:
 
     def saw_request(self, scope: Any, status: int, seconds: float) -> None:
         """Count a request."""
-        route = getattr(scope.get("route"), "path", "other")  # never the path itself: it may hold any name
+        # Never the path itself: it may hold any name.
+        known = getattr(scope.get("route"), "path", None)
+        route = known or ("/v1/nodes/{name:path}/similar" if scope["path"].endswith("/similar") else "other")
         method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE", "HEAD") else "other"
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)

@@ -15,7 +15,7 @@ _HEADERS = {"Cache-Control": "no-store"}
 
 
 def reply(content: Any, status: int = 200) -> Response:
-    """Return plain values as a JSON response.
+    """Return plain values, or JSON that is written already, as a JSON response.
 
     Examples
     --------
@@ -23,8 +23,9 @@ def reply(content: Any, status: int = 200) -> Response:
     b'{"name":"ann"}'
     """
     # No text of a request or a graph is trusted to be valid Unicode, so all else is escaped.
-    body = json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
-    return Response(body, status, _HEADERS, "application/json")
+    if not isinstance(content, bytes):
+        content = json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
+    return Response(content, status, _HEADERS, "application/json")
 
 
 def service_of(request: Request) -> Service:

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query, Request
 
 from spinegraph.analysis.explain import explain
 from spinegraph.apps.server.limits import MOST_MATCHES
-from spinegraph.apps.server.live import Snapshot
 from spinegraph.apps.server.problems import ProblemError
+from spinegraph.apps.server.quick import matches, similar_body
 from spinegraph.apps.server.replies import beside, reply, service_of
 from spinegraph.apps.server.schemas import Explanation, Matches, Node, OneOrMany, Role, TriedNodes
 from spinegraph.apps.server.service import Service
@@ -25,11 +25,8 @@ async def similar(request: Request, name: str, n: Count = 10) -> Any:
     service = service_of(request)
     now = service.snapshot
     found, position = service.directory.find(now, name)
-    if service.lookup.is_quick(now):
-        matches = _matches(service, now, now.vector(position), n, position)
-    else:
-        matches = await beside(service, _matches, service, now, now.vector(position), n, position)
-    return reply({"name": found, "version": now.version, "matches": matches})
+    body = await beside(service, similar_body, service, now, found, position, n)
+    return reply(body)
 
 
 @router.get("/nodes/{name:path}/explain/{other:path}", response_model=Explanation)
@@ -93,14 +90,6 @@ async def node(request: Request, name: str) -> Any:
     return reply({"name": found, "version": now.version, "degree": degree, "vector": vector})
 
 
-def _matches(
-    service: Service, now: Snapshot, vector: Any, n: int, itself: int | None
-) -> list[dict[str, Any]]:
-    found = service.lookup.nearest(now, vector, n, itself)
-    names = now.overlay.names_at(found.positions)
-    return [{"name": name, "score": score} for name, score in zip(names, found.scores.tolist(), strict=True)]
-
-
 def _tried(service: Service, change: Any, n: int) -> dict[str, Any]:
     now = service.snapshot
     tried = change.apply(now.overlay.branch())
@@ -114,7 +103,7 @@ def _tried(service: Service, change: Any, n: int) -> dict[str, Any]:
                 "name": name,
                 "vector": vector.tolist(),
                 "place": None if place is None else [float(part) for part in place],
-                "nearest": _matches(service, now, vector, n, None),
+                "nearest": matches(service, now, vector, n, None),
                 "warnings": service.familiarity.oddities(tried, np.array([position])),
             }
         )

@@ -88,4 +88,5 @@ class Service:
 
     def _saw_batch(self, snapshots: list[Snapshot], seconds: float) -> None:
         self.metrics.saw_batch(snapshots, seconds)
-        self.lookup.keep_up(snapshots[-1])
+        for snapshot in snapshots:
+            self.lookup.keep_up(snapshot)

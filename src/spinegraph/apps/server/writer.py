@@ -15,7 +15,7 @@ from spinegraph.errors import SpineError
 
 logger = logging.getLogger(__name__)
 _MOST_AT_ONCE = 64  # changes that share one trip to the disk
-_STATE_EVERY = 2_000  # changes; a restart redoes at most about as many
+_SAVE_EVERY = 2_000  # changes; a restart redoes at most about as many
 _LEAST_COMPACTION = 10_000  # added and removed nodes that a base graph is not made anew for
 
 
@@ -57,7 +57,7 @@ class Writer(Thread):
         self._queue: queue.Queue[_Task | None] = queue.Queue(waiting)
         self._on_batch = on_batch or (lambda snapshots, seconds: None)
         self._saving: Thread | None = None
-        self._saved = store.state_version or 0
+        self._saved, self._save_every = store.state_version or 0, _SAVE_EVERY
 
     @property
     def waiting(self) -> int:
@@ -98,7 +98,8 @@ class Writer(Thread):
                 except queue.Empty:
                     break
             stopping = batch[-1] is None
-            self._work([one for one in batch if one is not None])
+            # From here on nobody can take a change back.
+            self._work([one for one in batch if one is not None and one.done.set_running_or_notify_cancel()])
             if stopping:
                 return
 
@@ -120,8 +121,8 @@ class Writer(Thread):
             # What was computed may be ahead of the disk, so nothing may be built on it.
             logger.exception("the store failed")
             self.fault = f"the store failed ({type(fault).__name__}: {fault}); restart the service"
-        for task, error in refused:  # not before readers see what it may have come too late for
-            task.done.set_exception(error)
+        for task, reason in refused:  # not before readers see what it may have come too late for
+            task.done.set_exception(reason)
         for task, _, snapshot in applied:
             self._finish(task, snapshot)
         for task in batch:
@@ -153,7 +154,7 @@ class Writer(Thread):
     def _save_now_and_then(self) -> None:
         """Save the state from time to time, beside the work."""
         self._settle(wait=False)
-        every = max(_STATE_EVERY, len(self.snapshot.overlay) // 50)
+        every = max(self._save_every, len(self.snapshot.overlay) // 50)
         if self._saving is not None or self.snapshot.version - self._saved < every:
             return
         self._saved = self.snapshot.version

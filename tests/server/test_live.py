@@ -1,0 +1,231 @@
+"""The state behind the service: what is not computed anew stays near, and nothing depends on stops."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+from running_service import small_graph
+from spinegraph import SPINE, Graph
+from spinegraph.analysis.search import Search
+from spinegraph.apps.server.changes import Change
+from spinegraph.apps.server.chunks import SIZE, Chunks
+from spinegraph.apps.server.live import Live
+from spinegraph.apps.server.lookup import Lookup
+from spinegraph.apps.server.restore import open_store, restore
+from spinegraph.apps.server.store import Store
+from spinegraph.apps.server.writer import ClosedError, Writer
+from spinegraph.embeddings import Embeddings
+from spinegraph.errors import GraphFormatError, ParameterError
+
+
+@pytest.fixture(scope="module", params=["features", "plain", "weighted", "walks"])
+def model(request):
+    graph = small_graph(weighted=request.param == "weighted")
+    graph = graph.with_features(None) if request.param == "plain" else graph
+    method = "walks" if request.param == "walks" else "push"
+    return SPINE(dim=8, steps=5, k=10, rpr_method=method).fit(graph)
+
+
+def changes(graph, count, seed=0):
+    """Additions of nodes and edges and removals of both, drawn at random; each fits the graph before it."""
+    rng = np.random.default_rng(seed)
+    overlay = graph.overlay([], [])
+    for number in range(count):
+        names = overlay.names[overlay.standing].tolist()
+        kind = rng.choice(["node", "node", "edge", "gone", "cut"])
+        some = [names[place] for place in rng.choice(len(names), 4, replace=False)]
+        if kind == "gone":
+            change = Change("remove", some[:1])
+        elif kind == "cut" and len(overlay.neighbors(some[0])):
+            change = Change("remove", [], [(some[0], overlay.neighbors(some[0])[0])])
+        else:
+            new = [f"new {number}"] if kind == "node" else []
+            edges = [(new[0], one) for one in some[:3]] if new else [(some[0], some[1]), (some[2], some[3])]
+            weights = None if graph.weights is None else rng.random(len(edges)).astype(float).tolist()
+            features = [([int(rng.integers(12))], [1.0]) for _ in new] if graph.has_features else None
+            change = Change("add", new, edges, weights, features)
+        overlay = change.apply(overlay)
+        yield Change.from_text(json.dumps(json.loads(change.to_text())))
+
+
+def begun(model):
+    live = Live(model.generator_, model.graph_)
+    live.compute_all(model.embeddings_.vectors)
+    return live
+
+
+def whole(model, live):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.transform(live.tip.overlay)
+
+
+def test_vectors_stay_near_a_transform_of_the_final_graph(model):
+    live, refreshed = begun(model), 0
+    for change in changes(model.graph_, 60):
+        refreshed += len(live.apply(change).refreshed)
+    expected = whole(model, live).vectors
+    found = live.tip.vectors.take(live.tip.overlay.standing)
+    cosine = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
+    if model.config_.rpr_method == "walks":  # a walk that meets a change goes on elsewhere: noise, not drift
+        assert np.median(cosine) > 0.95
+        return
+    assert np.median(cosine) > 0.999
+    assert cosine.min() > 0.97
+    assert (live.drift.bounds()[live.tip.overlay.standing] <= live.tolerance * (1 + 1e-9)).all()
+    assert refreshed < 60 * len(live.tip.overlay) * 0.9  # a small world: most of it is near everything
+
+
+def test_what_a_change_touches_is_computed_exactly(model):
+    live = begun(model)
+    for change in changes(model.graph_, 5, seed=3):
+        after = live.apply(change)
+    expected = live.generator.embed(after.overlay, after.overlay.touched)
+    np.testing.assert_allclose(after.vectors.take(after.overlay.touched), expected, atol=1e-5)
+
+
+def test_a_state_taken_over_goes_on_alike(model):
+    listed = list(changes(model.graph_, 30, seed=1))
+    one, other = begun(model), Live(model.generator_, model.graph_)
+    for change in listed[:20]:
+        one.apply(change)
+        other.pass_over(change)
+    other.resume(one.state())
+    for change in listed[20:]:
+        first, second = one.apply(change), other.apply(change)
+        assert first.refreshed.tolist() == second.refreshed.tolist()
+    np.testing.assert_array_equal(one.tip.vectors.matrix(), other.tip.vectors.matrix())
+    np.testing.assert_array_equal(one.drift.moved, other.drift.moved)
+
+
+def test_folding_changes_into_the_base_changes_no_answer(model):
+    listed = list(changes(model.graph_, 30, seed=2))
+    one, other = begun(model), begun(model)
+    for place, change in enumerate(listed):
+        first, second = one.apply(change), other.apply(change)
+        if place == 19:
+            other.rebase()
+            second = other.tip
+    names = first.overlay.names_at(first.overlay.standing)
+    assert names == second.overlay.names_at(second.overlay.standing)
+    a = first.vectors.take(first.overlay.standing)
+    b = second.vectors.take(second.overlay.standing)
+    np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_draws_are_by_name_so_removals_shift_nothing():
+    """Walks of a node far from what was removed stay the same, in an overlay and in the graph made of it."""
+    path = Graph.from_edges([(f"p{i}", f"p{i + 1}") for i in range(200)])
+    model = SPINE(dim=4, steps=2, k=5, rpr_method="walks").fit(path)
+    less = path.overlay([], []).remove(["p3", "p4"])
+    before = model.generator_.inputs.profile(path, path.positions(["p150"]))
+    for graph in (less, less.materialize()):
+        after = model.generator_.inputs.profile(graph, graph.positions(["p150"]))
+        np.testing.assert_array_equal(before.weights, after.weights)
+
+
+def test_a_refused_change_leaves_all_as_it_was(model):
+    live = begun(model)
+    before = live.tip
+    with pytest.raises(GraphFormatError):
+        live.apply(Change("remove", [], [("n0", "n45")]))
+    assert live.tip is before
+    assert (live.drift.moved == 0).all()
+
+
+def test_a_store_gives_back_what_was_written(model, tmp_path):
+    store = open_store(model, model.graph_, tmp_path / "store")
+    live = restore(model, model.graph_, store)
+    writer = Writer(live, store)
+    writer._save_every = 5
+    writer.start()
+    listed = list(changes(model.graph_, 25, seed=4))
+    for place, change in enumerate(listed):
+        assert writer.submit(change).result(30).version == place + 1
+        if place == 12:
+            writer.submit(None).result(30)
+    expected = writer.snapshot
+    writer.close()
+    store = open_store(model, model.graph_, tmp_path / "store")
+    again = restore(model, model.graph_, store)
+    assert again.tip.version == expected.version
+    np.testing.assert_array_equal(again.tip.vectors.matrix(), expected.vectors.matrix())
+    assert again.tip.overlay.names.tolist() == expected.overlay.names.tolist()
+    store.close()
+
+
+def test_a_fault_of_the_disk_ends_writing_and_not_reading(model, tmp_path):
+    store = open_store(model, model.graph_, tmp_path / "store")
+    writer = Writer(restore(model, model.graph_, store), store)
+    writer.start()
+    first, second = list(changes(model.graph_, 2))
+    writer.submit(first).result(30)
+    store._database.close()
+    with pytest.raises(ClosedError, match="the store failed"):
+        writer.submit(second).result(30)
+    assert writer.snapshot.version == 1
+    with pytest.raises(ClosedError, match="restart"):
+        writer.submit(second)
+
+
+def test_a_full_queue_refuses(model, tmp_path):
+    store = open_store(model, model.graph_, tmp_path / "store")
+    writer = Writer(restore(model, model.graph_, store), store, waiting=2)  # not started: nothing is taken
+    one, two, three = list(changes(model.graph_, 3))
+    writer.submit(one)
+    writer.submit(two)
+    with pytest.raises(ClosedError, match="2 changes wait"):
+        writer.submit(three)
+    store.close()
+
+
+def test_a_store_is_of_one_format(tmp_path):
+    store = Store(tmp_path, "owner")
+    store._database.execute("UPDATE about SET value = '9' WHERE key = 'format'")
+    store.close()
+    with pytest.raises(ParameterError, match="format '9'"):
+        Store(tmp_path, "owner")
+
+
+def test_names_must_be_text_or_numbers(tmp_path):
+    graph = Graph.from_edges([((0, "a"), (0, "b"))])
+    with pytest.raises(ParameterError, match="text or whole numbers"):
+        open_store(None, graph, tmp_path)
+
+
+@pytest.mark.parametrize("exact_up_to", [10**9, 10])
+def test_look_ups_are_those_of_search(model, exact_up_to):
+    live = begun(model)
+    lookup = Lookup(exact_up_to)
+    lookup.keep_up(live.tip)
+    lookup.wait()
+    for change in changes(model.graph_, 20, seed=5):
+        lookup.keep_up(live.apply(change))
+    now = live.tip
+    names = now.overlay.names_at(now.overlay.standing)
+    vectors = now.vectors.take(now.overlay.standing)
+    search = Search(Embeddings(np.array(names, dtype=object), vectors), exact=True)
+    agreed = 0
+    for name, position in zip(names, now.overlay.standing.tolist(), strict=True):
+        found = lookup.nearest(now, now.vector(position), 5, position)
+        expected = search.similar(name, 5)
+        if exact_up_to > len(names):
+            assert now.overlay.names_at(found.positions) == [match.name for match in expected]
+            np.testing.assert_allclose(found.scores, [match.score for match in expected], atol=1e-6)
+        agreed += len({match.name for match in expected} & set(now.overlay.names_at(found.positions)))
+    assert agreed >= 0.95 * 5 * len(names)
+
+
+def test_blocks_are_shared_by_those_that_are_the_same():
+    rows = Chunks.of(np.random.default_rng(0).random((5 * SIZE + 3, 4), np.float32))
+    changed = rows.replaced(np.array([2, SIZE * 2]), np.zeros((2, 4), np.float32), len(rows) + 1)
+    shared = [
+        np.shares_memory(one, other) for one, other in zip(rows.blocks(), changed.blocks(), strict=True)
+    ]
+    assert shared == [False, True, False, True, True, True]
+    assert len(changed) == len(rows) + 1
+    assert rows.take(np.array([2]))[0].any()
+    vector = np.ones(4, np.float32)
+    np.testing.assert_allclose(changed.products(vector), changed.matrix() @ vector, rtol=1e-5)
