@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, hstack, issparse
 from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ModelFormatError
 from spinegraph.graph.encode import FeatureEncoder
+from spinegraph.graph.names import draw_keys
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.profile import RootedPageRank
 from spinegraph.structure.rooted_pagerank import rooted_pagerank
@@ -51,8 +52,14 @@ def profile_of(graph: Any, config: Config, positions: NDArray[np.int64] | None =
         walk_length=config.walk_length,
         seed=config.seed,
         roots=positions,
+        keys=_draw_keys(graph, positions) if config.rpr_method == "walks" else None,
         threads=config.threads,
     )
+
+
+def _draw_keys(graph: Any, positions: NDArray[np.int64] | None) -> NDArray[np.uint64]:
+    """Return what the walks of some nodes are drawn by: their names, which outlive their positions."""
+    return draw_keys(graph.names if positions is None else graph.names[positions])
 
 
 @dataclass(frozen=True, eq=False)
