@@ -57,7 +57,7 @@ def test_a_bar_has_a_stage_a_rate_and_the_time_left():
         report("saving", 0, 0)
         shown = "".join(segment.text for segment in console.render(bar.get_renderable()))
         assert "saving" in shown
-        assert "left" not in shown
+        assert " of " not in shown
 
 
 def test_quiet_is_silent_and_has_no_notes(capsys):

@@ -106,20 +106,20 @@ def _print_clusters(scores: Sequence[ClusterScore], count: int, console: Console
     if compared is not None:
         values = {score.vectors: float(getattr(score, compared)) for score in scores}
         title = "NMI" if compared == "nmi" else "modularity"
-        note = f"{note} By {title}, {_verdict(values)}"
+        note = f"{note} By {title}, {_verdict(values, 1, 3)}"
     _print_note(note, console)
 
 
-def _verdict(values: dict[str, float]) -> str:
-    """Say how the first stands to the best of the others."""
+def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> str:
+    """Say how the first stands to the best of the others, in the table's scale and digits."""
     (name, value), *others = values.items()
     if not others:
         return "There is no control: pass the network with --graph."
     control, best = max(others, key=lambda pair: pair[1])
-    gap = 100 * (value - best)
-    if abs(gap) < 0.05:
+    gap = round(scale * (value - best), digits)
+    if not gap:
         return f"{name} is at parity with the best control, {control}."
-    return f"{name} is {abs(gap):.1f} {'above' if gap > 0 else 'below'} the best control, {control}."
+    return f"{name} is {abs(gap):.{digits}f} {'above' if gap > 0 else 'below'} the best control, {control}."
 
 
 def _print_table(titles: Iterable[str], cells: Iterable[tuple[str, ...]], console: Console) -> None:

@@ -110,10 +110,11 @@ class _Bar:
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._stage = progress, ""
-        self._task = progress.add_task("", total=None)
+        self._task = progress.add_task("")
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         if stage != self._stage:
             self._stage = stage
-            self._progress.reset(self._task, description=stage, begun=done)
+            self._progress.remove_task(self._task)  # a total that is known cannot be forgotten
+            self._task = self._progress.add_task(stage, total=None, begun=done)
         self._progress.update(self._task, completed=done, total=total or None)
