@@ -1,6 +1,7 @@
 """Training graphs as plain arrays of a model folder, and back."""
 
 from collections.abc import Mapping
+from dataclasses import astuple, fields
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, ModelFormatError
+from spinegraph.graph.edges import EdgeReport
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import first_few, is_range
 
@@ -22,7 +24,7 @@ def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
     Examples
     --------
     >>> sorted(graph_arrays(Graph.from_edges([("ann", "bob")])))
-    ['indices', 'indptr', 'names.ends', 'names.text']
+    ['indices', 'indptr', 'names.ends', 'names.text', 'report']
     """
     arrays = {"indptr": graph.indptr, "indices": graph.indices}
     if graph.weights is not None:
@@ -39,6 +41,8 @@ def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
         arrays["features"] = features
     if graph.feature_names is not None:
         arrays |= _packed("feature_names", list(graph.feature_names))
+    if graph.report is not None:
+        arrays["report"] = np.array(astuple(graph.report), dtype=np.int64)
     return arrays
 
 
@@ -58,7 +62,17 @@ def graph_of(arrays: Arrays) -> Graph:
         _names(arrays),  # type: ignore[arg-type]
         _features(arrays),
         None if columns is None else tuple(columns),
+        _report(arrays),
     )
+
+
+def _report(arrays: Arrays) -> EdgeReport | None:
+    if "report" not in arrays:
+        return None
+    counts, wanted = arrays["report"], len(fields(EdgeReport))
+    if counts.dtype != np.int64 or counts.shape != (wanted,) or counts.min() < 0:
+        raise ModelFormatError(f"report must be {wanted} counts; got {counts.dtype} {counts.shape}")
+    return EdgeReport(*counts.tolist())
 
 
 def _named(names: list[Any]) -> dict[str, NDArray[Any]]:

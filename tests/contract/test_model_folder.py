@@ -528,3 +528,9 @@ def test_no_file_named_in_the_config_is_ever_read(folder, tmp_path):
 
     changed_config(folder, change)
     refused(folder, r"model.safetensors: is not there")
+
+
+def test_what_cleaning_did_to_the_edges_comes_back_with_the_model(tmp_path):
+    graph = Graph.from_edges([(0, 1), (1, 0), (1, 2), (1, 2), (2, 3)])
+    SPINE(dim=4, steps=5).fit(graph).save(tmp_path / "model")
+    assert SPINE.load(tmp_path / "model").graph_.report == graph.report
