@@ -10,7 +10,7 @@ from spinegraph.analysis.plot_style import ACCENT, COLORS, INK, LINE, WARM, bare
 from spinegraph.analysis.plot_subject import graph_of, profile_rows
 from spinegraph.structure.warping import warping
 
-_RING_COLORS = (WARM, ACCENT, "#a9bfd4")
+RING_COLORS = (WARM, ACCENT, "#a9bfd4")
 _RING_SIZES = (17, 11, 7)
 
 
@@ -57,6 +57,7 @@ def twins(subject: Any, a: Any, b: Any, *, radius: int = 2, most: int = 40) -> A
             y=1,
             xref="paper",
             yref="paper",
+            xanchor="center",
             yanchor="bottom",
             showarrow=False,
             font={"size": 14, "color": INK},
@@ -71,7 +72,7 @@ def _ego_traces(ego: Ego, graph: Any, side: int) -> list[Any]:
     ends = np.full((len(ego.edges), 3, 2), np.nan)
     ends[:, :2] = ego.places[ego.edges]
     lines = ends.reshape(-1, 2)
-    ring = np.minimum(ego.hops, len(_RING_COLORS) - 1)
+    ring = np.minimum(ego.hops, len(RING_COLORS) - 1)
     order = np.argsort(-ring, kind="stable")  # the root is drawn last, on top
     degrees = graph.degrees[ego.nodes]
     texts = [
@@ -93,7 +94,7 @@ def _ego_traces(ego: Ego, graph: Any, side: int) -> list[Any]:
         mode="markers",
         marker={
             "size": [_RING_SIZES[ring[place]] for place in order],
-            "color": [_RING_COLORS[ring[place]] for place in order],
+            "color": [RING_COLORS[ring[place]] for place in order],
             "line": {"color": "#ffffff", "width": 1.2},
             "opacity": 1,
         },

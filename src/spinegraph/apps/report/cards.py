@@ -59,7 +59,8 @@ def role_cards(found: Findings) -> str:
             f'<div class="bar"><i style="width:{100 * shares[role]:.1f}%;background:{color}"></i></div>'
             f"<p>{escape(words[:1].upper() + words[1:])}.</p>{_numbers(found, role)}</div>"
         )
-    return f'<div class="cards">{"".join(cards)}</div>'
+    kind = "cards even" if len(cards) in (2, 4) else "cards"
+    return f'<div class="{kind}">{"".join(cards)}</div>'
 
 
 def _numbers(found: Findings, role: int) -> str:
@@ -79,20 +80,20 @@ def _numbers(found: Findings, role: int) -> str:
     rows.append(("typical", ", ".join(names) or "nobody"))
     label = _commonest_label(found, role)
     if label is not None:
-        rows.append(("commonest label", label))
-    return f"<dl>{''.join(f'<dt>{key}</dt><dd>{escape(value)}</dd>' for key, value in rows)}</dl>"
+        rows.append((f"commonest {found.label_title}", label))
+    return f"<dl>{''.join(f'<dt>{escape(key)}</dt><dd>{escape(value)}</dd>' for key, value in rows)}</dl>"
 
 
 def _commonest_label(found: Findings, role: int) -> str | None:
     if found.labels is None:
         return None
-    mine = [
-        label for label in found.labels[found.assignment.roles == role].tolist() if label not in (None, "")
-    ]
-    if not mine:
+    known = np.array([label not in (None, "") for label in found.labels.tolist()])
+    mine = known & (found.assignment.roles == role)
+    if not mine.any():
         return None
-    label, count = Counter(map(str, mine)).most_common(1)[0]
-    return f"{_short(label)}, {100 * count / len(mine):.0f} %"
+    label, count = Counter(map(str, found.labels[mine].tolist())).most_common(1)[0]
+    all_in_all = np.mean([str(other) == label for other in found.labels[known].tolist()])
+    return f"{_short(label)}, {100 * count / mine.sum():.0f} % (of all nodes {100 * all_in_all:.0f} %)"
 
 
 def example_cards(found: Findings) -> str:

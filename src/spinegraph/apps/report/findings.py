@@ -42,6 +42,7 @@ class Findings:
     colorings : list of Coloring
         Of the nodes on the map; the first is shown first.
     labels : array (n,) or None
+    label_title : str
     examples : list of Example
     pairs : ComparedPairs
     """
@@ -56,6 +57,7 @@ class Findings:
     places: NDArray[np.float32]
     colorings: list[Coloring]
     labels: NDArray[Any] | None
+    label_title: str
     examples: list[Example]
     pairs: ComparedPairs
 
@@ -124,6 +126,7 @@ def gather(
         places,
         colorings,
         labels,
+        label_title,
         examples,
         pairs,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from spinegraph import __version__
 from spinegraph.analysis import plots
 from spinegraph.analysis.coloring import Coloring
+from spinegraph.analysis.plot_nodes import RING_COLORS
 from spinegraph.analysis.plot_style import FONT, INK, SCALE
 from spinegraph.apps.report.cards import example_cards, notes_list, role_cards, settings_table, tiles
 from spinegraph.apps.report.findings import Findings
@@ -87,9 +88,7 @@ several; it is counted where it fits best.</p>
 {role_cards(found)}</section>
 <section id="look-alikes"><h2>Look-alikes</h2>
 <p class="reading">A typical node of a role and the node most like it that is not beside it, with the network
-around each: <span class="ring" style="background:#d1603d"></span>the node
-<span class="ring" style="background:#2f5d8a"></span>its neighbours
-<span class="ring" style="background:#a9bfd4"></span>two steps away.</p>
+around each: {_key()}.</p>
 {example_cards(found)}</section>
 <section id="fit"><h2>Fit</h2><div class="pair">
 <div><h3>Loss</h3><p class="reading">{_loss_in_words(model.history_)}</p>
@@ -98,6 +97,14 @@ around each: <span class="ring" style="background:#d1603d"></span>the node
 <div id="distances" class="figure"></div></div>
 </div></section>
 <details><summary>Settings of the model</summary>{settings_table(model)}</details>"""
+
+
+def _key() -> str:
+    meanings = zip(RING_COLORS, ("the node", "its neighbours", "two steps away"), strict=True)
+    return " ".join(
+        f'<span class="key"><span class="ring" style="background:{color}"></span>{meaning}</span>'
+        for color, meaning in meanings
+    )
 
 
 def _sampled(found: Findings) -> str:
