@@ -9,7 +9,8 @@ cross-validation among the labels it learns from, reads departments and roles of
 "fitted" learns from a random half of the fitted organisation and is asked about the other half; "unseen"
 learns from the whole fitted organisation and is asked about the unseen one. The score is the adjusted Rand
 index of answers and truth: 0 for guessing or always naming the largest class, 1 for all right. Vectors that
-cannot be made of an unseen network have no score there. `spine roles`, which sees no labels, is scored the same way.
+cannot be made of an unseen network have no score there. `spine roles`, which sees no labels, is
+scored the same way.
 
     python -m benchmarks.planted            # the whole grid, into results/planted.json; then the figure
     python -m benchmarks.planted --small    # four cells and one seed, nothing written

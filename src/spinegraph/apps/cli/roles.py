@@ -93,21 +93,21 @@ def _find(
     from spinegraph.apps.cli.reading import read_known
     from spinegraph.apps.cli.roles_view import RoleFindings
 
-    fitted, graph, vectors = _home(folder)
-    report(f"finding roles of {len(graph):,} nodes", 0, 0)
-    seed = settings.get("seed", fitted.config_.seed)
-    found = Roles.find(graph, fitted.generator_, vectors, count=count, seed=seed)
-    told = at_home = found.assign(graph, fitted.generator_, embeddings=vectors)
+    fitted, home, vectors = _home(folder)
+    graph, there = home, vectors
     if on is not None:
-        report("reading the other network", 0, 0)
         graph = how.network(on, features, fitted.table_encoder_)
-        report(f"telling roles of {len(graph):,} nodes", 0, 0)
-        told = found.assign(graph, fitted.generator_, embeddings=fitted.transform(graph))
-    known = None
-    if labels is not None:
-        known = agreement(told.roles, read_known(labels, graph.names), len(found))
+        there = fitted.transform(graph)
+    known = None if labels is None else read_known(labels, graph.names)
+    report(f"finding roles of {len(home):,} nodes", 0, 0)
+    seed = settings.get("seed", fitted.config_.seed)
+    found = Roles.find(home, fitted.generator_, vectors, count=count, seed=seed)
+    told = at_home = found.assign(home, fitted.generator_, embeddings=vectors)
+    if on is not None:
+        told = found.assign(graph, fitted.generator_, embeddings=there)
+    agreed = None if known is None else agreement(told.roles, known, len(found))
     name = str(folder if on is None else on)
-    return RoleFindings(name, graph.num_edges, found, told, at_home.shares() if on else None, known)
+    return RoleFindings(name, graph.num_edges, found, told, at_home.shares() if on else None, agreed)
 
 
 def _home(folder: Path) -> "tuple[SPINE, Graph, Embeddings]":
