@@ -24,7 +24,9 @@ _STEPS = 100
 _PRECISION = 1e-10
 
 
-def logistic_path(vectors: Matrix, targets: NDArray[np.float64], Cs: Sequence[float]) -> NDArray[np.float64]:
+def logistic_path(
+    vectors: Matrix, targets: NDArray[np.float64], Cs: Sequence[float], *, precision: float = _PRECISION
+) -> NDArray[np.float64]:
     """Fit every target at every C.
 
     Newton's method with a line search; steps by conjugate gradients, which the Hessian of the first step at
@@ -37,6 +39,8 @@ def logistic_path(vectors: Matrix, targets: NDArray[np.float64], Cs: Sequence[fl
         0 or 1. A target that never varies gets zero weights and an infinite intercept.
     Cs : sequence of float
         Ascending is quickest.
+    precision : float
+        Squared error of the weights, over their squared norm or 1.
 
     Returns
     -------
@@ -55,7 +59,7 @@ def logistic_path(vectors: Matrix, targets: NDArray[np.float64], Cs: Sequence[fl
     found[:, -1] = np.where(share == 0, -np.inf, np.inf)
     weights = np.zeros((vectors.shape[1] + 1, int(varies.sum())))
     for place, C in enumerate(Cs if varies.any() else ()):
-        weights = _minimum(vectors, targets[:, varies], C, weights)
+        weights = _minimum(vectors, targets[:, varies], C, weights, precision)
         found[place][:, varies] = weights
     return found
 
@@ -92,7 +96,11 @@ def in_row_space(vectors: Matrix, others: Sequence[Matrix]) -> tuple[Matrix, lis
 
 
 def _minimum(
-    vectors: Matrix, targets: NDArray[np.float64], C: float, weights: NDArray[np.float64]
+    vectors: Matrix,
+    targets: NDArray[np.float64],
+    C: float,
+    weights: NDArray[np.float64],
+    precision: float,
 ) -> NDArray[np.float64]:
     """Return the weights (p + 1, t) that minimise every target's objective, starting from ``weights``."""
     scores = decisions(vectors, weights)  # (n, t)
@@ -116,7 +124,7 @@ def _minimum(
                 break
             size[rises] /= 2
         weights, scores, value = weights - size * step, scores - size * change, now
-        if (decrement <= _PRECISION * np.maximum(1, (weights[:-1] ** 2).sum(axis=0))).all():
+        if (decrement <= precision * np.maximum(1, (weights[:-1] ** 2).sum(axis=0))).all():
             break
     return weights
 

@@ -49,6 +49,8 @@ class Item:
         By default the row's own.
     quick : tuple of str
         Rows of a quick run, empty for all; and of ``quick_cases`` likewise.
+    smoke : (case, row), optional
+        The cell that a test measures; by default the first of a quick run.
     most_seeds : int
         Fewer than ten where every row is slow.
     is_drawn : bool
@@ -69,6 +71,7 @@ class Item:
     version_of: Callable[[str, str], str] = lambda case, name: row(name).version
     quick: tuple[str, ...] = ()
     quick_cases: tuple[str, ...] = ()
+    smoke: tuple[str, str] | None = None
     most_seeds: int = SEEDS
     is_drawn: bool = True
     notes: str = ""
@@ -93,6 +96,8 @@ class Item:
     def cells(self, level: Level, wanted: int | None = None) -> list[Cell]:
         """Return the cells of a run, in order of worth: the first seed of everything, then the second."""
         cases, rows = self.cases, self.rows
+        if level == "smoke" and self.smoke is not None:
+            return [Cell(self.name, *self.smoke, 0)]
         if level in ("smoke", "quick"):
             cases, rows = self.quick_cases or cases, self.quick or rows
         found = [

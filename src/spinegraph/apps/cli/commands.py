@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "Say why two nodes are alike, or not.",
     "serve": "Serve a model over HTTP: vectors for nodes that arrive now.",
     "explore": "Walk through a network in the browser.",
+    "reproduce": "Measure the paper's tables and figures, beside its numbers.",
 }
 
 _EXAMPLE = re.compile(r"^Example: (spine .+(?:\n.+)*)", re.MULTILINE)

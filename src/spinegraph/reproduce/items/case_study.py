@@ -29,7 +29,8 @@ def measure(case: str, name: str, seed: int) -> Values:
     wrong = {peer: found != labels[test] for peer, found in predicted.items()}
     both = test[wrong[_PEERS[0]] & wrong[_PEERS[1]]]
     either = test[wrong[_PEERS[0]] | wrong[_PEERS[1]]]
-    twins = {int(node): structural_twins(data, node) for node in both}
+    profile = rooted_pagerank(data.graph, k=20, continuation=0.5, threads=1)
+    twins = {int(node): structural_twins(profile.weights, node) for node in both}
     same = np.mean([np.mean(labels[found] == labels[node]) for node, found in twins.items()])
     saved = np.isin(both, test[~wrong["SPINE"]])
     few = [int(node) for node in both[saved] if degrees[node] <= _FEW]
@@ -64,12 +65,16 @@ def _probe(data: Dataset, vectors: Any, asked: Any) -> Any:
     return probe(vectors, data.labels, data.train, data.val, asked)  # type: ignore[arg-type]
 
 
-def structural_twins(data: Dataset, node: int) -> NDArray[np.int64]:
-    """Return the nodes whose profiles are nearest by DTW over all nodes, nearest first."""
-    graph = data.graph
-    profile = rooted_pagerank(graph, k=20, continuation=0.5, threads=1)
-    others = np.setdiff1d(np.arange(len(graph)), [node])
-    apart = pair_distances(profile.weights, np.column_stack([np.full(len(others), node), others]), threads=1)
+def structural_twins(profiles: NDArray[np.float32], node: int) -> NDArray[np.int64]:
+    """Return the nodes whose profiles (n, k) are nearest to a node's by DTW, nearest first.
+
+    Examples
+    --------
+    >>> structural_twins(np.array([[0.9, 0.1], [0.5, 0.5], [0.9, 0.1]], dtype=np.float32), 0).tolist()
+    [2, 1]
+    """
+    others = np.setdiff1d(np.arange(len(profiles)), [node])
+    apart = pair_distances(profiles, np.column_stack([np.full(len(others), node), others]), threads=1)
     return others[np.lexsort((others, apart))[:_TWINS]]
 
 

@@ -82,6 +82,7 @@ ITEMS = {
         },
         quick=("SPINE", "T F", "log degree"),
         quick_cases=("citeseer", "cora"),
+        smoke=("cora", "SPINE"),
         is_drawn=False,
     )
 }

@@ -67,5 +67,6 @@ ITEMS = {
         },
         quick=("SPINE", "raw features", "PCA of T F"),
         quick_cases=("cora 20", "cora 80", "citeseer 80"),
+        smoke=("cora 80", "SPINE"),
     )
 }

@@ -167,6 +167,7 @@ ITEMS = {
         ),
         figure_only=("SPINE", "GraphSAGE", "GAT"),
         version_of=_version,
+        smoke=("cora", "GAT"),
         most_seeds=3,
     )
 }

@@ -97,6 +97,7 @@ ITEMS = {
         F1,
         figure_only=("Random", "raw features", "GraphSAGE", "SPINE"),
         quick=("raw features",),
+        smoke=("subPPI", "raw features"),
         most_seeds=3,
     )
 }

@@ -70,6 +70,7 @@ ITEMS = {
         version_of=_version,
         quick=("HOPE", "SPINE", "SPINE-p", "Random", *CONTROLS),
         quick_cases=("citeseer", "cora"),
+        smoke=("cora", "HOPE"),
         is_drawn=False,
     )
 }
