@@ -30,8 +30,8 @@ def test_what_is_no_value_of_a_setting_is_named(name, value):
         Config(**{name: value}).check()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("threads", "patience")])
-def test_only_threads_and_patience_may_be_none(name):
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("threads", "patience", "structural_share")])
+def test_only_three_settings_may_be_none(name):
     with pytest.raises(ParameterError, match=rf"^{name} must"):
         Config(**{name: None}).check()
 

@@ -39,6 +39,7 @@ _RANGES = {  # name -> (low, high, are the ends included?)
     "threshold": (0, 1, True),
     "structural_rate": (0, 1, True),
     "structural_share": (0, 1, True),
+    "norm_power": (0, 1, True),
     "negatives": (0, 1e6, True),
     "lambda1": (0, 1, True),
     "lambda2": (0, 1, True),
@@ -48,6 +49,7 @@ _RANGES = {  # name -> (low, high, are the ends included?)
     "passes": (0, 1e9, False),
 }
 _OPTIONAL = {"threads": (1, 2**10), "patience": (1, _MOST)}  # None is allowed as well
+_OPEN = {"structural_share"}  # in a range, or None
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ class Config:
     structural_columns : {"auto", "past", "through", "none"}
         Columns made from structure alone: given to the generator as they are (past T), smoothed like other
         features (through T), or not at all. ``auto`` is ``past`` with features and both without.
-    structural_share : float
-        Share of a vector's mean square that the structural columns' own channel gets (``past``).
+    structural_share : float, optional
+        Share of a vector's mean square that the structural columns' own channel gets (``past``). None: the
+        less the features tell about the links, the more; 0.8 without features.
     feature_scaling : str
         How a raw feature matrix is scaled; see FeatureEncoder.
     structural_rate : float
@@ -83,9 +86,11 @@ class Config:
     activation, start, auxiliary_init
         The generator's activation, where its matrix starts, and where the auxiliary matrix starts
         (``node2vec`` is SPINE-p).
+    norm_power : float
+        What comes through T is divided by this power of its length: 0 leaves it, 1 makes all of one length.
     kept : float
-        Share of the content dimensions that stay at the principal directions of T F instead of being trained:
-        what learning forgets is still there.
+        Share of the untrained inner products of T F in those of the vectors: what learning forgets is still
+        there.
     batch_size, steps, passes, learning_rate, dropout
         Training: pairs a step, steps at most, times an edge is met on average at most, Adam's rate, share of
         the generator's inputs dropped in a step.
@@ -106,7 +111,7 @@ class Config:
     walks: int = 10
     walk_length: int = 40
     structural_columns: str = "auto"
-    structural_share: float = 0.02
+    structural_share: float | None = None
     feature_scaling: str = "auto"
     structural_rate: float = 0.1
     candidates: str = "profile"
@@ -118,7 +123,8 @@ class Config:
     negative_samples: int = 100
     lambda1: float = 0.4
     lambda2: float = 0.4
-    activation: str = "tanh"
+    activation: str = "identity"
+    norm_power: float = 0.5
     start: str = "principal"
     kept: float = 0.5
     auxiliary_init: str = "random"
@@ -151,6 +157,7 @@ class Config:
             "negative_samples": 50,
             "lambda2": 0.2,
             "activation": "relu",
+            "norm_power": 0.0,
             "start": "random",
             "kept": 0.0,
             "passes": 1e6,
@@ -216,10 +223,13 @@ def _fault(name: str, value: Any) -> str | None:
             return None
         return f"{name} must be one of {', '.join(map(repr, _CHOICES[name]))}; got {value!r}"
     if name in _RANGES:
+        if value is None and name in _OPEN:
+            return None
         low, high, closed = _RANGES[name]
         if _is_number(value) and (low <= value <= high if closed else low < value < high):
             return None
-        return f"{name} must be {'' if closed else 'strictly '}between {low} and {high:g}; got {value!r}"
+        rule = f"{'None or ' * (name in _OPEN)}{'' if closed else 'strictly '}between {low} and {high:g}"
+        return f"{name} must be {rule}; got {value!r}"
     if name == "device":
         if isinstance(value, str) and _DEVICE.fullmatch(value):
             return None

@@ -63,13 +63,19 @@ ADVICE: dict[str, dict[str, Advice]] = {  # group -> setting -> advice
             "'none' if only content should count",
         ),
         "structural_share": Advice(
-            "share of a vector's mean square that 'past' columns get",
+            "share of a vector's mean square that 'past' columns get; None: the less the features tell about "
+            "the links the more, and 0.8 without features",
             "up if roles matter more than places, 0 to turn them off",
         ),
         "kept": Advice(
-            "share of the content dimensions that stay at the principal directions of T F instead of "
-            "being trained: what learning forgets is still there",
-            "0 to train all of them",
+            "share of the untrained inner products of T F in those of the vectors: what learning forgets is "
+            "still there",
+            "0 for nothing but what is trained",
+        ),
+        "norm_power": Advice(
+            "what comes through T is divided by this power of its length: 0 leaves it, 1 makes all of "
+            "one length",
+            "0 if lengths should tell lone nodes from central ones",
         ),
         "activation": Advice("last step of the generator", "seldom"),
         "start": Advice("where W_M starts", "'random' to reproduce the paper"),

@@ -42,6 +42,7 @@ class SPINE:
     history_ : list of Moment
         Losses during training.
     config_ : Config
+        The settings in use; what was left open has a value.
     familiarity_ : Familiarity
         What the training data looked like, so that ``transform`` can warn of data unlike it.
     fingerprint_ : str
@@ -109,12 +110,14 @@ class SPINE:
             same vectors.
         progress : callable (stage, done, total), optional
         """
+        from spinegraph.learning.balance import balanced
         from spinegraph.learning.fitting import learn
         from spinegraph.learning.sampling import PairSampler, gather_corpus
 
         config = Config(**self.get_params()).check()
         graph = graph if isinstance(graph, Graph) else _listed(graph)
         whole = graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
+        config = balanced(config, whole)
         _require_same_features(encoder, whole)
         data = fingerprint(whole)
 

@@ -22,6 +22,8 @@ from spinegraph.structure.rooted_pagerank import rooted_pagerank
 from spinegraph.structure.smoothing import Smoothed
 
 _BOUND = np.float32(2)  # standard deviations
+# Beside features: enough for structural identity, and what tells little of a label is soon fitted by heart.
+_BESIDE_FEATURES = ("log_degree", "log_profile_3")
 
 
 def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:
@@ -37,6 +39,20 @@ def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32
     if activation == "elu":
         return np.where(values > 0, values, np.expm1(np.minimum(values, 0))).astype(np.float32)
     return values
+
+
+def shortened(vectors: NDArray[np.float32], power: float) -> NDArray[np.float32]:
+    """Divide every vector by a power of its length; zero vectors stay.
+
+    >>> shortened(np.array([[0.0, 4.0], [0.0, 0.0]], dtype=np.float32), 0.5)
+    array([[0., 2.],
+           [0., 0.]], dtype=float32)
+    """
+    if power == 0:
+        return vectors
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    scale = np.where(lengths > 0, lengths, 1) ** np.float32(-power)
+    return vectors * scale[:, None]
 
 
 def profile_of(graph: Any, config: Config, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
@@ -104,7 +120,7 @@ class Inputs:
         encoder = None
         if graph.has_features:
             encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
-        columns = () if kind == "none" else COLUMNS
+        columns = () if kind == "none" else _BESIDE_FEATURES if graph.has_features else COLUMNS
         mean, scale = np.zeros(len(columns), np.float32), np.ones(len(columns), np.float32)
         if columns:
             values = _columns(graph, nodes, profile, columns, config)
@@ -213,6 +229,10 @@ class Inputs:
 class Generator:
     """The trained part of SPINE: e = activation(x W_M), x being the input of a node.
 
+    Structural columns that go past T are added as they are; what comes through T is also divided by a power
+    of its length, ``norm_power``: the fewer neighbours a node has the less is averaged and the longer it is,
+    which would tell sparse networks from dense ones.
+
     Attributes
     ----------
     inputs : Inputs
@@ -254,10 +274,16 @@ class Generator:
         """
         profile = self.inputs.profile(graph, positions) if profile is None else profile
         through = self.inputs.num_through
-        vectors = self.inputs.smoothed(graph, profile, positions).times(self.weights[:through])
+        vectors = self.activated(
+            self.inputs.smoothed(graph, profile, positions).times(self.weights[:through])
+        )
         if self.inputs.past:
             vectors += self.inputs.structural(graph, positions, profile) @ self.weights[through:]
-        return activate(vectors, self.activation)
+        return vectors
+
+    def activated(self, content: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what becomes of T F W_M, (r, d): Eq. 4's activation, then the power of the length."""
+        return shortened(activate(content, self.activation), self.inputs.config.norm_power)
 
 
 def _columns(

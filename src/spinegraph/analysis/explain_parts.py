@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from spinegraph.generator import Generator, activate
+from spinegraph.generator import Generator
 from spinegraph.structure.profile import RootedPageRank
 
 CONTENT, PLACE, STRUCTURE, NOTHING = "content", "place", "structure", "nothing"
@@ -187,10 +187,10 @@ def compare(
     used = np.flatnonzero(values.any(axis=0) | (shared != 0))
     values, shared, rows = values[:, used], shared[used], generator.weights[used].astype(np.float64)  # (p, d)
     names, is_structural = np.array(inputs.names, dtype=object)[used], used >= _num_features(generator)
-    is_past = np.zeros(len(used), bool)
+    is_past = used >= inputs.num_through
     beside = values[:, is_past] @ rows[is_past]  # (2, d)
     before = values[:, ~is_past] @ rows[~is_past]  # (2, d)
-    content = activate(before.astype(np.float32), generator.activation).astype(np.float64)
+    content = generator.activated(before.astype(np.float32)).astype(np.float64)
     lengths = np.sqrt(np.square(content + beside).sum(axis=1, keepdims=True))
     if not lengths.all():
         return _of_nothing(lengths, names, values, is_structural, overlap)

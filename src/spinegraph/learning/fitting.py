@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from spinegraph import __version__
 from spinegraph.config import Config
-from spinegraph.generator import activate
+from spinegraph.generator import activate, shortened
 from spinegraph.learning.checkpoint import Checkpoints
 from spinegraph.learning.history import Moment
 from spinegraph.learning.sampling import PairSampler
 from spinegraph.learning.threads import torch_threads
 from spinegraph.learning.training import LEAST_SQUARE, Progress, Trainer, first_weights
-from spinegraph.structure.smoothing import Smoothed, multiply, principal_directions, signed
+from spinegraph.structure.smoothing import Smoothed, multiply, signed
 
 _MOST_STRUCTURAL = 0.25  # of the dimensions
 
@@ -30,10 +30,10 @@ def learn(
 ) -> tuple[NDArray[np.float32], list[Moment]]:
     """Return W_M, (f + s, d), and the training history.
 
-    The first dimensions are trained on what went through T; the next stay at its principal directions, of the
-    same size, so that what training forgets is still there. The structural columns that go past T have
-    dimensions of their own, untrained too, so that structural identity has a place that unlike content cannot
-    crowd out; their size is set so that they hold ``structural_share`` of a vector's mean square.
+    The leading dimensions hold what went through T, trained, with what training forgets still there (see
+    ``_merged``); their mean square is 1. The structural columns that go past T have dimensions of their own,
+    untrained, so that structural identity has a place that unlike content cannot crowd out; their size is set
+    so that they hold ``structural_share`` of a vector's mean square.
 
     Parameters
     ----------
@@ -42,33 +42,51 @@ def learn(
     past : float32 array (m, s), optional
     sampler : PairSampler
     config : Config
+        With a ``structural_share``.
     data : str
         Fingerprint of the training data; a checkpoint of other data or settings is passed over.
     """
     channel = _channel(past, config)  # (s, c)
     content = config.dim - channel.shape[1]
-    num_kept = 0 if config.start == "random" else int(config.kept * content)
     states = None if checkpoint is None else Checkpoints(checkpoint, _run_name(data, config))
     # One thread: the order in which Torch sums in a matrix product depends on how many there are.
     with torch_threads(1):
-        basis, start = first_weights(smoothed, content - num_kept, config)
+        basis, start = first_weights(smoothed, content, config)
         reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
         trained, history = Trainer(reduced, start, sampler, config).train(states, progress)
-    square = _mean_square(activate(multiply(reduced, trained), config.activation))
-    square = square if square > LEAST_SQUARE else 1.0  # no content at all: structure alone sets the size
+    if basis is not None and config.kept > 0:
+        trained = _merged(reduced, trained, config.kept)
+    size = _mean_square(shortened(activate(multiply(reduced, trained), config.activation), config.norm_power))
+    if config.activation == "identity" and size > LEAST_SQUARE:  # the power of the length goes with it
+        trained *= np.float32(size ** (-0.5 / (1 - config.norm_power))) if config.norm_power < 1 else 1
+        size = 1.0
 
-    through, learned = smoothed.shape[1], trained.shape[1]
+    through, share = smoothed.shape[1], float(config.structural_share or 0)
     weights = np.zeros((through + channel.shape[0], config.dim), dtype=np.float32)
-    weights[:through, :learned] = trained if basis is None else basis @ trained
-    if num_kept:
-        directions = principal_directions(smoothed, min(num_kept, *smoothed.shape), config.seed)
-        block = weights[:through, learned : learned + directions.shape[1]]
-        block[:] = directions * _factor(smoothed.times(directions), square)
-        square *= 2
+    weights[:through, : trained.shape[1]] = trained if basis is None else basis @ trained
     if past is not None:
-        share = config.structural_share / max(1 - config.structural_share, 1e-6)
-        weights[through:, content:] = channel * _factor(past @ channel, share * square)
+        wanted = share / max(1 - share, 1e-6) * (size if size > LEAST_SQUARE else 1.0)
+        weights[through:, content:] = channel * _factor(past @ channel, wanted)
     return weights, history
+
+
+def _merged(reduced: NDArray[np.float32], trained: NDArray[np.float32], kept: float) -> NDArray[np.float32]:
+    """Return a matrix (r, r) whose inner products are a mixture of the trained ones and those at the start.
+
+    With x the coordinates of nodes in the principal directions and A the trained matrix, both sides scaled to
+    a mean square of 1, inner products are (1 - kept) x A A' x' + kept x x'. So what training forgets is still
+    there, at no cost in dimensions, and the columns of the result are the vectors' own principal directions.
+    """
+    spread = reduced.T.astype(np.float64) @ reduced / len(reduced)  # (r, r)
+    inner = trained.astype(np.float64) @ trained.T
+    inner, plain = (
+        matrix / max(float(np.einsum("ij,ij->", matrix, spread)), LEAST_SQUARE)
+        for matrix in (inner, np.eye(len(inner)))
+    )
+    values, vectors = np.linalg.eigh((1 - kept) * inner + kept * plain)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    _, turn = np.linalg.eigh(root.T @ spread @ root)
+    return signed((root @ turn)[:, ::-1])
 
 
 def _mean_square(vectors: NDArray[np.float32]) -> float:
