@@ -7,7 +7,8 @@ from spinegraph import Graph, made
 from spinegraph.graph.datasets import Dataset
 from spinegraph.reproduce.baselines.combined import beside
 from spinegraph.reproduce.baselines.hope import hope, transition
-from spinegraph.reproduce.rows import known_rows, row
+from spinegraph.reproduce.core import core_digest
+from spinegraph.reproduce.rows import CORE, known_rows, row
 
 
 def two_groups(n=40, seed=0):
@@ -95,3 +96,11 @@ def test_every_row_has_a_version_and_settings_change_it():
     versions = {name: row(name).version for name in known_rows()}
     assert all(versions.values())
     assert versions["SPINE"] == versions["T F"] != versions["SPINE-p"]
+
+
+def test_stored_results_go_with_the_training_code():
+    assert core_digest() == CORE, (
+        "the training code has changed. If vectors change with it, raise FIT_VERSION in reproduce/rows.py, "
+        "so that stored cells of SPINE and its controls are measured again; in any case set CORE there to "
+        f"{core_digest()!r}"
+    )

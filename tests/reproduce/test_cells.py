@@ -7,7 +7,7 @@ from spinegraph.reproduce.cells import Cell, Cells
 from spinegraph.reproduce.item import Item, Measure
 from spinegraph.reproduce.run import bundles
 
-CELL = Cell("table2", "cora 20", "SPINE, paper's settings", 3)
+CELL = Cell("table2", "cora 20", "SPINE (paper's settings)", 3)
 
 
 def write_some(folder, first):

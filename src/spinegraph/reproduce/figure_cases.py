@@ -17,7 +17,11 @@ def case_study(item: Item, cells: Cells, plt: Any) -> Any:
     lines = [(kind, entry) for kind in ("few", "many") for entry in found[kind]]
     most = max((len(entry["twins"]) for _, entry in lines), default=0)
     figure, axes = plt.subplots(
-        len(lines), most + 1, figsize=(1.75 * (most + 1), 1.8 * len(lines) + 0.5), squeeze=False
+        len(lines),
+        most + 1,
+        figsize=(1.75 * (most + 1), 1.8 * len(lines) + 0.5),
+        squeeze=False,
+        layout="constrained",
     )
     for drawn, (kind, entry) in zip(axes, lines, strict=True):
         for axis in drawn:
@@ -41,8 +45,7 @@ def case_study(item: Item, cells: Cells, plt: Any) -> Any:
         plt.Line2D([], [], marker="o", ls="", color=color, mec="black", mew=0.4, label=f"{number}")
         for number, color in enumerate(CLASSES)
     ]
-    figure.legend(handles=handles, title="class", loc="lower center", ncols=7, bbox_to_anchor=(0.5, -0.05))
-    figure.tight_layout()
+    figure.legend(handles=handles, title="class", loc="outside lower center", ncols=7)
     return figure
 
 

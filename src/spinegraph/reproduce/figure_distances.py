@@ -38,6 +38,7 @@ def distributions(item: Item, cells: Cells, plt: Any) -> Any:
         len(item.cases),
         figsize=(3.6 * len(item.cases) + 1.2, 1.05 * len(rows) + 0.6),
         squeeze=False,
+        layout="constrained",
     )
     edges = np.linspace(0, 2.5, 51)
     for place, name in enumerate(rows):
@@ -72,8 +73,7 @@ def distributions(item: Item, cells: Cells, plt: Any) -> Any:
         plt.Rectangle((0, 0), 1, 1, color=ORANGE, alpha=0.55, label="linked nodes, Pa"),
         plt.Rectangle((0, 0), 1, 1, fc=BLUE, ec=BLUE, alpha=0.55, hatch="///", label="mirrored nodes, Pm"),
     ]
-    figure.legend(handles=handles, loc="lower center", ncols=2, bbox_to_anchor=(0.5, -0.03))
-    figure.tight_layout(rect=(0, 0.02, 1, 1))
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
     return figure
 
 

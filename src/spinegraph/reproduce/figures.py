@@ -42,7 +42,9 @@ def _table1(item: Item, cells: Cells, plt: Any) -> Any:
     """Ours as dots with deviations, the paper's as rings."""
     found = means(item, cells, "accuracy")
     rows = [name for name in item.rows if any((name, case) in found for case in item.cases)]
-    figure, axes = plt.subplots(1, len(item.cases), figsize=(9.5, 0.27 * len(rows) + 1), sharey=True)
+    figure, axes = plt.subplots(
+        1, len(item.cases), figsize=(9.5, 0.27 * len(rows) + 1.2), sharey=True, layout="constrained"
+    )
     places = {name: -number for number, name in enumerate(rows)}
     for axis, case in zip(axes, item.cases, strict=True):
         for name in rows:
@@ -62,16 +64,15 @@ def _table1(item: Item, cells: Cells, plt: Any) -> Any:
             plt.Line2D([], [], marker="o", ls="", color=GREY, label="ours, mean ± deviation"),
             plt.Line2D([], [], marker="o", ls="", mfc="none", mec="black", label="the paper"),
         ],
-        loc="lower center",
+        loc="outside lower center",
         ncols=2,
-        bbox_to_anchor=(0.5, -0.06),
     )
     return figure
 
 
 def _table2(item: Item, cells: Cells, plt: Any) -> Any:
     """Accuracy against removal; the paper's SPINE and GraphSAGE dashed."""
-    figure, all_axes = plt.subplots(2, 3, figsize=(9.5, 6), sharex=True)
+    figure, all_axes = plt.subplots(2, 3, figsize=(9.5, 6), sharex=True, layout="constrained")
     shown = ("SPINE", "GraphSAGE", "PCA of T F", "T F", "raw features")
     for axes, key, what in zip(all_axes, ("accuracy", "strict"), ("all links", "strict"), strict=True):
         found = means(item, cells, key)
@@ -100,8 +101,7 @@ def _table2(item: Item, cells: Cells, plt: Any) -> Any:
         axis.set_xlabel("nodes removed, %")
     handles, labels = all_axes[0][0].get_legend_handles_labels()
     handles.append(plt.Line2D([], [], ls=":", color="black", marker="o", mfc="none"))
-    figure.legend(handles, [*labels, "the paper's"], loc="lower center", ncols=6, bbox_to_anchor=(0.5, -0.02))
-    figure.tight_layout(rect=(0, 0.03, 1, 1))
+    figure.legend(handles, [*labels, "the paper's"], loc="outside lower center", ncols=6)
     return figure
 
 
@@ -176,7 +176,9 @@ def _alpha(item: Item, cells: Cells, plt: Any) -> Any:
 def _correlation(item: Item, cells: Cells, plt: Any) -> Any:
     by_paper, by_code = (means(item, cells, key) for key in ("Pearson", "Pearson by the code"))
     rows = [name for name in item.rows if any((name, case) in by_paper for case in item.cases)]
-    figure, axes = plt.subplots(1, len(item.cases), figsize=(9, 0.3 * len(rows) + 1.1), sharey=True)
+    figure, axes = plt.subplots(
+        1, len(item.cases), figsize=(9, 0.3 * len(rows) + 1.3), sharey=True, layout="constrained"
+    )
     for axis, case in zip(axes, item.cases, strict=True):
         for place, name in enumerate(rows):
             for found, marker, color in ((by_paper, "o", BLUE), (by_code, "s", ORANGE)):
@@ -193,7 +195,7 @@ def _correlation(item: Item, cells: Cells, plt: Any) -> Any:
         plt.Line2D([], [], marker=marker, ls="", color=color, label=text) for marker, color, text in labels
     ]
     handles.append(plt.Line2D([], [], ls=":", color="black", label="the paper's SPINE"))
-    figure.legend(handles=handles, loc="lower center", ncols=3, bbox_to_anchor=(0.5, -0.12))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
 
 

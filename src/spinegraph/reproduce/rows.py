@@ -13,13 +13,14 @@ from spinegraph.reproduce.controls import CONTROLS, methods
 from spinegraph.reproduce.method import Embed, Method, Score
 from spinegraph.reproduce.protocols import fitted
 
-_FIT_VERSION = 1  # of what SPINE computes with given settings: raised when its vectors change otherwise
+FIT_VERSION = 1  # of what SPINE computes with given settings: raised when its vectors change otherwise
+CORE = "75cff653abee"  # the training code that this version goes with; a test compares it
 _PAPER = {name: value for name, value in Config.paper().to_json().items() if value != getattr(Config, name)}
 VARIANTS: dict[str, dict[str, Any]] = {  # row: settings other than the defaults
     "SPINE": {},
     "SPINE-p": {"auxiliary_init": "node2vec"},
-    "SPINE, paper's settings": _PAPER,
-    "SPINE-p, paper's settings": {**_PAPER, "auxiliary_init": "node2vec"},
+    "SPINE (paper's settings)": _PAPER,
+    "SPINE-p (paper's settings)": {**_PAPER, "auxiliary_init": "node2vec"},
     "SPINE by walks": {"rpr_method": "walks"},
 }
 _CONTROLS_OF = {"": "SPINE", " by walks": "SPINE by walks"}  # a control has the T of the row it stands beside
@@ -65,7 +66,7 @@ def spine_row(name: str, settings: Mapping[str, Any]) -> Method:
     >>> spine_row("SPINE", {}).version == spine_row("SPINE", {"dim": 100}).version
     False
     """
-    return Method(name, _FIT_VERSION, _reader("SPINE", settings), settings=_all_settings(settings))
+    return Method(name, FIT_VERSION, _reader("SPINE", settings), settings=_all_settings(settings))
 
 
 def control_row(name: str, control: str, settings: Mapping[str, Any]) -> Method:
@@ -78,7 +79,7 @@ def control_row(name: str, control: str, settings: Mapping[str, Any]) -> Method:
     """
     is_drawn = control == "random W_M" or settings.get("rpr_method") == "walks"
     return Method(
-        name, _FIT_VERSION, _reader(control, settings), is_drawn=is_drawn, settings=_all_settings(settings)
+        name, FIT_VERSION, _reader(control, settings), is_drawn=is_drawn, settings=_all_settings(settings)
     )
 
 

@@ -67,7 +67,15 @@ ITEMS = {
         "correlation",
         "Table: correlation of vector distance with structural distance",
         tuple(_PAPER),
-        ("SPINE", "SPINE, paper's settings", "T F", "PCA of T F", "random W_M", "raw features", "log degree"),
+        (
+            "SPINE",
+            "SPINE (paper's settings)",
+            "T F",
+            "PCA of T F",
+            "random W_M",
+            "raw features",
+            "log degree",
+        ),
         measure,
         (
             Measure("Pearson", "Pearson, by the paper's definition", digits=2),

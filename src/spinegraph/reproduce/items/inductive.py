@@ -54,7 +54,7 @@ ITEMS = {
         "table2",
         "Table 2: inductive node classification",
         tuple(f"{network} {rate}" for network in ("citeseer", "cora", "pubmed") for rate in _RATES),
-        ("GraphSAGE", "SPINE", "SPINE, paper's settings", "Random", *CONTROLS),
+        ("GraphSAGE", "SPINE", "SPINE (paper's settings)", "Random", *CONTROLS),
         measure,
         (
             Measure("accuracy", "accuracy, %, removed nodes with all their links", 100),

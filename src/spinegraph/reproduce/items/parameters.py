@@ -6,7 +6,7 @@ from spinegraph.reproduce.items.tissues import F1, scores
 from spinegraph.reproduce.method import Method
 from spinegraph.reproduce.rows import VARIANTS, spine_row
 
-_ROWS = ("SPINE", "SPINE, paper's settings")
+_ROWS = ("SPINE", "SPINE (paper's settings)")
 _LAMBDAS = {  # lambda_1, lambda_2: micro-F1, macro-F1 of the paper
     (0.2, 0.2): (47.1, 32.0),
     (0.2, 0.4): (47.0, 31.4),

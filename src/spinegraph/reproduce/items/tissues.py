@@ -87,7 +87,7 @@ ITEMS = {
             "raw features",
             "GraphSAGE",
             "SPINE",
-            "SPINE, paper's settings",
+            "SPINE (paper's settings)",
             "T F",
             "PCA of T F",
             "PCA of T F + columns",

@@ -57,7 +57,7 @@ ITEMS = {
         _CASES,
         (
             *("node2vec", "struc2vec", "n+s", "n+s+f", "SDNE", "HOPE", "GraphSAGE", "GAT"),
-            *("SPINE", "SPINE-p", "SPINE, paper's settings", "SPINE-p, paper's settings"),
+            *("SPINE", "SPINE-p", "SPINE (paper's settings)", "SPINE-p (paper's settings)"),
             *("Random", *CONTROLS),
         ),
         measure,
