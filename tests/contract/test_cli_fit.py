@@ -136,6 +136,7 @@ def test_presets_and_options_are_settings_of_config(place, tmp_path):
     )
 
 
+@pytest.mark.data
 def test_cora_fits_from_tables_and_its_labels_are_told_beside_controls(cora):
     found = json.loads((cora / "fit.json").read_text())
     assert (found["nodes"], found["edges"], found["features"], found["dim"]) == (2708, 5278, 1433, 32)
@@ -145,12 +146,14 @@ def test_cora_fits_from_tables_and_its_labels_are_told_beside_controls(cora):
     assert scores["largest class"] == pytest.approx(818 / 2708, abs=0.01)
 
 
+@pytest.mark.data
 def test_cora_embeds_from_its_npz_as_from_its_tables(cora, tmp_path):
     run = spine("embed", cora / "model", real("cora.npz"), "-o", tmp_path / "v.npz")
     assert (run.returncode, run.stdout) == (0, f"{tmp_path / 'v.npz'}: 2,708 vectors of 32 dimensions\n")
     np.testing.assert_allclose(Embeddings.load(tmp_path / "v.npz").vectors, vectors(cora), atol=1e-5)
 
 
+@pytest.mark.data
 def test_evaluate_asks_cora_for_links_and_clusters(cora):
     options = ("--task", "links", "--task", "clusters", "--labels", "labels.csv", "--json")
     found = json.loads(spine("evaluate", "model", *options, cwd=cora).stdout)
@@ -165,6 +168,7 @@ def test_evaluate_asks_cora_for_links_and_clusters(cora):
     assert (found["classes"], found["num_clusters"], found["hidden"]) == (None, 7, 528)
 
 
+@pytest.mark.data
 def test_evaluate_takes_vectors_of_a_file_and_shows_a_table(cora, tmp_path):
     Embeddings(np.arange(2708), vectors(cora)).save(tmp_path / "v.npz")
     more = ("--labels", cora / "labels.csv", "--task", "classes", "--repeats", 2)
@@ -251,7 +255,11 @@ def test_a_read_only_place_is_refused_before_the_work(place, tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    "ending", ["model", "v.npz", "v.parquet", "v.csv", "v.txt", "v.projector", "checkpoint"]
+    "ending",
+    [
+        *("model", "checkpoint", "v.csv", "v.projector"),
+        *(pytest.param(other, marks=pytest.mark.slow) for other in ("v.npz", "v.parquet", "v.txt")),
+    ],
 )
 def test_a_full_place_keeps_nothing_half_written(place, tmp_path, ending):
     files = (place / "edges.csv", "--features", place / "people.csv")
@@ -298,7 +306,8 @@ def stopped(command, is_time, **options):
         deadline = time.monotonic() + 120
         while run.poll() is None and not is_time() and time.monotonic() < deadline:
             time.sleep(0.01)
-        os.killpg(run.pid, signal.SIGINT)
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGINT)
         said = run.communicate(timeout=120)
     return run.returncode, said
 
@@ -340,7 +349,7 @@ def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_written(place, tmp_pa
         "progress._Lines.__call__ = call\n"
         "main(sys.argv[1:])\n"
     )
-    order = ("fit", "edges.csv", "-o", str(tmp_path / "m"), "--steps", "1000000", "--passes", "1e9")
+    order = ("fit", "edges.csv", "-o", str(tmp_path / "m"), "--steps", "1000000", "--passes", "1e8")
     ended, (_, errors) = stopped([sys.executable, "-c", code, *order], marker.exists, cwd=place)
     assert ended == 130
     assert "interrupted: nothing was written; with --checkpoint DIR a stopped run can go on" in errors
@@ -371,6 +380,7 @@ def test_ctrl_c_in_the_middle_of_writing_leaves_what_was_there(place, tmp_path, 
     assert subprocess.run(["diff", "-r", before, tmp_path]).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_resumed_run_that_finds_no_state_of_its_own_says_so(place, tmp_path):
     run = spine(
         *("fit", "edges.csv", "-o", tmp_path / "m", *QUICK, "--checkpoint", tmp_path / "states", "--resume"),
