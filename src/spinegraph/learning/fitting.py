@@ -54,18 +54,20 @@ def learn(
         basis, start = first_weights(smoothed, content, config)
         reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
         trained, history = Trainer(reduced, start, sampler, config).train(states, progress)
-    if basis is not None and config.kept > 0:
+    has_content = _mean_square(multiply(reduced, trained)) > LEAST_SQUARE
+    if basis is not None and config.kept > 0 and has_content:
         trained = _merged(reduced, trained, config.kept)
-    size = _mean_square(shortened(activate(multiply(reduced, trained), config.activation), config.norm_power))
-    if config.activation == "identity" and size > LEAST_SQUARE:  # the power of the length goes with it
-        trained *= np.float32(size ** (-0.5 / (1 - config.norm_power))) if config.norm_power < 1 else 1
+    vectors = activate(multiply(reduced, trained), config.activation)
+    size = _mean_square(shortened(vectors, config.norm_power))
+    if config.activation == "identity" and config.norm_power < 1 and has_content:
+        trained *= np.float32(size ** (-0.5 / (1 - config.norm_power)))  # a mean square of 1
         size = 1.0
 
     through, share = smoothed.shape[1], float(config.structural_share or 0)
     weights = np.zeros((through + channel.shape[0], config.dim), dtype=np.float32)
     weights[:through, : trained.shape[1]] = trained if basis is None else basis @ trained
     if past is not None:
-        wanted = share / max(1 - share, 1e-6) * (size if size > LEAST_SQUARE else 1.0)
+        wanted = share / max(1 - share, 1e-6) * (size if has_content else 1.0)
         weights[through:, content:] = channel * _factor(past @ channel, wanted)
     return weights, history
 
