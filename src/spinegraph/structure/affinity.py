@@ -48,8 +48,8 @@ def affinity(graph: Any, features_of: Any, seed: int = 0) -> Affinity | None:
     Examples
     --------
     >>> from spinegraph import made
-    >>> graph = made.planted_network(seed=0).graph
-    >>> affinity(graph, graph.feature_rows).strength > 0
+    >>> graph = made.planted(seed=0).graph
+    >>> affinity(graph, graph.feature_rows).strength > 0.1
     True
     """
     if graph.num_edges < _LEAST_EDGES:
