@@ -1,6 +1,7 @@
 """Rows that many snapshots share: a change copies the few blocks it touches."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +39,10 @@ class Chunks:
     def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return some rows, (r, d)."""
         rows = np.empty((len(positions), self.width), np.float32)
-        for place, position in enumerate(positions.tolist()):
-            rows[place] = self._blocks[position // SIZE][position % SIZE]
+        numbers = positions // SIZE
+        bounds = np.concatenate((np.flatnonzero(np.diff(numbers, prepend=-1)), [len(positions)])).tolist()
+        for start, stop in pairwise(bounds):
+            rows[start:stop] = self._blocks[numbers[start]][positions[start:stop] % SIZE]
         return rows
 
     def replaced(self, positions: NDArray[np.int64], rows: NDArray[np.float32], length: int) -> "Chunks":
@@ -57,8 +60,8 @@ class Chunks:
         while len(blocks) * SIZE < length:
             blocks.append(frozen(np.zeros((SIZE, self.width), np.float32)))
         numbers = positions // SIZE
-        bounds = np.concatenate((np.flatnonzero(np.diff(numbers, prepend=-1)), [len(positions)]))
-        for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        bounds = np.concatenate((np.flatnonzero(np.diff(numbers, prepend=-1)), [len(positions)])).tolist()
+        for start, stop in pairwise(bounds):
             block = blocks[numbers[start]].copy()
             block[positions[start:stop] % SIZE] = rows[start:stop]
             blocks[numbers[start]] = frozen(block)

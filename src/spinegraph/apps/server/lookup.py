@@ -48,7 +48,8 @@ class Lookup:
         self._index: _Index | None = None
         self._lock = Lock()
         self._making: Thread | None = None
-        self._moved = np.zeros(0, np.int64)
+        self._moved = np.zeros(0, np.int64)  # vectors far from those that the index knows
+        self._since = np.zeros(0, np.int64)  # computed anew while an index is being made
 
     def nearest(
         self, snapshot: Snapshot, vector: NDArray[np.float32], n: int, itself: int | None = None
@@ -57,15 +58,12 @@ class Lookup:
         index = self._index
         if index is not None and index.snapshot.overlay.base is snapshot.overlay.base:
             return self._by_index(index, snapshot, vector, n, itself)
-        rough = self._products(snapshot, vector)
+        products = snapshot.vectors.products(_unit(vector))
+        rough = _cosines(products, snapshot.lengths, vector)
         rough[snapshot.overlay.patch.places == REMOVED] = -np.inf
         if itself is not None:
             rough[itself] = -np.inf
-        n = min(n, int(np.count_nonzero(rough > -np.inf)))
-        if not n:
-            return Nearest(np.zeros(0, np.int64), np.zeros(0))
-        cut = np.partition(rough, len(rough) - n)[len(rough) - n] - _ROUNDING
-        return self._ordered(snapshot, np.flatnonzero(rough >= cut), vector, n)
+        return _best(snapshot, None, rough, vector, n)
 
     def is_quick(self, snapshot: Snapshot) -> bool:
         """Say whether a look-up takes less than a millisecond or so."""
@@ -77,6 +75,7 @@ class Lookup:
             return
         with self._lock:
             if self._making is not None and self._making.is_alive():
+                self._since = np.union1d(self._since, snapshot.refreshed)
                 return
             index = self._index
             if index is not None and index.snapshot.overlay.base is snapshot.overlay.base:
@@ -84,6 +83,7 @@ class Lookup:
                 newer = len(snapshot.overlay) - len(index.snapshot.overlay) + len(self._moved)
                 if newer < max(_MOST_NEWER, len(snapshot.overlay) // 10):
                     return
+            self._since = np.zeros(0, np.int64)
             self._making = Thread(target=self._make, args=(snapshot,), name="index", daemon=True)
             self._making.start()
 
@@ -96,7 +96,7 @@ class Lookup:
     def _make(self, snapshot: Snapshot) -> None:
         made = _Index(NearestIndex(unit_rows(snapshot.vectors.matrix())), snapshot)
         with self._lock:
-            self._index, self._moved = made, np.zeros(0, np.int64)
+            self._index, self._moved = made, self._since[self._since < len(snapshot.overlay)]
 
     def _note(self, index: _Index, snapshot: Snapshot) -> None:
         """Remember nodes whose vectors are far from those that the index knows."""
@@ -112,22 +112,42 @@ class Lookup:
         known = index.found.nearest(query, _MORE * n + 8, None).positions
         newer = np.arange(len(index.snapshot.overlay), len(snapshot.overlay))
         near = np.concatenate((np.union1d(known, self._moved), newer))
-        near = near[snapshot.overlay.patch.places[near] != REMOVED]
-        return self._ordered(snapshot, near[near != itself], vector, n)
+        near = near[near < len(snapshot.overlay)]  # the index may be newer than what this reader sees
+        near = near[(snapshot.overlay.patch.places[near] != REMOVED) & (near != itself)]
+        products = snapshot.vectors.take(near) @ _unit(vector)
+        return _best(snapshot, near, _cosines(products, snapshot.lengths[near], vector), vector, n)
 
-    def _products(self, snapshot: Snapshot, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        lengths = snapshot.lengths
-        length = float(np.sqrt(np.square(vector, dtype=np.float64).sum()))
-        if length == 0:
-            return np.where(lengths == 0, np.float32(1), np.float32(0))
-        products = snapshot.vectors.products((vector / length).astype(np.float32))
-        cosines = np.zeros(len(products), np.float32)
-        np.divide(products, lengths, out=cosines, where=lengths > 0)
-        return cosines
 
-    def _ordered(
-        self, snapshot: Snapshot, near: NDArray[np.int64], vector: NDArray[np.float32], n: int
-    ) -> Nearest:
-        unit, query = unit_rows(snapshot.vectors.take(near)), unit_rows(vector[None])[0]
-        found = ordered(unit, np.arange(len(near)), query, n)
-        return Nearest(near[found.positions], found.scores)
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    length = np.sqrt(np.square(vector, dtype=np.float64).sum())
+    return (vector / length).astype(np.float32) if length > 0 else vector
+
+
+def _cosines(
+    products: NDArray[np.float32], lengths: NDArray[np.float32], vector: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return cosines of a float32 product; zero vectors are like each other and like nothing else."""
+    if not vector.any():
+        return np.where(lengths == 0, np.float32(1), np.float32(0))
+    cosines = np.zeros(len(products), np.float32)
+    np.divide(products, lengths, out=cosines, where=lengths > 0)
+    return cosines
+
+
+def _best(
+    snapshot: Snapshot,
+    positions: NDArray[np.int64] | None,
+    rough: NDArray[np.float32],
+    vector: NDArray[np.float32],
+    n: int,
+) -> Nearest:
+    """Return the best of some positions, or of all, ordered by a float64 product."""
+    n = min(n, int(np.count_nonzero(rough > -np.inf)))
+    if not n:
+        return Nearest(np.zeros(0, np.int64), np.zeros(0))
+    cut = np.partition(rough, len(rough) - n)[len(rough) - n] - _ROUNDING
+    near = np.flatnonzero(rough >= cut)
+    near = near if positions is None else positions[near]
+    unit, query = unit_rows(snapshot.vectors.take(near)), unit_rows(vector[None])[0]
+    found = ordered(unit, np.arange(len(near)), query, n)
+    return Nearest(near[found.positions], found.scores)
