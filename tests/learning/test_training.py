@@ -9,7 +9,7 @@ import reference
 from spinegraph import Config, made
 from spinegraph.errors import ParameterError
 from spinegraph.learning.auxiliary import first_auxiliary
-from spinegraph.learning.fitting import learn
+from spinegraph.learning.fitting import _merged, learn
 from spinegraph.learning.sampling import HELD_OUT, PairSampler, gather_corpus
 from spinegraph.learning.threads import torch_threads
 from spinegraph.learning.training import Trainer, first_weights
@@ -172,3 +172,27 @@ def test_a_device_that_is_not_there_is_named():
     for device in ("cuda:99", "banana"):
         with pytest.raises(ParameterError, match=f"device '{device}' cannot be used here.*use device='cpu'"):
             trainer(device=device)
+
+
+def test_merged_inner_products_are_the_mixture_of_both():
+    rng = np.random.default_rng(3)
+    reduced = rng.standard_normal((50, 6)).astype(np.float32) * np.arange(1, 7, dtype=np.float32)
+    trained = rng.standard_normal((6, 9)).astype(np.float32)
+    made = (reduced @ trained).astype(np.float64)
+    plain = reduced.astype(np.float64)
+    made, plain = (x / np.sqrt(np.square(x).sum(axis=1).mean()) for x in (made, plain))
+    for kept in (0.25, 0.5, 1.0):
+        vectors = reduced @ _merged(reduced, trained, kept)
+        assert vectors.shape == (50, 6)
+        wanted = (1 - kept) * made @ made.T + kept * plain @ plain.T
+        np.testing.assert_allclose(vectors @ vectors.T, wanted, atol=1e-5)
+
+
+def test_merged_dimensions_stand_in_the_order_of_what_they_hold():
+    rng = np.random.default_rng(4)
+    reduced = rng.standard_normal((80, 5)).astype(np.float32)
+    vectors = reduced @ _merged(reduced, rng.standard_normal((5, 5)).astype(np.float32), 0.5)
+    squares = np.square(vectors).sum(axis=0)
+    assert (np.diff(squares) <= 1e-6).all()
+    inner = vectors.T @ vectors
+    np.testing.assert_allclose(inner - np.diag(np.diag(inner)), 0, atol=1e-4)

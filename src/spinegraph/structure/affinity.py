@@ -71,7 +71,7 @@ def affinity(graph: Any, features_of: Any, seed: int = 0) -> Affinity | None:
         dealt.append(_cosines(rows, order[left], order[right]).mean())
     above = linked.mean() - float(np.mean(dealt))
     deviation = max(float(np.std(dealt, ddof=1)), 1e-12)
-    return Affinity(max(0.0, 2 * _wins(linked, elsewhere) - 1), above / deviation)
+    return Affinity(max(0.0, 2 * _wins(linked, elsewhere) - 1), float(above / deviation))
 
 
 def _unit(features: Any) -> Any:
