@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 
 from spinegraph.reproduce.cells import Cells
 from spinegraph.reproduce.item import Item
-from spinegraph.reproduce.palette import CLASSES
+from spinegraph.reproduce.palette import CLASSES, ORANGE, PURPLE, SKY, YELLOW
+
+_LIGHT = (ORANGE, PURPLE, SKY, YELLOW)  # black is read better on these
 
 
 def case_study(item: Item, cells: Cells, plt: Any) -> Any:
@@ -51,25 +53,17 @@ def case_study(item: Item, cells: Cells, plt: Any) -> Any:
 
 def surroundings(axis: Any, found: dict[str, Any]) -> None:
     """Draw a node in the middle, its neighbours around it and theirs outside, numbers by class."""
-    places = rings(found)
+    places, hops = rings(found), np.array(found["hops"])
+    colors = [CLASSES[label % len(CLASSES)] for label in found["classes"]]
     for one, other in found["links"]:
         axis.plot(*places[[one, other]].T, color="#B0B0B0", lw=0.6, zorder=1)
-    for number, (place, label, hop) in enumerate(zip(places, found["classes"], found["hops"], strict=True)):
-        color = CLASSES[label % len(CLASSES)]
-        size = (130, 60, 22)[hop]
-        axis.scatter(
-            *place, s=size, color=color, edgecolor="black", lw=1.4 if number == 0 else 0.4, zorder=3 - hop / 2
-        )
-        if hop < 2:
-            axis.text(
-                *place,
-                str(label),
-                fontsize=5.5,
-                ha="center",
-                va="center",
-                zorder=4,
-                color="black" if color in ("#F0E442", "#E69F00", "#56B4E9", "#CC79A7") else "white",
-            )
+    sizes, widths = np.array([130, 60, 22])[hops], np.where(hops == 0, 1.4, 0.4)
+    axis.scatter(*places.T, s=sizes, c=colors, edgecolor="black", linewidths=widths, zorder=2)
+    for place, label, color in list(zip(places, found["classes"], colors, strict=True))[
+        : int((hops < 2).sum())
+    ]:
+        ink = "black" if color in _LIGHT else "white"
+        axis.text(*place, str(label), fontsize=5.5, ha="center", va="center", zorder=3, color=ink)
     if found["beyond"] > sum(hop == 2 for hop in found["hops"]):
         axis.text(
             0.5, -0.04, f"{found['beyond']} at two hops", transform=axis.transAxes, fontsize=6, ha="center"

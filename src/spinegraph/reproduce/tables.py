@@ -59,6 +59,8 @@ def markdown(item: Item, cells: Cells) -> str:
     if not entries:
         return "*No cell of this item has been measured yet.*"
     known = {(entry["measure"], entry["row"], entry["case"]): entry for entry in entries}
+    if len(item.cases) == 1:
+        return _one_case(item, known)
     parts = []
     for measure in item.measures:
         for network, cases in _by_network(item.cases).items():
@@ -67,6 +69,35 @@ def markdown(item: Item, cells: Cells) -> str:
                 title = measure.title if network == "" else f"{network}: {measure.title}"
                 parts += [f"**{title}**", _table(item, measure, cases, rows, known)]
     return "\n\n".join(parts)
+
+
+def _one_case(item: Item, known: dict[tuple[str, str, str], Any]) -> str:
+    """Return one table of a single data set: methods down and measures across, or one method's measures down."""
+    (case,) = item.cases
+    rows = [
+        name for name in item.rows if any((measure.key, name, case) in known for measure in item.measures)
+    ]
+    columns = [
+        [_paper(item, measure, name, case), _text(known.get((measure.key, name, case)), measure)]
+        for name in rows
+        for measure in item.measures
+    ]
+    if len(rows) == 1:
+        lines = [["", "paper", "ours"], ["---", "--:", "--:"]]
+        lines += [[measure.title, *pair] for measure, pair in zip(item.measures, columns, strict=True)]
+    else:
+        wide = len(item.measures)
+        heads = [[f"{measure.title}: paper", "ours"] for measure in item.measures]
+        lines = [["method", *(text for head in heads for text in head)], ["---", *["--:"] * (2 * wide)]]
+        for number, name in enumerate(rows):
+            lines.append(
+                [name, *(text for pair in columns[number * wide : (number + 1) * wide] for text in pair)]
+            )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _text(entry: dict[str, Any] | None, measure: Measure) -> str:
+    return "" if entry is None else ours(entry, measure)
 
 
 def _by_network(cases: Sequence[str]) -> dict[str, list[str]]:
@@ -96,7 +127,7 @@ def _table(
             entry = known.get((measure.key, name, case))
             if has_paper:
                 line.append(_paper(item, measure, name, case))
-            text = "" if entry is None else ours(entry, measure)
+            text = _text(entry, measure)
             is_best = entry is not None and entry["mean"] == best[case] and len(rows) > 1
             line.append(f"**{text}**" if is_best else text)
         lines.append(line)
