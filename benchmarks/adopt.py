@@ -12,7 +12,7 @@ from spinegraph.reproduce.cells import Cell, Cells
 from spinegraph.reproduce.items import item
 from spinegraph.reproduce.rows import row
 
-ITEMS = {"transductive": "table1", "inductive": "table2", "correlation": "correlation"}
+ITEMS = {"transductive": "table1", "inductive": "table2"}
 
 
 def adopt(path, folder):

@@ -94,7 +94,7 @@ def test_an_exact_mirror_is_no_ratio_and_a_figure_no_number(tmp_path):
     cells.write(Cell("mirror", "equal", "T F", 0), mirror.version("equal", "T F"), {"ratio": None}, 1.0)
     cells.write(Cell("ppi", "PPI", "Random", 0), ppi.version("PPI", "Random"), {"micro": 0.4}, 1.0)
     assert "| T F | exact |  |" in markdown(mirror, cells)
-    assert "| Random | figure only | 40.0 (1) |" in markdown(ppi, cells)
+    assert "| Random | figure only | 40.0 (1) | figure only |  |" in markdown(ppi, cells)
 
 
 def test_the_page_holds_every_item(tmp_path):

@@ -32,7 +32,8 @@ def summary(item: Item, cells: Cells) -> dict[str, Any]:
 
 
 def _entry(item: Item, case: str, name: str, measure: Measure, found: dict[int, Any]) -> dict[str, Any]:
-    values = [entry[measure.key] for entry in found.values() if measure.key in entry]
+    found = {seed: entry for seed, entry in found.items() if measure.key in entry}
+    values = [entry[measure.key] for entry in found.values()]
     numbers = [measure.scale * value for value in values if value is not None]
     return {
         "case": case,
@@ -72,7 +73,7 @@ def markdown(item: Item, cells: Cells) -> str:
 
 
 def _one_case(item: Item, known: dict[tuple[str, str, str], Any]) -> str:
-    """Return one table of a single data set: methods down and measures across, or one method's measures down."""
+    """Return the table of a single data set: methods down, measures across; or one method's measures down."""
     (case,) = item.cases
     rows = [
         name for name in item.rows if any((measure.key, name, case) in known for measure in item.measures)
@@ -82,7 +83,7 @@ def _one_case(item: Item, known: dict[tuple[str, str, str], Any]) -> str:
         for name in rows
         for measure in item.measures
     ]
-    if len(rows) == 1:
+    if len(item.rows) == 1:
         lines = [["", "paper", "ours"], ["---", "--:", "--:"]]
         lines += [[measure.title, *pair] for measure, pair in zip(item.measures, columns, strict=True)]
     else:
