@@ -12,9 +12,9 @@ index of answers and truth: 0 for guessing or always naming the largest class, 1
 cannot be made of an unseen network have no score there. `spine roles`, which sees no labels, is
 scored the same way.
 
-    python -m benchmarks.planted            # the whole grid, into results/planted.json; then the figure
+    python -m benchmarks.planted            # the whole grid, into results/planted.json; then the page
     python -m benchmarks.planted --small    # four cells and one seed, nothing written
-    python -m benchmarks.planted --draw     # the figure alone
+    python -m benchmarks.planted --draw     # figure and tables of docs/roles.md alone
 """
 
 import argparse
@@ -115,7 +115,7 @@ def _agreement(vectors, labels, learned, asked):
 
 
 def main():
-    """Measure the grid, write the JSON and draw the figure."""
+    """Measure the grid, write the JSON, draw the figure and fill the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--small", action="store_true", help="four cells and one seed; nothing is written")
     parser.add_argument("--draw", action="store_true", help="draw what was measured before")
@@ -139,12 +139,12 @@ def main():
             return
         about = {"about": __doc__.strip(), "defaults": SPINE().get_params(), "rows": ROWS, "tasks": TASKS}
         RESULTS.write_text(json.dumps({"machine": machine, "settings": about, "runs": runs}, indent=1) + "\n")
-    from benchmarks.planted_figure import counts_found, draw, summary
+    from benchmarks.planted_figure import block, draw, write_page
 
     found = json.loads(RESULTS.read_text())
     draw(found)
-    print(summary(found))
-    print("roles found, by role strength:", counts_found(found))
+    write_page(found)
+    print(block(found))
 
 
 def show(run):

@@ -1,4 +1,4 @@
-"""The planted grid as a figure for the documentation, and in a few lines."""
+"""The planted grid as a figure and tables, written into the documentation."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+PAGE = FIGURES.parent / "roles.md"
+_MARKS = "<!-- planted results -->", "<!-- end of planted results -->"
 # Okabe and Ito's colours: apart for every kind of colour vision; markers and dashes say it again.
 STYLES = {
     "SPINE": {"color": "#000000", "marker": "o", "linewidth": 2.4, "zorder": 5},
@@ -78,39 +80,73 @@ def _draw_panel(panel, task, strength, noises, scores):
     panel.spines[["top", "right"]].set_visible(False)
 
 
-def summary(found):
-    """Return where SPINE stands to the best other row: a Markdown table of counts and mean gaps."""
+def block(found):
+    """Return the results in Markdown: means, where SPINE is behind, and how many roles were found."""
+    seeds = len({run["seed"] for run in found["runs"]})
+    cells = len({(run["feature_noise"], run["role_strength"]) for run in found["runs"]})
+    lines = [f"Adjusted Rand index, mean over {cells} cells and {seeds} seed{'s' * (seeds > 1)}:", ""]
+    return "\n".join([*lines, *_means_table(found), "", *_standing(found), "", *_counts(found)])
+
+
+def _means_table(found):
+    scores, tasks = means(found), found["settings"]["tasks"]
+    yield f"| vectors | {' | '.join(tasks)} |"
+    yield f"|---|{'--:|' * len(tasks)}"
+    for row in (*found["settings"]["rows"], _NO_LABELS):
+        cells = []
+        for task in tasks:
+            values = list(scores.get((row, task), {}).values())
+            cells.append("" if not values else "cannot" if None in values else f"{np.mean(values):.2f}")
+        yield f"| {row} | {' | '.join(cells)} |"
+
+
+def _standing(found):
+    """Say cell by cell where SPINE stands to the best of the others; .02 apart is parity."""
     scores = means(found)
-    lines = [
-        "| question | SPINE | best other, mean | SPINE ahead | within .02 | behind | largest loss |",
-        "|---|--:|---|--:|--:|--:|---|",
-    ]
+    yield "SPINE beside the best other row of each cell (within .02 is parity):"
+    yield ""
+    yield "| question | ahead | parity | behind | behind whom, by how much at most |"
+    yield "|---|--:|--:|--:|---|"
     for task in found["settings"]["tasks"]:
-        rows = {
-            row: scores[row, task]
-            for row in found["settings"]["rows"]
-            if None not in scores[row, task].values()
-        }
+        rows = {row: scores[row, task] for row in found["settings"]["rows"]}
         ours = rows.pop("SPINE")
-        averages = {row: np.mean(list(cells.values())) for row, cells in rows.items()}
-        best = max(averages, key=averages.get)
-        gaps = {cell: ours[cell] - max(cells[cell] for cells in rows.values()) for cell in ours}
-        worst = min(gaps, key=gaps.get)
-        winner = max(rows, key=lambda row: rows[row][worst])
-        counts = [sum(gap > 0.02 for gap in gaps.values()), sum(abs(gap) <= 0.02 for gap in gaps.values())]
-        loss = "none"
-        if gaps[worst] < 0:
-            loss = f"{-gaps[worst]:.2f} to {winner} (noise {worst[0]:g}, strength {worst[1]:g})"
-        lines.append(
-            f"| {task} | {np.mean(list(ours.values())):.2f} | {best} {averages[best]:.2f} | {counts[0]} | "
-            f"{counts[1]} | {len(gaps) - sum(counts)} | {loss} |"
+        rows = {row: cells for row, cells in rows.items() if None not in cells.values()}
+        gaps, losses = [], defaultdict(list)
+        for cell, score in ours.items():
+            best = max(rows, key=lambda row: rows[row][cell])
+            gaps.append(score - rows[best][cell])
+            if gaps[-1] < -0.02:
+                losses[best].append((-gaps[-1], cell))
+        told = []
+        for row, lost in sorted(losses.items()):
+            most, (noise, strength) = max(lost)
+            told.append(
+                f"{row} in {len(lost)}, by {most:.2f} at most (noise {noise:g}, strength {strength:g})"
+            )
+        ahead = sum(gap > 0.02 for gap in gaps)
+        behind = sum(map(len, losses.values()))
+        yield (
+            f"| {task} | {ahead} | {len(gaps) - ahead - behind} | {behind} | {'; '.join(told) or 'nobody'} |"
         )
-    return "\n".join(lines)
 
 
-def counts_found(found):
-    """Return {role strength: {number of roles found: runs}}."""
+def _counts(found):
+    """Say how often `spine roles` found the four planted roles."""
     table = defaultdict(lambda: defaultdict(int))
     for run in found["runs"]:
         table[run["role_strength"]][run["spine roles"]["count"]] += 1
-    return {strength: dict(sorted(row.items())) for strength, row in sorted(table.items())}
+    numbers = sorted({number for row in table.values() for number in row})
+    yield "How many roles `spine roles` found, in runs (four are planted):"
+    yield ""
+    yield f"| role strength | {' | '.join(f'{number} roles' for number in numbers)} |"
+    yield f"|---|{'--:|' * len(numbers)}"
+    for strength, row in sorted(table.items()):
+        yield f"| {strength:g} | {' | '.join(str(row[number]) for number in numbers)} |"
+
+
+def write_page(found):
+    """Put the results into docs/roles.md, between its two marks."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(_MARKS[0])
+    _, _, after = rest.partition(_MARKS[1])
+    PAGE.write_text(f"{before}{_MARKS[0]}\n{block(found)}\n{_MARKS[1]}{after}", encoding="utf-8")
