@@ -156,7 +156,7 @@ def test_a_failing_save_leaves_the_old_file(tmp_path):
 
 
 def test_wrong_endings_and_missing_places_are_named(tmp_path):
-    with pytest.raises(ParameterError, match=r"saved as .npz, .parquet, .csv, .txt or .projector; got '.pkl'"):
+    with pytest.raises(ParameterError, match=r"as .npz, .parquet, .csv, .txt or .projector; got '.pkl'"):
         some(["ann"]).save(tmp_path / "emb.pkl")
     with pytest.raises(MissingFileError, match="no folder"):
         some(["ann"]).save(tmp_path / "nowhere" / "emb.npz")

@@ -88,7 +88,7 @@ def _unit(features: Any) -> Any:
 def _cosines(rows: Any, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
     if issparse(rows):
         return np.asarray(rows[left].multiply(rows[right]).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", rows[left], rows[right]).astype(np.float64)
+    return np.asarray(np.einsum("ij,ij->i", rows[left], rows[right]), dtype=np.float64)
 
 
 def _wins(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
