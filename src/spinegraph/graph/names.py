@@ -216,6 +216,23 @@ def as_array(values: Iterable[Any]) -> NDArray[Any]:
     return _whole_numbers(listed, None)
 
 
+def concatenated(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Return names one after the other: int64 where both are, else objects.
+
+    Examples
+    --------
+    >>> concatenated(np.array([1]), np.array(["b"], dtype=object))
+    array([1, 'b'], dtype=object)
+    """
+    if not len(second):
+        return first
+    if not len(first):
+        return second
+    if first.dtype != second.dtype:
+        first, second = first.astype(object), second.astype(object)
+    return np.concatenate((first, second))
+
+
 def _whole_numbers(listed: list[Any], array: NDArray[Any] | None) -> NDArray[Any]:
     kinds = set(map(type, listed))
     if kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):

@@ -10,23 +10,13 @@ from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError
 from spinegraph.graph.added import AddedFeatures, AddedNames
-from spinegraph.graph.checks import Features, as_features, as_weights, frozen
-from spinegraph.graph.edges import EdgeReport, Reciprocal, clean_edges, warn_of_losses
+from spinegraph.graph.checks import Features, frozen
+from spinegraph.graph.edges import EdgeReport, Reciprocal
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.listing import as_pairs
-from spinegraph.graph.names import UNHASHABLE, as_array, as_names, first_few, quoted, require_known
-from spinegraph.graph.patch import (
-    REMOVED,
-    Patch,
-    Rows,
-    empty_patch,
-    patched,
-    row_lengths,
-    rows_of,
-    with_rows,
-    without_nodes,
-)
-from spinegraph.graph.rows import pointers, row_sums, rows_at, rows_of_two, stacked
+from spinegraph.graph.names import UNHASHABLE, as_array, concatenated, require_known
+from spinegraph.graph.overlay_changes import grown, shrunk
+from spinegraph.graph.patch import REMOVED, Patch, empty_patch, row_lengths, rows_of
+from spinegraph.graph.rows import row_sums, rows_at, rows_of_two, stacked
 from spinegraph.kernels.adjacency import Adjacency
 
 
@@ -124,27 +114,7 @@ class Overlay:
         stacklevel: int,
     ) -> "Overlay":
         """Do what :meth:`add` says; warnings point ``stacklevel`` frames above this one."""
-        new = as_names(names)
-        known = new[self._find(new) >= 0]
-        if len(known):
-            raise GraphFormatError(f"{len(known)} new names are in the graph already: {first_few(known)}")
-        pairs = as_pairs(edges, has_names=True)
-        listed = as_array(pairs.ravel())
-        total = len(self) + len(new)
-        ends = self._find(listed, dict(zip(new.tolist(), range(len(self), total), strict=True)))
-        require_known(ends, pairs.ravel(), self.base.names, "edges: ")
-        touched = np.union1d(ends, np.arange(len(self), total))
-        sources, targets = np.searchsorted(touched, ends).reshape(-1, 2).T
-        touched_names = _concatenated(self._names_at(touched[touched < len(self)]), new)
-        self._require_fitting(weights, len(sources))
-        numbers = None
-        if self.base.weights is not None:
-            numbers = as_weights(() if weights is None else weights, sources, targets, touched_names)
-        clean = clean_edges(sources, targets, touched_names, numbers, reciprocal=reciprocal)
-        rows = self._grown_features(features, new)
-        patch = patched(self.base, self.patch, touched, clean, total)
-        warn_of_losses(clean.report, stacklevel=stacklevel + 1)
-        return Overlay(self.base, self.added.plus(new.tolist()), patch, rows, touched, clean.report)
+        return grown(self, names, edges, features, weights, reciprocal, stacklevel=stacklevel + 1)
 
     def remove(self, names: Iterable[Any] = (), edges: Any = ()) -> "Overlay":
         """Return an overlay without some nodes and their edges, and without some edges; this one stays.
@@ -162,30 +132,7 @@ class Overlay:
         >>> star.num_nodes, star.num_edges, star.degrees.tolist(), star.standing.tolist()
         (3, 1, [1, 0, 1, 0], [0, 1, 2])
         """
-        gone = np.unique(self.positions(names))
-        pairs = as_pairs(edges, has_names=True)
-        ends = self.positions(as_array(pairs.ravel())).reshape(-1, 2)
-        near = rows_of(self.base, self.patch, gone).indices
-        touched = np.setdiff1d(np.concatenate((near, ends.ravel())).astype(np.int64), gone)
-        rows = rows_of(self.base, self.patch, touched)
-        sources = np.repeat(touched, np.diff(rows.indptr))
-        keys, total = sources * len(self) + rows.indices, len(self)
-        dropped = np.concatenate((ends[:, 0] * total + ends[:, 1], ends[:, 1] * total + ends[:, 0]))
-        inner = ~np.isin(ends, gone).any(axis=1)
-        missing = ends[inner & ~np.isin(ends[:, 0] * total + ends[:, 1], keys)]
-        if len(missing):
-            source, target = self.names[missing[0]]
-            raise GraphFormatError(
-                f"{len(missing)} edges to remove are not in the graph, for example "
-                f"({quoted(source)}, {quoted(target)}); remove edges that are there"
-            )
-        kept = ~(np.isin(rows.indices, gone) | np.isin(keys, dropped))
-        lengths = np.bincount(np.searchsorted(touched, sources[kept]), minlength=len(touched))
-        weights = None if rows.weights is None else rows.weights[kept]
-        patch = without_nodes(self.patch, gone) if len(gone) else self.patch
-        left = Rows(pointers(lengths), rows.indices[kept], weights)
-        patch = with_rows(self.base, patch, touched, left, total)
-        return Overlay(self.base, self.added, patch, self.added_rows, touched)
+        return shrunk(self, names, edges)
 
     def branch(self) -> "Overlay":
         """Return the same overlay with room of its own: growing it never meets another's growing.
@@ -265,7 +212,7 @@ class Overlay:
     @cached_property
     def names(self) -> NDArray[Any]:
         """Names at all positions, (n,): the base's, then the added, removed nodes included."""
-        return frozen(_concatenated(self.base.names, self.added.array()))
+        return frozen(concatenated(self.base.names, self.added.array()))
 
     @cached_property
     def features(self) -> Features | None:
@@ -294,7 +241,7 @@ class Overlay:
         array([2, 0])
         """
         wanted = as_array(names)
-        found = self._find(wanted)
+        found = self.find(wanted)
         require_known(found, wanted, self.base.names)
         return found
 
@@ -306,7 +253,8 @@ class Overlay:
         >>> Graph.from_edges([("ann", "bob")]).overlay(["cy"], [("cy", "ann")]).neighbors("ann").tolist()
         ['bob', 'cy']
         """
-        return self._names_at(rows_of(self.base, self.patch, self.positions([name])).indices)
+        row = rows_of(self.base, self.patch, self.positions([name])).indices
+        return as_array(self.names_at(row)) if len(row) else self.base.names[:0]
 
     def feature_rows(self, positions: NDArray[np.int64]) -> Features:
         """Return the features of the nodes at the given positions, (len(positions), f).
@@ -356,15 +304,28 @@ class Overlay:
             rows.weights,
         )
 
-    def find(self, names: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the positions of the given nodes, -1 where there is none of that name.
+    def find(self, names: Iterable[Any], new: dict[Any, int] | None = None) -> NDArray[np.int64]:
+        """Return the positions of the given nodes, or what ``new`` says of others, or -1.
 
         Examples
         --------
         >>> Graph.from_edges([("ann", "bob")]).overlay(["cy"], []).remove(["ann"]).find(["cy", "ann"])
         array([ 2, -1])
         """
-        return self._find(as_array(names))
+        wanted, places, start = as_array(names), self.patch.places, len(self.base)
+        found = self.base._name_index.find(wanted)
+        found[(found >= 0) & (places[found] == REMOVED)] = -1
+        for at in np.flatnonzero(found < 0):
+            name = wanted[at]
+            try:
+                place = self.added.find(name) + start
+            except TypeError as error:
+                raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
+            if place >= start and places[place] != REMOVED:
+                found[at] = place
+            elif new is not None:
+                found[at] = new.get(name, -1)
+        return found
 
     def position(self, name: Any) -> int:
         """Return the position of one node, -1 where there is none of that name.
@@ -398,29 +359,6 @@ class Overlay:
             for place in listed
         ]
 
-    def _find(self, wanted: NDArray[Any], new: dict[Any, int] | None = None) -> NDArray[np.int64]:
-        """Return positions of nodes that stand, or of ``new`` names, or -1."""
-        places, start = self.patch.places, len(self.base)
-        found = self.base._name_index.find(wanted)
-        found[(found >= 0) & (places[found] == REMOVED)] = -1
-        for at in np.flatnonzero(found < 0):
-            name = wanted[at]
-            try:
-                place = self.added.find(name) + start
-            except TypeError as error:
-                raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
-            if place >= start and places[place] != REMOVED:
-                found[at] = place
-            elif new is not None:
-                found[at] = new.get(name, -1)
-        return found
-
-    def _names_at(self, positions: NDArray[Any]) -> NDArray[Any]:
-        """Return the names at ascending positions, without a look at the others."""
-        is_base = positions < len(self.base)
-        behind = as_array(self.added.at(positions[~is_base] - len(self.base)))
-        return _concatenated(self.base.names[positions[is_base]], behind)
-
     def _patched_values(self, of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
         """Return one value per node, from the patch where it has a row and from the base elsewhere."""
         values = np.zeros(len(self), dtype=of_base.dtype)
@@ -428,40 +366,3 @@ class Overlay:
         is_patched = self.patch.places >= 0
         values[is_patched] = of_patch[self.patch.places[is_patched]]
         return values
-
-    def _require_fitting(self, weights: Any, num_edges: int) -> None:
-        if self.base.weights is None and weights is not None:
-            raise GraphFormatError("the graph is unweighted; leave weights out, or build it with weights")
-        if self.base.weights is not None and weights is None and num_edges:
-            raise GraphFormatError("the graph is weighted; pass weights=..., one per added edge")
-
-    def _grown_features(self, features: Any, new: NDArray[Any]) -> AddedFeatures | None:
-        if self.base.features is None or self.added_rows is None:
-            if features is not None:
-                raise MissingFeaturesError("the graph has no features; leave features out here too")
-            return None
-        if features is None:
-            if len(new):
-                raise MissingFeaturesError(
-                    f"the graph has {self.base.features.shape[1]} features per node; "
-                    f"pass features=... with a row for each of the {len(new)} new nodes"
-                )
-            return self.added_rows
-        rows = as_features(features, new)
-        if rows.shape[1] != self.base.features.shape[1]:
-            raise MissingFeaturesError(
-                f"the graph has {self.base.features.shape[1]} features per node, new nodes {rows.shape[1]}; "
-                "pass the same columns in the same order"
-            )
-        return self.added_rows.plus(rows)
-
-
-def _concatenated(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """Return names one after the other: int64 where both are, else objects."""
-    if not len(second):
-        return first
-    if not len(first):
-        return second
-    if first.dtype != second.dtype:
-        first, second = first.astype(object), second.astype(object)
-    return np.concatenate((first, second))
