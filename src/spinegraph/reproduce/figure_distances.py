@@ -68,7 +68,7 @@ def distributions(item: Item, cells: Cells, plt: Any) -> Any:
                 axis.set_xticklabels([])
         axes[place][0].set_ylabel(name.replace(" by", "\nby"), rotation=0, ha="right", va="center")
     for axis in axes[-1]:
-        axis.set_xlabel("distance over the mean distance of linked nodes")
+        axis.set_xlabel("distance over the mean of linked nodes; last bar: all beyond")
     handles = [
         plt.Rectangle((0, 0), 1, 1, color=ORANGE, alpha=0.55, label="linked nodes, Pa"),
         plt.Rectangle((0, 0), 1, 1, fc=BLUE, ec=BLUE, alpha=0.55, hatch="///", label="mirrored nodes, Pm"),
