@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from spinegraph.analysis.layout import layout
-from spinegraph.analysis.roles import Roles
+from spinegraph.analysis.roles import RoleAssignment, Roles
 from spinegraph.apps.server.live import Snapshot
 from spinegraph.apps.server.lookup import Lookup
 from spinegraph.atomic import whole_file
@@ -43,6 +43,7 @@ class Atlas:
         self._thread: Thread | None = None
         self.method = "none"
         self.roles: Roles | None = None
+        self._told: tuple[int, RoleAssignment | None] = (-1, None)  # version, roles of all nodes
 
     def begin(self, snapshot: Snapshot) -> None:
         """Draw the map of a snapshot, roughly at once and better in a while."""
@@ -58,7 +59,7 @@ class Atlas:
     def place(self, snapshot: Snapshot, vector: NDArray[np.float32], itself: int | None = None) -> Any:
         """Return where a vector lies, (2,), or None before there is a map."""
         found = self._lookup.nearest(snapshot, vector, _NEAR, itself)
-        names = snapshot.overlay.names[found.positions].tolist()
+        names = snapshot.overlay.names_at(found.positions)
         held = [
             (self._places[name], score)
             for name, score in zip(names, found.scores, strict=True)
@@ -68,6 +69,10 @@ class Atlas:
             return None
         shares = np.maximum([score for _, score in held], 1e-3) ** 8
         return np.average([place for place, _ in held], axis=0, weights=shares)
+
+    def forget(self, name: Any) -> None:
+        """Forget the place of a removed node: should its name join again, it lies where it belongs."""
+        self._places.pop(name, None)
 
     def places(self, snapshot: Snapshot) -> NDArray[np.float32]:
         """Return the places of the nodes that stand, (n, 2), in the order of ``standing``."""
@@ -83,15 +88,18 @@ class Atlas:
             found[row] = place
         return found
 
-    def roles_of(self, snapshot: Snapshot) -> Any:
+    def roles_of(self, snapshot: Snapshot) -> RoleAssignment | None:
         """Return the role assignment of all nodes that stand, or None before roles are found."""
-        if self.roles is None:
-            return None
+        version, told = self._told
+        if self.roles is None or version == snapshot.version:
+            return told
         names = snapshot.overlay.names[snapshot.overlay.standing]
         embeddings = Embeddings(names, snapshot.vectors.matrix()[snapshot.overlay.standing])
         has_gaps = len(names) < len(snapshot.overlay)
         graph = snapshot.overlay.materialize() if has_gaps else snapshot.overlay
-        return self.roles.assign(graph, self._generator, embeddings=embeddings)
+        told = self.roles.assign(graph, self._generator, embeddings=embeddings)
+        self._told = (snapshot.version, told)
+        return told
 
     def _place(self, snapshot: Snapshot, method: str) -> None:
         standing = snapshot.overlay.standing

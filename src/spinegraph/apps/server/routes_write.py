@@ -67,7 +67,9 @@ async def remove_node(request: Request, name: str) -> Any:
     found, _ = service.directory.find(service.snapshot, name)
     if service.snapshot.overlay.num_nodes <= 2:
         raise ProblemError(409, "the last nodes stay", field="path.name", rule="a graph has nodes")
-    return _changed(await _stored(service, Change("remove", [found])))
+    after = await _stored(service, Change("remove", [found]))
+    service.atlas.forget(found)
+    return _changed(after)
 
 
 @router.post("/compact", response_model=Compacted)

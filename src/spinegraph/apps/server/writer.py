@@ -16,7 +16,8 @@ from spinegraph.errors import SpineError
 logger = logging.getLogger(__name__)
 _MOST_AT_ONCE = 64  # changes that share one trip to the disk
 _SAVE_EVERY = 2_000  # changes; a restart redoes at most about as many
-_LEAST_COMPACTION = 10_000  # added and removed nodes that a base graph is not made anew for
+# Added and removed nodes that a base graph is not made anew for.
+_MANY_ADDED, _MANY_REMOVED = 10_000, 2_000
 
 
 class ClosedError(SpineError):
@@ -140,8 +141,8 @@ class Writer(Thread):
 
     def _is_worth_compacting(self) -> bool:
         overlay = self.live.tip.overlay
-        loose = len(overlay.added) + len(overlay) - overlay.num_nodes
-        return loose > max(_LEAST_COMPACTION, len(overlay.base) // 2)
+        added, removed, base = len(overlay.added), len(overlay) - overlay.num_nodes, len(overlay.base)
+        return added > max(_MANY_ADDED, base // 2) or removed > max(_MANY_REMOVED, base // 4)
 
     def _compact(self) -> None:
         self._settle(wait=True)
