@@ -83,7 +83,7 @@ def load(folder: Path, edges: Path | None, features: Path | None, how: Reading) 
 def _labels(file: Path | None, graph: "Graph") -> Any:
     from spinegraph.apps.cli.reading import read_known
 
-    return None if file is None else read_known(file, graph)
+    return None if file is None else read_known(file, graph.names)
 
 
 def _tell(about: dict[str, Any], *, json: bool, quiet: bool) -> None:

@@ -9,7 +9,7 @@ from spinegraph.analysis.ego import ego_network
 from spinegraph.apps.server.limits import MOST_AROUND, MOST_MATCHES, MOST_NAME
 from spinegraph.apps.server.live import Snapshot
 from spinegraph.apps.server.replies import beside, reply, service_of
-from spinegraph.apps.server.schemas import Around, Columns, Found, Map, Profile
+from spinegraph.apps.server.schemas import Around, Columns, Found, Map, Matches, Profile
 from spinegraph.apps.server.service import Service
 
 router = APIRouter(prefix="/v1", tags=["explorer"])
@@ -61,6 +61,22 @@ async def profile(request: Request, name: str) -> Any:
     weights = [round(float(weight), 7) for weight in rows.weights[0][: len(nodes)]]
     mass = float(rows.mass[0])
     return reply({"name": found, "version": now.version, "weights": weights, "nodes": nodes, "mass": mass})
+
+
+@router.get("/nodes/{name:path}/twins", response_model=Matches)
+async def twins(
+    request: Request,
+    name: str,
+    n: Annotated[int, Query(ge=1, le=MOST_MATCHES, description="How many.")] = 10,
+) -> Any:
+    """Return a node's structural twins: those whose profiles are nearest, wherever in the graph they are."""
+    service = service_of(request)
+    now = service.snapshot
+    found, position = service.directory.find(now, name)
+    near = await beside(service, service.twins.nearest, now, position, n)
+    names = now.overlay.names_at(near.positions)
+    told = [{"name": twin, "score": score} for twin, score in zip(names, near.scores.tolist(), strict=True)]
+    return reply({"name": found, "version": now.version, "matches": told})
 
 
 @router.get("/features", response_model=Columns)

@@ -15,6 +15,7 @@ from spinegraph.apps.server.lookup import Lookup
 from spinegraph.apps.server.metrics import Metrics
 from spinegraph.apps.server.requests import Reader
 from spinegraph.apps.server.restore import open_store, restore
+from spinegraph.apps.server.twins import Twins
 from spinegraph.apps.server.writer import Writer
 from spinegraph.graph.graph import Graph
 from spinegraph.structure.drift import Drift
@@ -56,9 +57,11 @@ class Service:
             opened.close()
             raise
         self.generator, self.familiarity = self.live.generator, model.familiarity_
-        self.labels = {} if labels is None else dict(zip(graph.names.tolist(), labels.tolist(), strict=True))
+        told = [] if labels is None else zip(graph.names.tolist(), labels.tolist(), strict=True)
+        self.labels = {name: label for name, label in told if label is not None}
         self.writer = Writer(self.live, opened, waiting=self.limits.changes, on_batch=self._saw_batch)
         self.atlas = Atlas(self.generator, self.lookup, store)
+        self.twins = Twins(self.generator)
         self.workers = ThreadPoolExecutor(2, "worker")
         self.metrics.watch(lambda: self.snapshot, lambda: self.writer.waiting)
         self.reader, self.directory = Reader(graph), Directory()
@@ -90,3 +93,4 @@ class Service:
         self.metrics.saw_batch(snapshots, seconds)
         for snapshot in snapshots:
             self.lookup.keep_up(snapshot)
+            self.twins.keep_up(snapshot)

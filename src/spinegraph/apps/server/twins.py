@@ -1,0 +1,97 @@
+"""Structural twins in a graph that changes: the nodes whose profiles are nearest, wherever they are."""
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.analysis.nearest import Nearest
+from spinegraph.apps.server.live import Snapshot
+from spinegraph.graph.graph import Graph
+from spinegraph.graph.patch import REMOVED
+from spinegraph.structure.distances import comparison
+
+_EQUAL = 1e-4  # relative; distances are float32
+_MOST_WAITING = 2_000  # changes that nobody asked about before all profiles are computed anew
+
+
+class Twins:
+    """Compares a node's profile with every node's by dynamic time warping.
+
+    Profiles of all nodes are computed when first asked for. From then on only those are computed anew whose
+    vectors were, by the same rule and within the same tolerance.
+
+    Parameters
+    ----------
+    generator : Generator
+
+    Examples
+    --------
+    >>> from spinegraph import SPINE, made
+    >>> from spinegraph.apps.server.live import Live
+    >>> model = SPINE(dim=4, steps=5).fit(made.barbell(8, bridge=3))
+    >>> live = Live(model.generator_, model.graph_)
+    >>> live.compute_all(model.embeddings_.vectors)
+    >>> Twins(model.generator_).nearest(live.tip, 7, 1).positions  # its mirror image
+    array([11])
+    """
+
+    def __init__(self, generator: Any) -> None:
+        self._inputs = generator.inputs
+        self._lock, self._noting = Lock(), Lock()  # the second is never held for long: the writer takes it
+        self._base: Graph | None = None
+        self._rows = np.zeros((0, 0), np.float32)
+        self._stale: list[NDArray[np.int64]] = []
+
+    def keep_up(self, snapshot: Snapshot) -> None:
+        """Note what a change concerns."""
+        with self._noting:
+            if self._base is not None:
+                self._stale.append(snapshot.refreshed)
+            if len(self._stale) > _MOST_WAITING:
+                self._base, self._stale = None, []
+
+    def nearest(self, snapshot: Snapshot, position: int, n: int) -> Nearest:
+        """Return the ``n`` nodes whose profiles are nearest and exp(-distance), nearest first.
+
+        Of equal profiles those come first whose vectors are more alike.
+        """
+        rows = self._profiles(snapshot)
+        others = np.flatnonzero(snapshot.overlay.patch.places != REMOVED)
+        others = others[others != position]
+        apart = comparison("dtw", rows, rows)(np.full(len(others), position), others)
+        n = min(n, len(others))
+        if not n:
+            return Nearest(others, np.zeros(0))
+        last = np.partition(apart, n - 1)[n - 1]
+        near = np.flatnonzero(apart <= last * (1 + _EQUAL) + _EQUAL)
+        others, apart = others[near], apart[near].astype(np.float64)
+        order = np.lexsort((-_cosines(snapshot, position, others), np.round(apart / _EQUAL)))[:n]
+        return Nearest(others[order], np.exp(-apart[order]))
+
+    def _profiles(self, snapshot: Snapshot) -> NDArray[np.float32]:
+        """Return the profiles of all positions (n, k); rows that were given out never change."""
+        overlay = snapshot.overlay
+        with self._lock:
+            if self._base is not overlay.base:
+                with self._noting:
+                    self._base, self._stale = overlay.base, []
+                self._rows = self._inputs.profile(overlay).weights
+            known = len(self._rows)
+            with self._noting:
+                stale = np.concatenate([*self._stale, np.arange(known, len(overlay))]).astype(np.int64)
+                self._stale = [stale[stale >= len(overlay)]]  # of changes that this reader does not see
+            anew = np.unique(stale[stale < len(overlay)])
+            if len(anew):
+                rows = np.zeros((max(known, len(overlay)), self._rows.shape[1]), np.float32)
+                rows[:known] = self._rows
+                rows[anew] = self._inputs.profile(overlay, anew).weights
+                self._rows = rows
+            return self._rows[: len(overlay)]
+
+
+def _cosines(snapshot: Snapshot, position: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+    vector, lengths = snapshot.vector(position), snapshot.lengths[others]
+    products = snapshot.vectors.take(others) @ vector
+    return products / np.maximum(lengths * max(float(snapshot.lengths[position]), 1e-12), 1e-12)
