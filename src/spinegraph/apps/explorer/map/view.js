@@ -1,0 +1,92 @@
+// The window on the map: which part is seen, and moving it by pointer, wheel and keys.
+
+const MOVE = 60; // pixels per arrow key
+const CLOSEST = 4000; // times closer than all
+
+/** Centre and scale; pixels are those of the page. */
+export class View {
+  constructor() { Object.assign(this, { x: 0, y: 0, scale: 1, whole: 1, wide: 1, high: 1 }); }
+
+  /** Show a rectangle as a whole. */
+  fit({ left, right, low, high }, margin = 28) {
+    const wide = Math.max(right - left, 1e-6);
+    const tall = Math.max(high - low, 1e-6);
+    this.x = (left + right) / 2;
+    this.y = (low + high) / 2;
+    this.whole = Math.min((this.wide - 2 * margin) / wide, (this.high - 2 * margin) / tall);
+    this.scale = this.whole = Math.max(this.whole, 1e-6);
+  }
+
+  get zoom() { return this.scale / this.whole; }
+  pixels(x, y) { return [this.wide / 2 + (x - this.x) * this.scale, this.high / 2 - (y - this.y) * this.scale]; }
+  plane(across, down) {
+    return [this.x + (across - this.wide / 2) / this.scale, this.y - (down - this.high / 2) / this.scale];
+  }
+
+  move(across, down) {
+    this.x -= across / this.scale;
+    this.y += down / this.scale;
+  }
+
+  /** Come closer by a factor, keeping the place under a pixel where it is. */
+  closer(factor, across = this.wide / 2, down = this.high / 2) {
+    const [x, y] = this.plane(across, down);
+    this.scale = Math.min(this.whole * CLOSEST, Math.max(this.whole / 4, this.scale * factor));
+    const [nowX, nowY] = this.plane(across, down);
+    this.x += x - nowX;
+    this.y += y - nowY;
+  }
+
+  isSeen([across, down], margin = 20) {
+    return across > margin && across < this.wide - margin && down > margin && down < this.high - margin;
+  }
+}
+
+/** Let a canvas move a view; told of every change, of the pointer, and of a choice at a pixel. */
+export function control(canvas, view, { changed, hovered, picked, all }) {
+  const held = new Map();
+  let moved = 0;
+  const at = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  const spread = () => { const [a, b] = [...held.values()]; return Math.hypot(a[0] - b[0], a[1] - b[1]); };
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    canvas.setPointerCapture(event.pointerId);
+    held.set(event.pointerId, at(event));
+    moved = held.size > 1 ? Infinity : 0;
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const now = at(event);
+    if (!held.has(event.pointerId)) { hovered(now); return; }
+    const [x, y] = held.get(event.pointerId);
+    const before = held.size > 1 ? spread() : 0;
+    held.set(event.pointerId, now);
+    if (held.size > 1) view.closer(spread() / Math.max(before, 1), ...now);
+    moved += Math.hypot(now[0] - x, now[1] - y);
+    if (moved < 4) return;
+    if (held.size === 1) view.move(now[0] - x, now[1] - y);
+    changed();
+  });
+  const released = (event) => {
+    if (held.delete(event.pointerId) && moved < 4 && event.type === "pointerup") picked(at(event));
+  };
+  canvas.addEventListener("pointerup", released);
+  canvas.addEventListener("pointercancel", released);
+  canvas.addEventListener("pointerleave", () => hovered(null));
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    view.closer(Math.exp(-Math.sign(event.deltaY) * Math.min(Math.abs(event.deltaY), 120) / 400), ...at(event));
+    changed();
+  }, { passive: false });
+  canvas.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const move = { ArrowLeft: [MOVE, 0], ArrowRight: [-MOVE, 0], ArrowUp: [0, MOVE], ArrowDown: [0, -MOVE] }[event.key];
+    if (move) view.move(...move);
+    else if (event.key === "+" || event.key === "=") view.closer(1.4);
+    else if (event.key === "-") view.closer(1 / 1.4);
+    else if (event.key === "0") all();
+    else if (event.key === "Enter" || event.key === " ") picked([view.wide / 2, view.high / 2], Infinity);
+    else return;
+    event.preventDefault();
+    changed();
+  });
+}

@@ -1,0 +1,82 @@
+// The panel of the chosen node: who it is, its twins, its profile, its neighbours.
+
+import { get, node } from "../api.js";
+import { element, shown } from "../dom.js";
+import { dot, fault, goTo, recolor } from "../naming.js";
+import { on, state, tell } from "../state.js";
+import { profile, profileKey } from "./profile.js";
+import { twinsSection } from "./twins.js";
+import { welcome } from "./welcome.js";
+
+const NEIGHBORS = 60;
+
+/** Keep the panel up to date. */
+export function nodePanel(root) {
+  let leave = new AbortController();
+  const show = () => {
+    leave.abort();
+    leave = new AbortController();
+    if (!state.network) return;
+    if (state.chosen === null) root.replaceChildren(welcome());
+    else showNode(root, state.chosen, leave.signal);
+    root.parentElement.scrollTop = 0;
+  };
+  on("chosen", show);
+  on("network", () => { if (state.chosen === null) show(); else recolor(root); });
+  on("coloring", () => recolor(root));
+}
+
+function showNode(root, name, signal) {
+  const parts = {
+    role: element("div", { class: "role" }), profile: element("div", {}), near: element("div", { class: "chips" }),
+  };
+  const twins = twinsSection(name, signal, (told, twin) => drawProfile(parts.profile, told, twin));
+  root.replaceChildren(heading(name), parts.role, twins,
+    section("Profile", "Where a walk from the node ends, most likely places first: the shape that twins share.", parts.profile),
+    section("Linked to", "", parts.near));
+  const during = (part, work) => work.catch((error) => error.name !== "AbortError" && part.replaceChildren(fault(error)));
+  during(parts.role, showRole(parts.role, name, signal));
+  during(parts.near, showNeighbors(parts.near, name, signal));
+}
+
+function heading(name) {
+  const { network } = state;
+  const place = network.place(name);
+  const label = network.labelOf(name);
+  const degree = network.degree[place];
+  return element("div", { class: "name" },
+    element("h2", {}, dot(name), String(name)),
+    element("p", {}, [`${shown(degree)} ${degree === 1 ? "link" : "links"}`, label && `label: ${label}`].filter(Boolean).join(" · ")));
+}
+
+const section = (title, note, ...content) =>
+  element("section", {}, element("h3", {}, title), note && element("p", { class: "note" }, note), ...content);
+
+async function showRole(part, name, signal) {
+  const told = await get(node(name, "role"), {}, signal);
+  const most = told.memberships.map((share, at) => [share, at]).sort((a, b) => b[0] - a[0]).filter(([share]) => share > 0.02);
+  const colors = state.network.coloring("role").groups;
+  const color = (title) => colors.find((group) => group.title === title)?.color ?? "--c-none";
+  part.replaceChildren(element("div", {},
+    element("p", {}, element("strong", {}, told.title), " — ", told.description),
+    element("div", { class: "shares", role: "img", "aria-label": most.map(([share, at]) => `${told.titles[at]} ${shown(share * 100)} %`).join(", ") },
+      most.map(([share, at]) => element("span", {
+        style: { "flex-grow": String(share), "--dot": `var(${color(told.titles[at])})` },
+        title: `${told.titles[at]}: ${shown(share * 100)} %`,
+      }))),
+    most.length > 1 && element("p", { class: "note" }, most.map(([share, at]) => `${told.titles[at]} ${shown(share * 100)} %`).join(" · "))));
+}
+
+async function showNeighbors(part, name, signal) {
+  const around = await get(node(name, "neighborhood"), { radius: 1, most: NEIGHBORS + 1 }, signal);
+  const names = around.names.filter((_, at) => around.hops[at] === 1);
+  state.neighbors = names;
+  tell("twins");
+  const more = around.left_out ? [element("span", { class: "note" }, `and ${shown(around.left_out)} more`)] : [];
+  const chips = names.map((other) => goTo(other, shown(state.network.degree[state.network.place(other)] ?? 0)));
+  part.replaceChildren(...(names.length ? [...chips, ...more] : [element("p", { class: "note" }, "nobody")]));
+}
+
+function drawProfile(part, own, twin) {
+  part.replaceChildren(profile(own, twin), profileKey(own.name, twin?.name));
+}

@@ -1,0 +1,99 @@
+// The case study, alive: a node's surroundings beside those of its twins, and why they are twins.
+
+import { get, node } from "../api.js";
+import { element, short, shown } from "../dom.js";
+import { dot, fault } from "../naming.js";
+import { choose, state, tell } from "../state.js";
+import { ego } from "./ego.js";
+import { why } from "./why.js";
+
+const COUNT = 5;
+const KINDS = {
+  twins: { title: "Structural twins", note: "Nodes whose links have the same shape, wherever in the network they are." },
+  similar: { title: "Most alike", note: "Nodes whose vectors are most alike: by content, place and structure together." },
+};
+let kind = "twins"; // stays from node to node
+
+/** The section of twins of a node; `drawProfile(own, twin)` is told when both profiles are known. */
+export function twinsSection(name, signal, drawProfile) {
+  const cards = element("div", { class: "cards" });
+  const reasons = element("div", { class: "why", "aria-live": "polite" });
+  const note = element("p", { class: "note" });
+  const section = element("section", { class: "twins" });
+  const show = async () => {
+    note.textContent = KINDS[kind].note;
+    for (const button of switches.children) button.setAttribute("aria-pressed", String(button.dataset.kind === kind));
+    try {
+      await showTwins({ name, cards, reasons, signal, drawProfile });
+    } catch (error) {
+      if (error.name !== "AbortError") cards.replaceChildren(fault(error));
+    }
+  };
+  const switches = element("div", { class: "switches", role: "group", "aria-label": "Which nodes are shown beside it" },
+    Object.entries(KINDS).map(([key, { title }]) => element("button", {
+      type: "button", "data-kind": key, onclick: () => { kind = key; show(); },
+    }, title)));
+  section.append(element("h3", { class: "unseen" }, "Twins"), switches, note, cards, reasons);
+  show();
+  return section;
+}
+
+async function showTwins({ name, cards, reasons, signal, drawProfile }) {
+  const mine = kind;
+  const draw = (one) => get(node(one, "neighborhood"), { radius: 2, most: 40 }, signal);
+  const [found, own, profile] = await Promise.all([
+    get(node(name, kind), { n: COUNT }, signal), draw(name), get(node(name, "profile"), {}, signal),
+  ]);
+  if (mine !== kind) return;
+  const names = found.matches.map((match) => match.name);
+  state.twins = names;
+  tell("twins");
+  const listed = names.map((twin, at) => twinCard(twin, at));
+  cards.replaceChildren(ownCard(name, own), ...listed.map((card) => card.element));
+  if (!names.length) { reasons.replaceChildren(); drawProfile(profile, undefined); return; }
+  const press = async (at) => {
+    listed.forEach((card, place) => card.element.setAttribute("aria-pressed", String(place === at)));
+    const told = await listed[at].explained;
+    if (!told || mine !== kind) return;
+    reasons.replaceChildren(why(name, names[at], told, mine));
+    drawProfile(profile, { name: names[at], weights: told.profiles[1].filter((value) => value > 0) });
+  };
+  listed.forEach((card, at) => {
+    card.element.addEventListener("click", () => press(at));
+    card.element.addEventListener("dblclick", () => choose(names[at]));
+    card.explained = get(node(name, "explain", names[at]), {}, signal).then((told) => { card.tell(told); return told; })
+      .catch((error) => { if (error.name !== "AbortError") card.fail(error); });
+    draw(names[at]).then((around) => card.draw(around)).catch((error) => error.name !== "AbortError" && card.fail(error));
+  });
+  press(0);
+}
+
+function ownCard(name, around) {
+  return element("div", { class: "card own" }, ego(around),
+    element("p", { class: "title" }, dot(name), element("b", {}, short(name, 24))), element("small", {}, size(around)));
+}
+
+function twinCard(twin, at) {
+  const picture = element("div", { class: "blank" });
+  const detail = element("small", {}, " ");
+  const made = element("button", { type: "button", class: "card", "aria-pressed": "false" },
+    element("span", { class: "number", "aria-hidden": "true" }, String(at + 1)), picture,
+    element("span", { class: "title" }, dot(twin), element("b", {}, short(twin, 24))), detail);
+  return {
+    element: made,
+    draw: (around) => picture.replaceChildren(ego(around)),
+    fail: (error) => { detail.textContent = error.message; },
+    tell: (told) => { detail.textContent = inShort(told); },
+  };
+}
+
+function inShort(told) {
+  const apart = told.relation.links_apart;
+  const far = apart === null ? "not connected" : apart === 1 ? "linked" : `${apart} links apart`;
+  return `${far} · ${kind === "twins" ? `shape ${shown(told.warping.step_difference * 100)} % off` : `similarity ${told.similarity.toFixed(2)}`}`;
+}
+
+function size(around) {
+  const count = around.names.length - 1 + around.left_out;
+  return `${shown(count)} within 2 links${around.left_out ? `, ${shown(around.left_out)} not drawn` : ""}`;
+}

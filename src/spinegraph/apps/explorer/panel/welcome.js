@@ -1,0 +1,41 @@
+// The panel before a node is chosen: what the map is, the roles, and where to begin.
+
+import { element, shown } from "../dom.js";
+import { goTo } from "../naming.js";
+import { state } from "../state.js";
+
+/** What there is to see. */
+export function welcome() {
+  const { network } = state;
+  return element("div", { class: "welcome" },
+    element("h2", {}, "A map of who is like whom"),
+    element("p", {}, "Every point is a node; nodes with vectors alike lie near each other. Choose one to see the network ",
+      "around it beside those of its structural twins, and why they are twins. Or try a node that is not there yet."),
+    element("h3", {}, "Begin with"), element("div", { class: "chips" }, beginnings(network).map(([name, words]) => goTo(name, words))),
+    roles(network),
+    element("h3", {}, "Keys"),
+    element("dl", { class: "keys" }, [["/", "find a node"], ["Tab", "from part to part; the map has keys of its own"],
+      ["Esc", "choose nothing"]].flatMap(([key, words]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, words)])));
+}
+
+function roles(network) {
+  if (!network.role) return element("p", { class: "note", role: "status" }, "Roles are being found; they appear by themselves.");
+  const { groups } = network.coloring("role");
+  const entries = groups.filter((group) => network.titles.includes(group.title)).map((group) => element("li", {},
+    element("p", { class: "title" }, element("i", { class: "dot", style: { "--dot": `var(${group.color})` } }),
+      element("b", {}, group.title), element("small", {}, `${shown(group.count)} nodes`)),
+    element("p", { class: "note" }, network.descriptions[network.titles.indexOf(group.title)])));
+  return [element("h3", {}, "Roles in this network"), element("ul", { class: "roles" }, entries)].reduce(
+    (whole, part) => { whole.append(part); return whole; }, element("div", {}));
+}
+
+// The best linked node of the network, and of the roles that are furthest from it.
+function beginnings(network) {
+  const best = new Map();
+  network.degree.forEach((degree, place) => {
+    const role = network.role ? network.role[place] : 0;
+    if (degree > (network.degree[best.get(role)] ?? -1)) best.set(role, place);
+  });
+  return [...best.values()].sort((a, b) => network.degree[b] - network.degree[a]).slice(0, 5)
+    .map((place) => [network.names[place], `${shown(network.degree[place])} links`]);
+}
