@@ -16,8 +16,8 @@ from spinegraph.config_help import ADVICE
 from spinegraph.errors import ParameterError
 
 ROOT = Path(__file__).parents[2]
-# These run until they are stopped, or for long; their own tests run them.
-ELSEWHERE = {"demo", "serve", "explore", "reproduce", "bench"}
+# These run until they are stopped, or for long, or need a server; their own tests run them.
+ELSEWHERE = {"demo", "export", "serve", "explore", "reproduce", "bench"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

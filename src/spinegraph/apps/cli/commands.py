@@ -21,6 +21,7 @@ COMMANDS = {
     "report": "Write one page about a model: map, roles, look-alikes, fit, data quality.",
     "explain": "Say why two nodes are alike, or not.",
     "serve": "Serve a model over HTTP: vectors for nodes that arrive now.",
+    "export": "Write vectors into PostgreSQL, for queries by pgvector.",
     "explore": "Walk through a network in the browser.",
     "reproduce": "Measure the paper's tables and figures, beside its numbers.",
 }
