@@ -68,6 +68,7 @@ def reproduce(
                 report(f"{state.last}, {state.seconds:.0f} s", state.done, state.done + state.left)
 
             fill(out, wanted, jobs=jobs, progress=tell)
+    if not show or page is not None:
         for one in chosen:
             write_item(one, out)
     if page is not None:
