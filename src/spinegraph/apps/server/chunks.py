@@ -38,6 +38,8 @@ class Chunks:
 
     def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return some rows, (r, d)."""
+        if len(positions) == 1:
+            return np.array(self._blocks[positions[0] // SIZE][positions % SIZE])
         rows = np.empty((len(positions), self.width), np.float32)
         numbers = positions // SIZE
         bounds = np.concatenate((np.flatnonzero(np.diff(numbers, prepend=-1)), [len(positions)])).tolist()

@@ -49,6 +49,7 @@ def run(
         import uvicorn
 
         from spinegraph.apps.server.app import create_app
+        from spinegraph.apps.server.gathered import http_protocol
         from spinegraph.apps.server.security import make_token, read_token
         from spinegraph.apps.server.service import Service
     except ImportError as error:
@@ -65,6 +66,7 @@ def run(
     app = create_app(service, token, is_local=is_loopback(host))
     config = uvicorn.Config(
         app,
+        http=http_protocol(),
         log_level="warning",
         access_log=False,
         server_header=False,
