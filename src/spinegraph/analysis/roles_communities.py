@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 Floats = NDArray[np.float64]
 
 _CENTERS, _NODES_PER_CENTER = 64, 5
-_SAMPLE, _STARTS, _ROUNDS = 5_000, 3, 20
+_SAMPLE, _STARTS, _ROUNDS = 4_000, 2, 15
 
 
 @dataclass(frozen=True, eq=False)

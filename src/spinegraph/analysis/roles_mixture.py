@@ -12,7 +12,7 @@ BLUR = 0.15
 MOST = 6  # groups that are tried; more than that nobody keeps in mind
 _STARTS, _SHORT, _LONG, _STILL = 12, 60, 300, 1e-7
 _NO_BETTER = 2.0  # of the criterion: then the smaller number will do
-_ROWS = 10_000  # that a fit reads at most
+_ROWS = 4_000  # that a fit reads at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Mixture:
 def distinct(rows: Rows) -> tuple[Rows, NDArray[np.float64]]:
     """Return the different rows in sorted order and how often each occurs: node order leaves no trace.
 
-    Of more than 10,000 rows, as many are taken at even distances of the sorted order.
+    Of more than 4,000 rows, as many are taken at even distances of the sorted order.
 
     Examples
     --------

@@ -118,7 +118,8 @@ def structural_columns(
     roots : int array (r,), optional
         Positions; every node by default. Only they, their neighbours' rows and their profile are visited.
     profile : RootedPageRank, optional
-        The roots' profile, where it is at hand; otherwise pushed with k = 20 and continuation 0.7.
+        The roots' profile, where it is at hand; otherwise pushed with k = 20 and continuation 0.7, if a
+        column reads it.
         A model must see one kind of profile throughout: give it always or never.
     names : tuple of str
         Columns to return, in this order.
@@ -135,13 +136,14 @@ def structural_columns(
     """
     adjacency = graph.adjacency()
     chosen = as_roots(roots, adjacency.num_nodes)
-    if profile is None:
+    reads_profile = any(name not in _OF_NEIGHBORS for name in names)
+    if profile is None and reads_profile:
         profile = rooted_pagerank(graph, k=_K, continuation=_CONTINUATION, roots=roots, threads=threads)
-    if len(profile) != len(chosen):
+    if profile is not None and len(profile) != len(chosen):
         raise ParameterError(
             f"profile must have one row per root; got {len(profile)} rows, {len(chosen)} roots"
         )
-    values = [f"log_profile_{place + 1}" for place in range(max(_K, profile.k))]
+    values = [f"log_profile_{place + 1}" for place in range(max(_K, 0 if profile is None else profile.k))]
     known = (*_OF_NEIGHBORS, "spread", *values)
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -152,7 +154,7 @@ def structural_columns(
     for place, name in enumerate(names):
         if name in _OF_NEIGHBORS:
             columns[:, place] = _OF_NEIGHBORS[name][1](counts)
-        else:
+        elif profile is not None:
             columns[:, place] = _of_profile(name, profile.weights)
     return StructuralColumns(columns, tuple(names))
 
