@@ -338,6 +338,17 @@ def test_an_error_half_way_leaves_the_old_rows_and_says_so(to, ask):
     assert ask("SELECT * FROM guarded ORDER BY name") == before
 
 
+def test_who_does_not_own_the_table_may_write_rows_but_no_index(to, ask):
+    write(to, "shared", made_vectors(3, 2), index=False)
+    ask("GRANT SELECT, INSERT, UPDATE ON shared TO careful")
+    careful = to.replace("postgres:@", f"careful:{SECRET}@")
+    with pytest.raises(
+        OutputError, match=r"must be owner of table shared; .* --no-index; nothing was changed"
+    ):
+        write(careful, "shared", made_vectors(3, 2, seed=1))
+    assert write(careful, "shared", made_vectors(4, 2, seed=1), index=False).updated == 3
+
+
 def test_a_password_is_used_and_never_printed(office, to, ask, capsys, monkeypatch):
     monkeypatch.delenv("PGPASSWORD", raising=False)
     ask("GRANT CREATE ON SCHEMA public TO careful; CREATE EXTENSION IF NOT EXISTS vector")

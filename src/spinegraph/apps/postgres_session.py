@@ -19,7 +19,7 @@ _PATIENCE = "10"  # seconds to connect, where nobody says otherwise
 _ADVICE = {
     "0A000": "pgvector has to be installed on the server: https://github.com/pgvector/pgvector",
     "42704": "the server's pgvector may be too old: HNSW came with 0.5, halfvec with 0.7",
-    "42501": "the user needs the right to do so; ask the database's owner",
+    "42501": "the user needs the right to do so; an index is the table owner's to make, or pass --no-index",
     "3F000": "make the schema first",
     "25006": "this server takes no writes; pass the address of the primary one",
     "42P10": "the column name must be the table's primary key, or unique",

@@ -20,8 +20,8 @@ def export(
         str,
         typer.Option(
             metavar="URL",
-            help="postgresql://user@host:port/database; what is left out, the password as well, "
-            "comes from PGPASSWORD and its like, or ~/.pgpass.",
+            help="postgresql://user@host/app; what is left out, as the password should be, comes from "
+            "PGPASSWORD and its like, or ~/.pgpass.",
         ),
     ],
     table: Annotated[
