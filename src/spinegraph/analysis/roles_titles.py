@@ -48,7 +48,7 @@ _TITLES = (
     _Title(
         "small circle",
         (-0.6, 1.5, -0.6, -0.5),
-        lambda role, apart: apart[ACQUAINTED] > 0.3 and _acquainted(role) > 0.4 and apart[NEIGHBORS] < 0,
+        lambda role, apart: apart[ACQUAINTED] > 0.3 and _acquainted(role) > 0.5 and apart[NEIGHBORS] < 0,
     ),
     _Title(
         "core member",
