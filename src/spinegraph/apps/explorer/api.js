@@ -1,6 +1,6 @@
 // Requests to this service, and to nothing else.
 
-let token = "";
+let token = ""; // in memory alone
 let asking = null;
 let seen = () => {};
 
@@ -12,8 +12,6 @@ export class Problem extends Error {
   }
 }
 
-/** The token is kept in memory alone. */
-export const useToken = (text) => { token = text.trim(); };
 
 /** Call a function with the version that every answer is of. */
 export const watchVersion = (listener) => { seen = listener; };
@@ -60,7 +58,7 @@ function askForToken() {
     const dialog = document.getElementById("ask-token");
     dialog.addEventListener("close", () => {
       asking = null;
-      if (dialog.returnValue === "use") useToken(document.getElementById("token").value);
+      if (dialog.returnValue === "use") token = document.getElementById("token").value.trim();
       document.getElementById("token").value = "";
       resolve(dialog.returnValue === "use");
     }, { once: true });
@@ -79,6 +77,12 @@ export function get(path, query = {}, signal = undefined) {
 /** POST plain values. */
 export const post = (path, body, signal = undefined) =>
   askedAgain(path, { method: "POST", body: written(body), headers: { "Content-Type": "application/json" }, signal });
+
+/** Store a node; asks for the token where there is none yet. Null where that was refused. */
+export async function store(body) {
+  if (!token && !(await askForToken())) return null;
+  return post("/v1/nodes", body);
+}
 
 /** The path of a node, or of something about it. */
 export const node = (name, ...about) => ["/v1/nodes", String(name), ...about.map(String)]

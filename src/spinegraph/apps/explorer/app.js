@@ -13,7 +13,7 @@ import { choose, on, state, tell } from "./state.js";
 
 const SOON = [2, 3, 5, 8, 13, 20, 30, 60]; // seconds until the map is asked for again while it is being made
 const find = document.getElementById("find");
-const map = new MapView(document.getElementById("map"));
+export const map = new MapView(document.getElementById("map"));
 const tabs = [document.getElementById("tab-node"), document.getElementById("tab-trial")];
 const trial = trialPanel(document.getElementById("trial"), async (name) => { await read(); open(0); choose(name); });
 
@@ -48,8 +48,10 @@ function open(at) {
     tab.tabIndex = isOpen ? 0 : -1;
     document.getElementById(tab.getAttribute("aria-controls")).hidden = !isOpen;
   });
+  state.isTrying = at === 1;
+  trial.picking(at === 1);
   if (at === 1) trial.opened().catch(failed);
-  else trial.picking(false);
+  tell("tab");
 }
 
 function failed(error) {

@@ -10,6 +10,7 @@ export const state = {
   twins: [], // names shown beside it
   neighbors: [], // names linked to it
   trial: null, // { name, place, links } of the hypothetical node
+  isTrying: false, // whether that node is what the panel shows
   isPicking: false, // whether a click on the map picks neighbours for it
 };
 

@@ -94,4 +94,5 @@ class Twins:
 def _cosines(snapshot: Snapshot, position: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
     vector, lengths = snapshot.vector(position), snapshot.lengths[others]
     products = snapshot.vectors.take(others) @ vector
-    return products / np.maximum(lengths * max(float(snapshot.lengths[position]), 1e-12), 1e-12)
+    both = np.maximum(lengths.astype(np.float64) * float(snapshot.lengths[position]), 1e-12)
+    return np.asarray(products / both, np.float64)

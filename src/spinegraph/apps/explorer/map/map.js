@@ -40,7 +40,8 @@ export class MapView {
     });
     new ResizeObserver(() => this.resized()).observe(root);
     for (const news of ["coloring", "muted"]) on(news, () => this.recolor());
-    for (const news of ["chosen", "twins", "trial"]) on(news, () => this.redraw());
+    for (const news of ["chosen", "twins", "tab"]) on(news, () => this.redraw());
+    on("trial", () => this.land());
     on("chosen", () => this.bringIntoView());
     document.addEventListener("theme", () => state.network && this.recolor());
   }
@@ -64,11 +65,31 @@ export class MapView {
   moveAlong() {
     const started = performance.now();
     const step = (now) => {
-      this.share = still.matches ? 1 : Math.min(1, (now - started) / MOVING);
-      this.share *= this.share * (3 - 2 * this.share); // slow at both ends
+      this.share = still.matches ? 1 : eased(Math.min(1, (now - started) / MOVING));
       if (this.view.zoom <= 1.01) this.showAll();
       this.redraw();
       if (this.share < 1) requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  }
+
+  /** Let the hypothetical node fly from where it was, or from among its links, to where it lands. */
+  land() {
+    const { network, trial } = state;
+    const to = trial?.place;
+    if (!to) { this.star = null; this.redraw(); return; }
+    const linked = trial.links.map((name) => network.place(name)).filter((place) => place !== undefined);
+    const mean = (values) => linked.reduce((sum, place) => sum + values[place] / linked.length, 0);
+    const from = this.star ?? (linked.length ? [mean(network.x), mean(network.y)] : to);
+    const started = performance.now();
+    this.star = from;
+    const step = (now) => {
+      if (state.trial !== trial) return;
+      const share = still.matches ? 1 : eased(Math.min(1, (now - started) / MOVING));
+      this.star = [0, 1].map((axis) => from[axis] + (to[axis] - from[axis]) * share);
+      this.redraw();
+      if (share < 1) requestAnimationFrame(step);
+      else if (!this.view.isSeen(this.view.pixels(...to))) this.showAll();
     };
     requestAnimationFrame(step);
   }
@@ -143,12 +164,14 @@ export class MapView {
   }
 
   marks() {
-    const { network, chosen, twins, neighbors, trial } = state;
+    const { network, chosen, trial, isTrying } = state;
     const place = this.hover;
     return {
-      chosen, twins, neighbors,
+      chosen,
+      twins: isTrying ? [] : state.twins,
+      neighbors: isTrying ? [] : state.neighbors,
       title: chosen === null ? "" : short(chosen, 32),
-      trial: trial?.place && { at: this.view.pixels(...trial.place), links: trial.links, title: short(trial.name, 32) },
+      trial: this.star && { at: this.view.pixels(...this.star), links: isTrying ? trial.links : [], title: short(trial.name, 32) },
       hover: place < 0 ? null : this.view.pixels(network.x[place], network.y[place]),
       hasCross: document.activeElement === this.above && this.above.matches(":focus-visible"),
     };
@@ -186,6 +209,7 @@ export class MapView {
   }
 }
 
+const eased = (share) => share * share * (3 - 2 * share); // slow at both ends
 const links = (degree) => `${shown(degree)} ${degree === 1 ? "link" : "links"}`;
 
 function interleaved(x, y) {

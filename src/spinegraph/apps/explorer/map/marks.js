@@ -13,8 +13,9 @@ function ring(pen, [x, y], radius, color, width, halo) {
   pen.stroke();
 }
 
-function line(pen, from, to, color, dashes = []) {
+function line(pen, from, to, color, dashes = [], width = 1.2) {
   pen.beginPath();
+  pen.lineWidth = width;
   pen.setLineDash(dashes);
   pen.moveTo(...from);
   pen.lineTo(...to);
@@ -67,7 +68,6 @@ function badge(pen, at, text, colors) {
 /** Draw all marks; `at(name)` is a node's place in pixels, or null. */
 export function drawMarks(pen, size, marks, at, colors) {
   pen.clearRect(0, 0, size.wide, size.high);
-  pen.lineWidth = 1.2;
   const chosen = marks.chosen === null ? null : at(marks.chosen);
   if (chosen) {
     const linked = marks.neighbors.map(at).filter(Boolean);
@@ -83,7 +83,7 @@ export function drawMarks(pen, size, marks, at, colors) {
   }
   if (marks.trial) {
     for (const one of marks.trial.links.map(at).filter(Boolean)) {
-      line(pen, marks.trial.at, one, colors.trial);
+      line(pen, marks.trial.at, one, colors.trial, [], 2);
       ring(pen, one, 6, colors.trial, 2, colors.ground);
     }
     star(pen, marks.trial.at, 12, colors.trial, colors.ground);
@@ -92,9 +92,8 @@ export function drawMarks(pen, size, marks, at, colors) {
   if (marks.hover) ring(pen, marks.hover, 7, colors.ink, 2, colors.ground);
   if (marks.hasCross) {
     const [x, y] = [size.wide / 2, size.high / 2];
-    pen.lineWidth = 1.5;
     for (const [across, up] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
-      line(pen, [x + 6 * across, y + 6 * up], [x + 18 * across, y + 18 * up], colors.ink);
+      line(pen, [x + 6 * across, y + 6 * up], [x + 18 * across, y + 18 * up], colors.ink, [], 1.8);
     }
   }
 }

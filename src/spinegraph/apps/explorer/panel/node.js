@@ -22,7 +22,12 @@ export function nodePanel(root) {
     root.parentElement.scrollTop = 0;
   };
   on("chosen", show);
-  on("network", () => { if (state.chosen === null) show(); else recolor(root); });
+  on("network", () => {
+    if (state.chosen === null) { show(); return; }
+    recolor(root);
+    const part = root.querySelector(".role.waiting");
+    if (part) showRole(part, state.chosen, leave.signal).catch((error) => part.replaceChildren(fault(error)));
+  });
   on("coloring", () => recolor(root));
 }
 
@@ -53,6 +58,8 @@ const section = (title, note, ...content) =>
   element("section", {}, element("h3", {}, title), note && element("p", { class: "note" }, note), ...content);
 
 async function showRole(part, name, signal) {
+  part.classList.toggle("waiting", !state.network.role);
+  if (!state.network.role) { part.replaceChildren(element("p", { class: "note" }, "Roles are being found …")); return; }
   const told = await get(node(name, "role"), {}, signal);
   const most = told.memberships.map((share, at) => [share, at]).sort((a, b) => b[0] - a[0]).filter(([share]) => share > 0.02);
   const colors = state.network.coloring("role").groups;
