@@ -67,10 +67,10 @@ class Config:
         passed per node, whichever comes first; or by counting ``walks``.
     structural_columns : {"auto", "past", "through", "none"}
         Columns made from structure alone: given to the generator as they are (past T), smoothed like other
-        features (through T), or not at all. ``auto`` is ``past`` with features and both without.
+        features (through T), or not at all. ``auto`` is ``past`` with features and ``through`` without.
     structural_share : float, optional
         Share of a vector's mean square that the structural columns' own channel gets (``past``). None: the
-        less the features tell about the links, the more; 0.8 without features.
+        less the features tell about the links, the more.
     feature_scaling : str
         How a raw feature matrix is scaled; see FeatureEncoder.
     structural_rate : float
@@ -87,7 +87,8 @@ class Config:
         The generator's activation, where its matrix starts, and where the auxiliary matrix starts
         (``node2vec`` is SPINE-p).
     norm_power : float
-        What comes through T is divided by this power of its length: 0 leaves it, 1 makes all of one length.
+        Features that came through T are divided by this power of their length: 0 leaves it, 1 makes all of
+        one length.
     kept : float
         Share of the untrained inner products of T F in those of the vectors: what learning forgets is still
         there.

@@ -59,12 +59,12 @@ ADVICE: dict[str, dict[str, Advice]] = {  # group -> setting -> advice
         ),
         "structural_columns": Advice(
             "columns made from structure: beside the smoothed features ('past'), smoothed too "
-            "('through'), or 'none'; 'auto' is 'past' with features and both without",
+            "('through'), or 'none'; 'auto' is 'past' with features and 'through' without",
             "'none' if only content should count",
         ),
         "structural_share": Advice(
             "share of a vector's mean square that 'past' columns get; None: the less the features tell about "
-            "the links the more, and 0.8 without features",
+            "the links the more",
             "up if roles matter more than places, 0 to turn them off",
         ),
         "kept": Advice(
@@ -73,8 +73,8 @@ ADVICE: dict[str, dict[str, Advice]] = {  # group -> setting -> advice
             "0 for nothing but what is trained",
         ),
         "norm_power": Advice(
-            "what comes through T is divided by this power of its length: 0 leaves it, 1 makes all of "
-            "one length",
+            "features averaged by T are divided by this power of their length: 0 leaves it, 1 makes all "
+            "of one length",
             "0 if lengths should tell lone nodes from central ones",
         ),
         "activation": Advice("last step of the generator", "seldom"),

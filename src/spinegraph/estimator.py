@@ -136,7 +136,7 @@ class SPINE:
         told("features around every node", 0, 0)
         past = inputs.structural(whole, nodes, profile) if inputs.past else None
         smoothed = inputs.smoothed(whole, profile, nodes)  # T F
-        weights, history = learn(smoothed, past, sampler, config, data, checkpoint, told)
+        weights, history = learn(smoothed, past, sampler, config, data, inputs.norm_power, checkpoint, told)
 
         self.config_, self.fingerprint_, self.history_ = config, data, history
         self.generator_, self.table_encoder_ = Generator(inputs, weights), encoder

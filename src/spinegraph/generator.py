@@ -93,7 +93,7 @@ class Inputs:
     mean, scale : float32 array (s,)
         Standardise the structural columns with what was seen in training.
     through, past : bool
-        Whether the structural columns go through T, past it, or both.
+        Whether the structural columns go through T or past it.
     """
 
     config: Config
@@ -111,7 +111,7 @@ class Inputs:
         """Learn how to scale a graph's features, and structural columns by some nodes and their profile."""
         kind = config.structural_columns
         if kind == "auto":
-            kind = "past" if graph.has_features else "both"
+            kind = "past" if graph.has_features else "through"
         if kind in ("none", "past") and not graph.has_features:
             raise MissingFeaturesError(
                 f"the graph has no features and structural_columns={kind!r} leaves nothing to learn from; "
@@ -126,9 +126,12 @@ class Inputs:
             values = _columns(graph, nodes, profile, columns, config)
             mean, deviation = values.mean(axis=0), values.std(axis=0)
             scale = np.where(deviation > 1e-6, deviation, 1).astype(np.float32)
-        return cls(
-            config, encoder, columns, mean, scale, kind in ("through", "both"), kind in ("past", "both")
-        )
+        return cls(config, encoder, columns, mean, scale, kind == "through", kind == "past")
+
+    @property
+    def norm_power(self) -> float:
+        """Power of the length that content is divided by; lengths of structural columns have a meaning."""
+        return 0.0 if self.encoder is None else self.config.norm_power
 
     @property
     def num_through(self) -> int:
@@ -283,7 +286,7 @@ class Generator:
 
     def activated(self, content: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return what becomes of T F W_M, (r, d): Eq. 4's activation, then the power of the length."""
-        return shortened(activate(content, self.activation), self.inputs.config.norm_power)
+        return shortened(activate(content, self.activation), self.inputs.norm_power)
 
 
 def _columns(

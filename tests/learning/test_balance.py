@@ -15,8 +15,8 @@ def test_what_the_user_sets_stays():
     assert share(made.karate(), structural_share=0.25) == 0.25
 
 
-def test_without_features_structure_has_most():
-    assert share(made.karate()) == 0.8
+def test_without_features_there_is_no_channel_beside_them():
+    assert share(made.karate()) == 0
 
 
 def test_a_handful_of_edges_settles_nothing():

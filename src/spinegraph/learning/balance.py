@@ -7,7 +7,6 @@ from spinegraph.config import Config
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.structure.affinity import affinity
 
-_WITHOUT_FEATURES = 0.8
 _UNKNOWN = 0.1  # too few edges to tell
 _MOST = 0.5
 _NO_SIGN = 0.99  # features that may as well have been dealt out at random
@@ -19,18 +18,19 @@ def balanced(config: Config, graph: Any) -> Config:
     """Return the settings with a ``structural_share``: more, the less the features tell about links.
 
     With strength h of ``affinity``, structure stands to content as 0.2 ((1 - h) / h)^2 to 1, at most as 1
-    to 1; as 99 to 1 where the features have no visible relation to the links at all.
+    to 1; as 99 to 1 where the features have no visible relation to the links at all. Without features there
+    is no channel beside them.
 
     Examples
     --------
     >>> from spinegraph import Graph
     >>> balanced(Config(), Graph.from_edges([(0, 1)])).structural_share
-    0.8
+    0.0
     """
     if config.structural_share is not None:
         return config
     if not graph.has_features:
-        return replace(config, structural_share=_WITHOUT_FEATURES)
+        return replace(config, structural_share=0.0)
     encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
     found = affinity(graph, lambda rows: encoder.transform(graph.feature_rows(rows)), config.seed)
     if found is None:

@@ -13,8 +13,8 @@ from spinegraph.learning.checkpoint import Checkpoints
 from spinegraph.learning.history import Moment
 from spinegraph.learning.sampling import PairSampler
 from spinegraph.learning.threads import torch_threads
-from spinegraph.learning.training import LEAST_SQUARE, Progress, Trainer, first_weights
-from spinegraph.structure.smoothing import Smoothed, multiply, signed
+from spinegraph.learning.training import LEAST_SQUARE, Progress, Trainer, first_places, first_weights
+from spinegraph.structure.smoothing import Smoothed, principal_directions, signed
 
 _MOST_STRUCTURAL = 0.25  # of the dimensions
 
@@ -25,15 +25,17 @@ def learn(
     sampler: PairSampler,
     config: Config,
     data: str,
+    power: float,
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[NDArray[np.float32], list[Moment]]:
     """Return W_M, (f + s, d), and the training history.
 
-    The leading dimensions hold what went through T, trained, with what training forgets still there (see
-    ``_merged``); their mean square is 1. The structural columns that go past T have dimensions of their own,
-    untrained, so that structural identity has a place that unlike content cannot crowd out; their size is set
-    so that they hold ``structural_share`` of a vector's mean square.
+    The leading dimensions hold what went through T: the leading half of its principal directions trained, and
+    all of them as they were, so that what training forgets is still there (see ``_merged``); their mean
+    square is 1. The structural columns that go past T have dimensions of their own, untrained, so that
+    structural identity has a place that unlike content cannot crowd out; their size is set so that they hold
+    ``structural_share`` of a vector's mean square.
 
     Parameters
     ----------
@@ -45,45 +47,71 @@ def learn(
         With a ``structural_share``.
     data : str
         Fingerprint of the training data; a checkpoint of other data or settings is passed over.
+    power : float
+        Power of the length that the generator divides content by.
     """
     channel = _channel(past, config)  # (s, c)
     content = config.dim - channel.shape[1]
     states = None if checkpoint is None else Checkpoints(checkpoint, _run_name(data, config))
     # One thread: the order in which Torch sums in a matrix product depends on how many there are.
     with torch_threads(1):
-        basis, start = first_weights(smoothed, content, config)
-        reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
-        trained, history = Trainer(reduced, start, sampler, config).train(states, progress)
-    has_content = _mean_square(multiply(reduced, trained)) > LEAST_SQUARE
-    if basis is not None and config.kept > 0 and has_content:
-        trained = _merged(reduced, trained, config.kept)
-    vectors = activate(multiply(reduced, trained), config.activation)
-    size = _mean_square(shortened(vectors, config.norm_power))
-    if config.activation == "identity" and config.norm_power < 1 and has_content:
-        trained *= np.float32(size ** (-0.5 / (1 - config.norm_power)))  # a mean square of 1
+        trained, history = _trained(smoothed, content, sampler, config, states, progress)  # (f, r)
+    vectors = smoothed.times(trained)
+    has_content = _mean_square(vectors) > LEAST_SQUARE  # more than rounding
+    size = _mean_square(shortened(activate(vectors, config.activation), power)) if has_content else 1.0
+    if has_content and config.activation == "identity" and power < 1:
+        trained *= np.float32(size ** (-0.5 / (1 - power)))  # a mean square of 1
         size = 1.0
 
     through, share = smoothed.shape[1], float(config.structural_share or 0)
     weights = np.zeros((through + channel.shape[0], config.dim), dtype=np.float32)
-    weights[:through, : trained.shape[1]] = trained if basis is None else basis @ trained
+    weights[:through, : trained.shape[1]] = trained
     if past is not None:
-        wanted = share / max(1 - share, 1e-6) * (size if has_content else 1.0)
+        wanted = size * share / max(1 - share, 1e-6)
         weights[through:, content:] = channel * _factor(past @ channel, wanted)
     return weights, history
 
 
-def _merged(reduced: NDArray[np.float32], trained: NDArray[np.float32], kept: float) -> NDArray[np.float32]:
+def _trained(
+    smoothed: Smoothed,
+    dim: int,
+    sampler: PairSampler,
+    config: Config,
+    states: Checkpoints | None,
+    progress: Progress | None,
+) -> tuple[NDArray[np.float32], list[Moment]]:
+    """Return the matrix for what went through T, (f, r) with r at most dim, and the training history."""
+    if config.start == "random" or config.kept == 0:
+        basis, start = first_weights(smoothed, dim, config)
+        reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
+        trained, history = Trainer(reduced, start, sampler, config).train(states, progress)
+        return trained if basis is None else basis @ trained, history
+    directions = principal_directions(smoothed, min(dim, *smoothed.shape), config.seed)  # (f, r)
+    places = smoothed.times(directions)  # (m, r)
+    # The leading half is trained: what lies beyond teaches noise, though labels may need it.
+    half = (places.shape[1] + 1) // 2
+    leading, start = first_places(places[:, :half], config)
+    trained, history = Trainer(leading, start, sampler, config).train(states, progress)
+    return directions @ _merged(places, trained, config.kept), history
+
+
+def _merged(places: NDArray[np.float32], trained: NDArray[np.float32], kept: float) -> NDArray[np.float32]:
     """Return a matrix (r, r) whose inner products are a mixture of the trained ones and those at the start.
 
-    With x the coordinates of nodes in the principal directions and A the trained matrix, both sides scaled to
-    a mean square of 1, inner products are (1 - kept) x A A' x' + kept x x'. So what training forgets is still
-    there, at no cost in dimensions, and the columns of the result are the vectors' own principal directions.
+    With x the places of nodes along the principal directions, of which the leading h were scaled and trained
+    to A, (h, h), both sides of a mean square of 1, inner products become (1 - kept) x A A' x' + kept x x'. So
+    what training forgets is still there, at no cost in dimensions, and the columns of the result are the
+    vectors' own principal directions.
     """
-    spread = reduced.T.astype(np.float64) @ reduced / len(reduced)  # (r, r)
-    inner = trained.astype(np.float64) @ trained.T
+    spread = places.T.astype(np.float64) @ places / len(places)  # (r, r)
+    if np.trace(spread) <= LEAST_SQUARE:
+        return np.eye(len(spread), dtype=np.float32)
+    inner = np.zeros_like(spread)
+    half = len(trained)
+    inner[:half, :half] = trained.astype(np.float64) @ trained.T
     inner, plain = (
         matrix / max(float(np.einsum("ij,ij->", matrix, spread)), LEAST_SQUARE)
-        for matrix in (inner, np.eye(len(inner)))
+        for matrix in (inner, np.eye(len(spread)))
     )
     values, vectors = np.linalg.eigh((1 - kept) * inner + kept * plain)
     root = vectors * np.sqrt(np.maximum(values, 0))

@@ -188,13 +188,36 @@ def first_weights(
     ``principal``: V are the leading principal directions of T F, scaled so that vectors start at one norm,
     and M keeps their inner products. ``random``: M is a random (f, d) matrix.
     """
-    rng = np.random.default_rng([config.seed, 11])
     rows, columns = smoothed.shape
     if config.start == "random":
         bound = np.sqrt(6 / (columns + dim))
+        rng = np.random.default_rng([config.seed, 11])
         return None, rng.uniform(-bound, bound, (columns, dim)).astype(np.float32)
     basis = principal_directions(smoothed, min(dim, rows, columns), config.seed)  # (f, r)
-    square = float(np.square(smoothed.times(basis)).sum(axis=1).mean())
-    basis *= np.float32(1 / np.sqrt(square if square > LEAST_SQUARE else 1))
-    turn = np.linalg.qr(rng.standard_normal((dim, basis.shape[1])))[0].T  # (r, d), orthonormal rows
-    return basis, np.ascontiguousarray(_START_NORM * turn, dtype=np.float32)
+    basis *= _scale(smoothed.times(basis))
+    return basis, _turn(basis.shape[1], dim, config)
+
+
+def first_places(
+    places: NDArray[np.float32], config: Config
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return places (m, h) along principal directions, scaled, and a matrix (h, h) that keeps inner products.
+
+    >>> first_places(np.full((2, 1), 5, dtype=np.float32), Config())[0].ravel().tolist()
+    [1.0, 1.0]
+    """
+    scaled = np.ascontiguousarray(places * _scale(places))
+    return scaled, _turn(places.shape[1], places.shape[1], config)
+
+
+def _scale(vectors: NDArray[np.float32]) -> np.float32:
+    """Return what makes the mean square of vectors 1, where they have any."""
+    square = float(np.square(vectors).sum(axis=1).mean())
+    return np.float32(1 / np.sqrt(square if square > LEAST_SQUARE else 1))
+
+
+def _turn(rows: int, columns: int, config: Config) -> NDArray[np.float32]:
+    """Return a random matrix that turns vectors and gives them the norm of the start."""
+    rng = np.random.default_rng([config.seed, 11])
+    turn = np.linalg.qr(rng.standard_normal((columns, rows)))[0].T  # orthonormal rows
+    return np.ascontiguousarray(_START_NORM * turn, dtype=np.float32)
