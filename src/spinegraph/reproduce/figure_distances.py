@@ -97,7 +97,7 @@ def perturbation(item: Item, cells: Cells, plt: Any) -> Any:
                     medianprops={"color": "black"},
                     manage_ticks=False,
                 )
-    left.set_title("SPINE: linked (orange, left) and mirrored (blue, right)")
+    left.set_title("SPINE: mirrored (blue, left) and linked (orange, right)")
     left.set_ylabel("distance over the mean of linked")
     for number, name in enumerate(item.rows):
         points = []

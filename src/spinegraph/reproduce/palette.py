@@ -29,6 +29,7 @@ ROWS = {
     "T F": GREY,
     "T F by walks": GREY,
     "raw features": GREEN,
+    "random W_M": RED,
     "log degree": PURPLE,
 }
 MARKERS = {"SPINE": "o", "GraphSAGE": "s", "PCA of T F": "^", "T F": "v", "raw features": "D", "Random": "x"}
