@@ -19,7 +19,10 @@ router = APIRouter(prefix="/v1", tags=["explorer"])
 async def whole_map(request: Request) -> Any:
     """Return every node's place, degree, role and label, as columns."""
     service = service_of(request)
-    return await beside(service, _map, service, service.snapshot)
+    now = service.snapshot
+    found = await beside(service, _map, service, now)
+    service.twins.prepare(now)  # who looks at the map asks for twins next
+    return found
 
 
 @router.get("/search", response_model=Found)

@@ -1,6 +1,6 @@
 """Structural twins in a graph that changes: the nodes whose profiles are nearest, wherever they are."""
 
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
@@ -8,19 +8,21 @@ from numpy.typing import NDArray
 
 from spinegraph.analysis.nearest import Nearest
 from spinegraph.apps.server.live import Snapshot
+from spinegraph.apps.server.problems import ProblemError
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.patch import REMOVED
 from spinegraph.structure.distances import comparison
 
 _EQUAL = 1e-4  # relative; distances are float32
-_MOST_WAITING = 2_000  # changes that nobody asked about before all profiles are computed anew
+_MOST_NOTES = 1_000  # changes that are noted one by one
+_PATIENCE = 4.0  # seconds that a request waits for the profiles of all nodes
 
 
 class Twins:
     """Compares a node's profile with every node's by dynamic time warping.
 
-    Profiles of all nodes are computed when first asked for. From then on only those are computed anew whose
-    vectors were, by the same rule and within the same tolerance.
+    Profiles of all nodes are computed beside the work when first asked for. From then on only those are
+    computed anew whose vectors were, by the same rule and within the same tolerance.
 
     Parameters
     ----------
@@ -40,6 +42,7 @@ class Twins:
     def __init__(self, generator: Any) -> None:
         self._inputs = generator.inputs
         self._lock, self._noting = Lock(), Lock()  # the second is never held for long: the writer takes it
+        self._making: Thread | None = None
         self._base: Graph | None = None
         self._rows = np.zeros((0, 0), np.float32)
         self._stale: list[NDArray[np.int64]] = []
@@ -47,10 +50,22 @@ class Twins:
     def keep_up(self, snapshot: Snapshot) -> None:
         """Note what a change concerns."""
         with self._noting:
-            if self._base is not None:
-                self._stale.append(snapshot.refreshed)
-            if len(self._stale) > _MOST_WAITING:
-                self._base, self._stale = None, []
+            self._stale.append(snapshot.refreshed)
+            if len(self._stale) > _MOST_NOTES:
+                self._stale = [np.unique(np.concatenate(self._stale))]
+
+    def prepare(self, snapshot: Snapshot) -> None:
+        """Begin to compute the profiles of all nodes, where they are not known; returns at once."""
+        with self._noting:
+            is_at_work = self._making is not None and self._making.is_alive()
+            if not is_at_work and self._base is not snapshot.overlay.base:
+                self._making = Thread(target=self._make, args=(snapshot,), name="twins", daemon=True)
+                self._making.start()
+
+    def _make(self, snapshot: Snapshot) -> None:
+        rows = self._inputs.profile(snapshot.overlay).weights
+        with self._lock:
+            self._base, self._rows = snapshot.overlay.base, rows
 
     def nearest(self, snapshot: Snapshot, position: int, n: int) -> Nearest:
         """Return the ``n`` nodes whose profiles are nearest and exp(-distance), nearest first.
@@ -73,11 +88,13 @@ class Twins:
     def _profiles(self, snapshot: Snapshot) -> NDArray[np.float32]:
         """Return the profiles of all positions (n, k); rows that were given out never change."""
         overlay = snapshot.overlay
+        self.prepare(snapshot)
+        if self._making is not None:
+            self._making.join(_PATIENCE)
         with self._lock:
             if self._base is not overlay.base:
-                with self._noting:
-                    self._base, self._stale = overlay.base, []
-                self._rows = self._inputs.profile(overlay).weights
+                detail = "the profiles of all nodes are being computed; try again in a few seconds"
+                raise ProblemError(503, detail, rule="profiles known", headers={"Retry-After": "5"})
             known = len(self._rows)
             with self._noting:
                 stale = np.concatenate([*self._stale, np.arange(known, len(overlay))]).astype(np.int64)

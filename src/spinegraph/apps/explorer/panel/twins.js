@@ -8,6 +8,7 @@ import { ego } from "./ego.js";
 import { why } from "./why.js";
 
 const COUNT = 5;
+const SOON = 2500; // milliseconds until something that is being made is asked for again
 const KINDS = {
   twins: { title: "Structural twins", note: "Nodes whose links have the same shape, wherever in the network they are." },
   similar: { title: "Most alike", note: "Nodes whose vectors are most alike: by content, place and structure together." },
@@ -26,7 +27,10 @@ export function twinsSection(name, signal, drawProfile) {
     try {
       await showTwins({ name, cards, reasons, signal, drawProfile });
     } catch (error) {
-      if (error.name !== "AbortError") cards.replaceChildren(fault(error));
+      if (error.name === "AbortError") return;
+      const isSoon = error.status === 503;
+      cards.replaceChildren(isSoon ? element("p", { class: "note wide" }, "All profiles are being compared for the first time …") : fault(error));
+      if (isSoon) setTimeout(() => signal.aborted || show(), SOON);
     }
   };
   const switches = element("div", { class: "switches", role: "group", "aria-label": "Which nodes are shown beside it" },
