@@ -32,10 +32,21 @@ function program(gl) {
   return made;
 }
 
-/** Draws points on a canvas; null from `of` where there is no WebGL 2. */
+// Asked of a canvas of its own: one that gave a context gives no other.
+function isSlow() {
+  const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
+  if (!gl) return true;
+  const told = gl.getExtension("WEBGL_debug_renderer_info");
+  const renderer = String(gl.getParameter(told ? told.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(renderer);
+}
+
+/** Draws points on a canvas; null from `of` where there is no WebGL 2, or only one that is slow. */
 export class GlPoints {
-  static of(canvas) {
-    const gl = canvas.getContext("webgl2", { antialias: false, premultipliedAlpha: true });
+  static of(canvas, isSlowAllowed = false) {
+    if (!isSlowAllowed && isSlow()) return null;
+    const gl = canvas.getContext("webgl2", { antialias: false });
     return gl && new GlPoints(canvas, gl);
   }
 
@@ -45,7 +56,7 @@ export class GlPoints {
     canvas.addEventListener("webglcontextrestored", () => {
       this.isLost = false;
       this.begin();
-      if (this.held) { this.place(...this.held.places); this.color(this.held.colors); this.order(this.held.order); }
+      if (this.held.order) { this.place(...this.held.places); this.color(this.held.colors); this.order(this.held.order); }
       this.onrestored?.();
     });
     this.held = {};

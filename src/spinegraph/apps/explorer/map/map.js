@@ -133,6 +133,7 @@ export class MapView {
       bytes.set(colors[group], 4 * place);
       bytes[4 * place + 3] = muted.has(group) ? faint : 222;
     });
+    this.points.ground = rgb("--ground");
     this.points.color(bytes);
     this.points.order(inOrder(code, groups, muted));
     this.redraw();
