@@ -24,7 +24,11 @@ def adopt(path, folder):
         if name not in ITEMS or not measures:
             continue
         target = item(ITEMS[name])
-        if method not in target.rows or case not in target.cases or row(method).settings != stored["config"]:
+        if (
+            method not in target.rows
+            or case not in target.cases
+            or not row(method).settings.items() <= stored["config"].items()
+        ):
             continue
         if int(seed) >= target.seeds(method, "full"):
             continue

@@ -8,7 +8,7 @@ from spinegraph.graph.datasets import Dataset
 from spinegraph.reproduce.baselines.combined import beside
 from spinegraph.reproduce.baselines.hope import hope, transition
 from spinegraph.reproduce.core import core_digest
-from spinegraph.reproduce.rows import CORE, known_rows, row
+from spinegraph.reproduce.rows import CORE, control_row, known_rows, row
 
 
 def two_groups(n=40, seed=0):
@@ -95,7 +95,14 @@ def test_blocks_side_by_side_weigh_the_same():
 def test_every_row_has_a_version_and_settings_change_it():
     versions = {name: row(name).version for name in known_rows()}
     assert all(versions.values())
-    assert versions["SPINE"] == versions["T F"] != versions["SPINE-p"]
+    assert versions["SPINE"] == versions["random W_M"] != versions["SPINE-p"]
+    assert versions["T F"] == versions["raw features"] != versions["SPINE"]
+
+
+def test_controls_that_learn_nothing_outlive_a_change_of_training():
+    assert control_row("T F", "T F", {"steps": 7}).version == row("T F").version
+    assert control_row("T F", "T F", {"k": 7}).version != row("T F").version
+    assert control_row("random W_M", "random W_M", {"steps": 7}).version != row("random W_M").version
 
 
 def test_stored_results_go_with_the_training_code():

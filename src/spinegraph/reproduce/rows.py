@@ -13,8 +13,14 @@ from spinegraph.reproduce.controls import CONTROLS, methods
 from spinegraph.reproduce.method import Embed, Method, Score
 from spinegraph.reproduce.protocols import fitted
 
-FIT_VERSION = 1  # of what SPINE computes with given settings: raised when its vectors change otherwise
-CORE = "75cff653abee"  # the training code that this version goes with; a test compares it
+FIT_VERSION = 2  # of what SPINE computes with given settings: raised when its vectors change otherwise
+CORE = "a9d3039fa10b"  # the training code that this version goes with; a test compares it
+INPUT_VERSION = 1  # the same for controls that read T and the features alone
+_UNTRAINED = ("raw features", "T F", "PCA of T F", "log degree")
+_INPUT_SETTINGS = (
+    *("dim", "k", "continuation", "rpr_method", "tolerance", "threshold", "walks", "walk_length"),
+    *("feature_scaling", "structural_columns"),
+)
 _PAPER = {name: value for name, value in Config.paper().to_json().items() if value != getattr(Config, name)}
 VARIANTS: dict[str, dict[str, Any]] = {  # row: settings other than the defaults
     "SPINE": {},
@@ -78,9 +84,10 @@ def control_row(name: str, control: str, settings: Mapping[str, Any]) -> Method:
     False
     """
     is_drawn = control == "random W_M" or settings.get("rpr_method") == "walks"
-    return Method(
-        name, FIT_VERSION, _reader(control, settings), is_drawn=is_drawn, settings=_all_settings(settings)
-    )
+    number, every = FIT_VERSION, _all_settings(settings)
+    if control in _UNTRAINED:
+        number, every = INPUT_VERSION, {key: every[key] for key in _INPUT_SETTINGS}
+    return Method(name, number, _reader(control, settings), is_drawn=is_drawn, settings=every)
 
 
 def _all_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from spinegraph.errors import MissingPackageError
@@ -19,7 +20,7 @@ with warnings.catch_warnings():
             "GraphSAGE, GAT and DGI need PyG: pip install 'spinegraph[reproduce]'"
         ) from missing
 
-__all__ = ["DeepGraphInfomax", "GATConv", "GCNConv", "SAGEConv", "pyg_inputs"]
+__all__ = ["DeepGraphInfomax", "GATConv", "GCNConv", "SAGEConv", "as_matrix", "pyg_inputs"]
 
 
 def pyg_inputs(graph: Graph, device: str = "cpu") -> tuple[Tensor, Tensor]:
@@ -37,9 +38,23 @@ def pyg_inputs(graph: Graph, device: str = "cpu") -> tuple[Tensor, Tensor]:
     given: Any = graph.features
     dense = np.array(given.toarray() if hasattr(given, "toarray") else given, dtype=np.float32)
     dense /= np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-12)
-    indptr, indices = torch.from_numpy(graph.indptr.copy()), torch.from_numpy(graph.indices.astype(np.int64))
-    ones, size = torch.ones(len(indices)), (len(graph), len(graph))
+    edges = np.stack([graph.indices, np.repeat(np.arange(len(graph)), graph.degrees)])
+    return torch.from_numpy(dense).to(device), as_matrix(edges, len(graph)).to(device)
+
+
+def as_matrix(edges: NDArray[Any], n: int) -> Tensor:
+    """Return edges (2, e), from the first row's nodes to the second's, as a sparse CSR tensor (n, n).
+
+    Examples
+    --------
+    >>> as_matrix(np.array([[1, 2], [0, 0]]), 3).to_dense()[0]
+    tensor([0., 1., 1.])
+    """
+    order = np.lexsort((edges[0], edges[1]))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(edges[1], minlength=n))]).astype(np.int64)
+    indices, ones = torch.from_numpy(edges[0][order].astype(np.int64)), torch.ones(edges.shape[1])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        adjacency = torch.sparse_csr_tensor(indptr, indices, ones, size, check_invariants=True)
-        return torch.from_numpy(dense).to(device), adjacency.to(device)
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(indptr), indices, ones, (n, n), check_invariants=False
+        )

@@ -19,7 +19,7 @@ from spinegraph.reproduce.item import DIM, Item, Measure
 from spinegraph.reproduce.protocols import load
 from spinegraph.reproduce.rows import row
 
-_BATCH, _REPEATS, _STEPS = 512, 15, 200
+_BATCH, _REPEATS, _STEPS = 512, 7, 200
 
 
 def measure(case: str, name: str, seed: int) -> Values:
@@ -55,7 +55,7 @@ def _graphsage(data: Dataset, seed: int) -> Values:
     from torch.nn.functional import logsigmoid
 
     from spinegraph.reproduce.baselines.graphsage import Encoder, walk_positives
-    from spinegraph.reproduce.baselines.pyg import pyg_inputs
+    from spinegraph.reproduce.baselines.pyg import as_matrix, pyg_inputs
 
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
@@ -66,11 +66,12 @@ def _graphsage(data: Dataset, seed: int) -> Values:
 
     def step() -> None:
         anchors = rng.integers(len(data.graph), size=_BATCH)
-        nodes = np.concatenate([anchors, positives[anchors], rng.integers(len(data.graph), size=20)])
+        drawn = np.concatenate([anchors, positives[anchors], rng.integers(len(data.graph), size=20)])
+        nodes, place = np.unique(drawn, return_inverse=True)
         near, first = sampled_neighbours(data.graph, nodes, 10, rng)
         far, second = sampled_neighbours(data.graph, near, 25, rng)
-        hidden = encoder.first(inputs[0][torch.from_numpy(far)], torch.from_numpy(second)).relu()
-        out = encoder.second(hidden[: len(near)], torch.from_numpy(first))[: len(nodes)]
+        hidden = encoder.first(inputs[0][torch.from_numpy(far)], as_matrix(second, len(far))).relu()
+        out = encoder.second(hidden[: len(near)], as_matrix(first, len(near)))[torch.from_numpy(place)]
         out = torch.nn.functional.normalize(out)
         pull = logsigmoid((out[:_BATCH] * out[_BATCH : 2 * _BATCH]).sum(dim=1)).mean()
         push = logsigmoid(-(out[:_BATCH] @ out[2 * _BATCH :].T)).mean()
@@ -122,20 +123,24 @@ def sampled_neighbours(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Draw ``count`` neighbours of each node, with repeats.
 
-    Returns the nodes followed by those drawn, and the edges (2, e) from the drawn to the nodes, by place.
+    Returns the nodes, which are distinct, followed by others that were drawn, each once, and the edges (2, e)
+    from the drawn to the nodes, by place.
 
     Examples
     --------
     >>> pair = Graph.from_edges([(0, 1)])
     >>> sampled_neighbours(pair, np.array([0]), 2, np.random.default_rng(0))
-    (array([0, 1, 1]), array([[1, 2],
+    (array([0, 1]), array([[1, 1],
            [0, 0]]))
     """
     linked = np.flatnonzero(graph.degrees[nodes] > 0)
     of, at = np.repeat(linked, count), np.repeat(nodes[linked], count)
     drawn = graph.indices[graph.indptr[at] + (rng.random(len(at)) * graph.degrees[at]).astype(np.int64)]
-    places = len(nodes) + np.arange(len(drawn))
-    return np.concatenate([nodes, drawn]), np.stack([places, of])
+    seen, first, place = np.unique(np.concatenate([nodes, drawn]), return_index=True, return_inverse=True)
+    order = np.argsort(first)  # as met: the nodes themselves come first
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return seen[order], np.stack([rank[place[len(nodes) :]], of])
 
 
 def median(call: Callable[[], object], repeats: int = _REPEATS) -> float:
