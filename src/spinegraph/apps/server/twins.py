@@ -15,11 +15,14 @@ from spinegraph.structure.distances import comparison
 
 _EQUAL = 1e-4  # relative; distances are float32
 _MOST_NOTES = 1_000  # changes that are noted one by one
+_ENOUGH = 4  # times as many nodes are compared as are asked for
 _PATIENCE = 4.0  # seconds that a request waits for the profiles of all nodes
 
 
 class Twins:
-    """Compares a node's profile with every node's by dynamic time warping.
+    """Compares a node's profile by dynamic time warping with those of nodes of like degree.
+
+    Those are the nodes with half to twice as many links; a profile alone does not tell a hub from its leaves.
 
     Profiles of all nodes are computed beside the work when first asked for. From then on only those are
     computed anew whose vectors were, by the same rule and within the same tolerance.
@@ -74,7 +77,7 @@ class Twins:
         """
         rows = self._profiles(snapshot)
         others = np.flatnonzero(snapshot.overlay.patch.places != REMOVED)
-        others = others[others != position]
+        others = _alike_in_degree(snapshot, position, others[others != position], n)
         apart = comparison("dtw", rows, rows)(np.full(len(others), position), others)
         n = min(n, len(others))
         if not n:
@@ -106,6 +109,19 @@ class Twins:
                 rows[anew] = self._inputs.profile(overlay, anew).weights
                 self._rows = rows
             return self._rows[: len(overlay)]
+
+
+def _alike_in_degree(
+    snapshot: Snapshot, position: int, others: NDArray[np.int64], n: int
+) -> NDArray[np.int64]:
+    """Return nodes with half to twice as many links, or where these are few those of nearest degree."""
+    degrees = np.log2(snapshot.overlay.degrees + 1.0)
+    apart = np.abs(degrees[others] - degrees[position])
+    enough = min(_ENOUGH * n, len(others))
+    if not enough:
+        return others
+    furthest = max(1.0, float(np.partition(apart, enough - 1)[enough - 1]))
+    return others[apart <= furthest]
 
 
 def _cosines(snapshot: Snapshot, position: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
