@@ -1,6 +1,7 @@
 """The explorer in a real browser, against a real service: seen, clicked, typed into, never leaving it."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 import spinegraph as sg
 from running_service import Running, small_graph, small_model
+from spinegraph.graph.datasets import load
+from spinegraph.structure.distances import pair_distances
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 2</script>"
 ROOT = Path(sg.__file__).parent / "apps" / "explorer"
@@ -288,6 +291,37 @@ def test_the_policy_lets_nothing_in_and_no_text_become_markup(network):
     for file in ROOT.rglob("*"):
         if file.is_file():
             assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", file.read_text()), file
+
+
+def test_twins_are_the_nearest_profiles_of_like_degree(network):
+    model = sg.SPINE.load(network.model)
+    profiles = model.generator_.inputs.profile(model.graph_).weights
+    degrees = model.graph_.degrees
+    for root in (7, 40):
+        like = np.flatnonzero(np.abs(np.log2((degrees + 1) / (degrees[root] + 1))) <= 1)
+        like = like[like != root]
+        assert len(like) >= 20
+        apart = pair_distances(profiles, np.column_stack([np.full(len(like), root), like]))
+        told = network.get(f"/v1/nodes/n{root}/twins", n=5)["matches"]
+        assert [match["score"] for match in told] == pytest.approx(np.exp(-np.sort(apart)[:5]), rel=1e-3)
+
+
+@pytest.mark.data
+def test_papers_of_cora_are_drawn_beside_their_twins(chromium, tmp_path):
+    if not Path(os.environ.get("SPINEGRAPH_DATA", ""), "cora.npz").is_file():
+        pytest.skip("SPINEGRAPH_DATA names no folder with the real networks")
+    cora = load("cora")
+    sg.SPINE(dim=16, steps=5, threads=1).fit(cora.graph).save(tmp_path / "model")
+    with Running(tmp_path / "model", tmp_path / "store") as running:
+        page = opened(chromium, running, path="/#306")
+        page.wait_for_selector(".why li")
+        page.wait_for_function("() => document.querySelectorAll('.cards .ego').length === 6")
+        page.click("#tab-trial")
+        page.click("text=Take the links of 306")
+        page.wait_for_selector("#lands")
+        assert page.locator(".picked li").count() == 78
+        assert page.faults == []
+        page.close()
 
 
 def luminance(color):

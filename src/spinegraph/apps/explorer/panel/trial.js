@@ -26,6 +26,13 @@ export function trialPanel(root, stored) {
     ...(columns.count ? { features: Object.fromEntries(draft.features) } : {}),
   });
 
+  // What is about to be stored must not be tried once more: its name would be taken.
+  function settled() {
+    clearTimeout(timer);
+    asked += 1;
+    return body();
+  }
+
   async function embed() {
     const mine = (asked += 1);
     try {
@@ -115,7 +122,7 @@ export function trialPanel(root, stored) {
     element("div", { class: "combo" }, element("label", { for: "trial-name" }, "Name"), name),
     field("trial-link", "Links to", "a node's name", nodesNamed, link), links,
     element("div", { class: "chips" }, pick, copy, clear),
-    featureFields, result, keeping(body, (told) => { draft.links.clear(); draft.features.clear(); list(); stored(told); }));
+    featureFields, result, keeping(settled, (told) => { draft.links.clear(); draft.features.clear(); list(); stored(told); }));
   on("picked", (picked) => (draft.links.has(picked) ? (draft.links.delete(picked), list()) : link(picked)));
   on("chosen", offerCopy);
   on("coloring", () => recolor(root));
