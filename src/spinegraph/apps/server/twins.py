@@ -121,7 +121,8 @@ def _alike_in_degree(
     if not enough:
         return others
     furthest = max(1.0, float(np.partition(apart, enough - 1)[enough - 1]))
-    return others[apart <= furthest]
+    kept: NDArray[np.int64] = others[apart <= furthest]
+    return kept
 
 
 def _cosines(snapshot: Snapshot, position: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
