@@ -278,6 +278,34 @@ def test_a_full_place_keeps_nothing_half_written(place, tmp_path, ending):
     assert not (place / "unwritten").exists()
 
 
+WRITING = {
+    "roles": ("-o", "roles.csv"),
+    "report": ("-o", "report.html"),
+    "similar": ("--all", "-o", "alike.csv"),
+}
+
+
+@pytest.mark.parametrize("options", ["ro", "size=4k"])
+@pytest.mark.parametrize("command", WRITING)
+def test_other_commands_leave_nothing_half_written_either(place, tmp_path, command, options):
+    *before, output = WRITING[command]
+    order = [SPINE, command, place / "model", *before, tmp_path / output]
+    run = in_small_place(order, tmp_path, options, filled=options != "ro")
+    assert run.returncode == 1, run.stderr
+    assert "Traceback" not in run.stderr
+    assert len([line for line in run.stderr.splitlines() if line.startswith("error: ")]) == 1
+    assert set(run.stdout.splitlines()) <= {"left: filler"}
+
+
+def test_a_report_stops_at_ctrl_c_with_nothing_written(place, tmp_path):
+    began = time.monotonic()
+    order = [SPINE, "report", str(place / "model"), "-o", str(tmp_path / "report.html")]
+    code, (_, errors) = stopped(order, lambda: time.monotonic() > began + 1.5)
+    assert code == 130, errors
+    assert errors.splitlines()[-1].startswith("interrupted")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_full_standard_output_is_one_clear_message(place):
     if not os.path.exists("/dev/full"):
         pytest.skip("this machine has no /dev/full")
