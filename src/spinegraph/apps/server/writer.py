@@ -122,6 +122,8 @@ class Writer(Thread):
             # What was computed may be ahead of the disk, so nothing may be built on it.
             logger.exception("the store failed")
             self.fault = f"the store failed ({type(fault).__name__}: {fault}); restart the service"
+        if applied and self.fault is None:  # counted before anybody is answered
+            self._on_batch([snapshot for _, _, snapshot in applied], time.perf_counter() - started)
         for task, reason in refused:  # not before readers see what it may have come too late for
             task.done.set_exception(reason)
         for task, _, snapshot in applied:
@@ -130,7 +132,6 @@ class Writer(Thread):
             if not task.done.done():
                 self._finish(task, self.snapshot)
         if applied and self.fault is None:
-            self._on_batch([snapshot for _, _, snapshot in applied], time.perf_counter() - started)
             self._save_now_and_then()
 
     def _finish(self, task: _Task, snapshot: Snapshot) -> None:
