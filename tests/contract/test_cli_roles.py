@@ -5,8 +5,6 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +12,12 @@ import pytest
 from pyarrow import parquet
 from sklearn.metrics import adjusted_rand_score
 
+from command import spine
 from spinegraph import SPINE, datasets, made
 from spinegraph.analysis.roles import Roles
 
-SPINE_COMMAND = str(Path(sys.executable).with_name("spine"))
 DATA = Path(os.environ.get("SPINEGRAPH_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 needs_cora = pytest.mark.skipif(not (DATA / "cora.npz").is_file(), reason=f"no cora.npz in {DATA}")
-
-
-def spine(*arguments, **options):
-    command = [SPINE_COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
 def rows_of(path):

@@ -9,24 +9,20 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pyarrow import parquet
 
+from browser import lone_page
+from command import SPINE as SPINE_COMMAND
+from command import spine
 from spinegraph import SPINE, datasets, made
 from spinegraph.analysis.search import Search, StructuralSearch
 
-SPINE_COMMAND = str(Path(sys.executable).with_name("spine"))
 DATA = Path(os.environ.get("SPINEGRAPH_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 needs_cora = pytest.mark.skipif(not (DATA / "cora.npz").is_file(), reason=f"no cora.npz in {DATA}")
-
-
-def spine(*arguments, **options):
-    command = [SPINE_COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
 def joined(text):
@@ -191,26 +187,16 @@ def test_explain_writes_a_page_that_needs_no_network(office, tmp_path):
     assert page.stat().st_size < 6_000_000
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium here")
 def test_the_page_is_drawn_without_an_error(tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api")
     club = made.karate().relabel([f"<b>member {place}</b>" for place in range(34)])
     SPINE(dim=8, steps=5).fit(club).save(tmp_path / "model")
     a, b = club.names[[0, 33]].tolist()
     assert spine("explain", tmp_path / "model", a, b, "--html", tmp_path / "why.html", "-q").returncode == 0
-    quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-    quiet += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=quiet)
-        page, faults = browser.new_page(), []
-        page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
-        page.on("pageerror", lambda fault: faults.append(str(fault)))
-        page.on("request", lambda request: request.url.startswith("http") and faults.append(request.url))
+    with lone_page() as (page, faults):
         page.goto((tmp_path / "why.html").as_uri())
         page.wait_for_selector(".plotly .scatterlayer .trace")
         assert page.locator("h1").inner_text() == f"Why {a} and {b} are alike, or not"
         assert page.locator("svg .trace").count() >= 6
-        browser.close()
     assert faults == []
 
 

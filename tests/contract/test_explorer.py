@@ -3,12 +3,12 @@
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import browser
 import spinegraph as sg
 from running_service import Running, small_graph, small_model
 from spinegraph.graph.datasets import load
@@ -16,27 +16,12 @@ from spinegraph.structure.distances import pair_distances
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 2</script>"
 ROOT = Path(sg.__file__).parent / "apps" / "explorer"
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    if shutil.which("chromium") is None:
-        pytest.skip("no chromium on this machine")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as play:
-        started = play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        yield started
-        started.close()
+    with browser.started() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")

@@ -2,57 +2,20 @@
 
 import json
 import re
-import shutil
-import subprocess
-import sys
-from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import spinegraph as sg
+from browser import lone_page
+from command import spine
 from spinegraph.apps.report.quality import notes
 from spinegraph.apps.report.write import write_report
 from spinegraph.errors import ParameterError
 from spinegraph.graph.describe import describe
 
-SPINE = str(Path(sys.executable).with_name("spine"))
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 SECTIONS = ["data-notes", "map-section", "roles", "look-alikes", "fit"]
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def spine(*arguments, **options):
-    command = [SPINE, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
-
-
-@contextmanager
-def browser():
-    """Yield a page of Chromium and the list of everything that went wrong in it."""
-    if shutil.which("chromium") is None:
-        pytest.skip("no chromium on this machine")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        page, faults = chromium.new_page(viewport={"width": 1280, "height": 800}), []
-        page.on(
-            "console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("request", lambda asked: asked.url.startswith("http") and faults.append(asked.url))
-        yield page, faults
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +47,7 @@ def written(model):
 
 
 def test_every_section_is_drawn_without_an_error_and_without_a_network(written):
-    with browser() as (page, faults):
+    with lone_page() as (page, faults):
         page.goto(written.as_uri())
         page.wait_for_selector("body[data-drawn=yes]")
         for section in SECTIONS:
@@ -101,7 +64,7 @@ def test_every_section_is_drawn_without_an_error_and_without_a_network(written):
 
 
 def test_the_map_changes_colour_and_finds_nodes(written):
-    with browser() as (page, faults):
+    with lone_page() as (page, faults):
         page.goto(written.as_uri())
         page.wait_for_selector("body[data-drawn=yes]")
         offered = page.locator("#color option").all_inner_texts()
@@ -122,7 +85,7 @@ def test_names_that_are_markup_are_text(written):
     text = written.read_text(encoding="utf-8")
     assert HOSTILE not in text
     assert "window.hacked = 1</script>" not in text
-    with browser() as (page, faults):
+    with lone_page() as (page, faults):
         page.goto(written.as_uri())
         page.wait_for_selector("body[data-drawn=yes]")
         for option in page.locator("#color option").all():
@@ -134,7 +97,7 @@ def test_names_that_are_markup_are_text(written):
 
 
 def test_it_prints_on_a_few_pages_with_figures_as_wide_as_the_paper(written, tmp_path):
-    with browser() as (page, faults):
+    with lone_page() as (page, faults):
         page.goto(written.as_uri())
         page.wait_for_selector("body[data-drawn=yes]")
         page.evaluate(
@@ -156,7 +119,7 @@ def test_the_report_of_cora_is_whole_and_under_ten_megabytes(tmp_path):
     output = tmp_path / "cora.html"
     write_report(sg.SPINE().fit(data.graph), output, labels=data.labels.astype(str).astype(object))
     assert output.stat().st_size < 10e6
-    with browser() as (page, faults):
+    with lone_page() as (page, faults):
         page.goto(output.as_uri())
         page.wait_for_selector("body[data-drawn=yes]")
         assert page.locator("#map .scatterlayer .point").count() == len(data.graph)
