@@ -11,16 +11,15 @@ import numpy as np
 
 from spinegraph.config import Config
 from spinegraph.embeddings import Embeddings
+from spinegraph.engines.engine import engine_for
 from spinegraph.errors import ParameterError
 from spinegraph.familiarity import Familiarity
 from spinegraph.fingerprint import fingerprint
-from spinegraph.generator import Generator, Inputs, profile_of
+from spinegraph.generator import Generator, Inputs
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import as_array
 from spinegraph.graph.overlay import Overlay
-from spinegraph.structure.candidates import candidates
-from spinegraph.structure.similarity import similar_nodes
 
 if TYPE_CHECKING:
     from spinegraph.learning.training import Progress
@@ -111,13 +110,12 @@ class SPINE:
         progress : callable (stage, done, total), optional
         """
         from spinegraph.learning.balance import balanced
-        from spinegraph.learning.fitting import learn
         from spinegraph.learning.sampling import PairSampler, gather_corpus
 
         config = Config(**self.get_params()).check()
         graph = graph if isinstance(graph, Graph) else _listed(graph)
         whole = graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
-        config = balanced(config, whole)
+        config, engine = balanced(config, whole), engine_for(config)
         _require_same_features(encoder, whole)
         data = fingerprint(whole)
 
@@ -126,23 +124,23 @@ class SPINE:
         corpus = gather_corpus(whole, config)  # every node, or a sample of a large network
         nodes = None if len(corpus.nodes) == len(whole) else corpus.nodes
         told("rooted PageRank", 0, 0)
-        profile = profile_of(whole, config, nodes)
+        profile = engine.profile(whole, config, nodes)
         inputs = Inputs.of(whole, config, nodes, profile)
         degrees = whole.degrees[corpus.nodes]
         told("structural twins", 0, 0)
-        near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
-        similar = similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
+        similar = engine.similar(profile, degrees, config)
         sampler = PairSampler(corpus, similar, degrees, config)
         told("features around every node", 0, 0)
         past = inputs.structural(whole, nodes, profile) if inputs.past else None
         smoothed = inputs.smoothed(whole, profile, nodes)  # T F
-        weights, history = learn(smoothed, past, sampler, config, data, inputs.norm_power, checkpoint, told)
+        power = inputs.norm_power
+        weights, history = engine.learn(smoothed, past, sampler, config, data, power, checkpoint, told)
 
         self.config_, self.fingerprint_, self.history_ = config, data, history
         self.generator_, self.table_encoder_ = Generator(inputs, weights), encoder
         self.familiarity_ = Familiarity.of(whole)
         told("embedding", 0, 0)
-        vectors = self.generator_.embed(whole, profile=profile if nodes is None else None)
+        vectors = engine.embed(self.generator_, whole, profile if nodes is None else None)
         self.graph_, self.embeddings_ = graph, _parted(graph, vectors)
         return self
 

@@ -1,0 +1,1 @@
+"""Who runs the stages of a fit, and of an embedding in shards."""

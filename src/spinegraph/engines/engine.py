@@ -1,0 +1,56 @@
+"""Engine: who runs the stages of a fit. The stages and their values are the same whoever runs them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.config import Config
+from spinegraph.engines.local import LocalEngine
+from spinegraph.generator import Generator
+from spinegraph.structure.profile import RootedPageRank
+from spinegraph.structure.similarity import SimilarNodes
+from spinegraph.structure.smoothing import Smoothed
+
+if TYPE_CHECKING:
+    from spinegraph.learning.history import Moment
+    from spinegraph.learning.sampling import PairSampler
+    from spinegraph.learning.training import Progress
+
+
+class Engine(Protocol):
+    """What a fit asks of whoever runs its stages."""
+
+    def profile(self, graph: Any, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
+        """Return the profile of all nodes, or of those at some positions."""
+
+    def similar(self, profile: RootedPageRank, degrees: NDArray[np.int64], config: Config) -> SimilarNodes:
+        """Return the structural twins of the nodes of a profile, by place."""
+
+    def learn(
+        self,
+        smoothed: Smoothed,
+        past: NDArray[np.float32] | None,
+        sampler: "PairSampler",
+        config: Config,
+        data: str,
+        power: float,
+        checkpoint: str | Path | None,
+        progress: "Progress",
+    ) -> "tuple[NDArray[np.float32], list[Moment]]":
+        """Return W_M and the training history; see ``learning.fitting.learn``."""
+
+    def embed(
+        self, generator: Generator, graph: Any, profile: RootedPageRank | None = None
+    ) -> NDArray[np.float32]:
+        """Return the vectors (n, d) of all nodes; ``profile`` of all saves computing it again."""
+
+
+def engine_for(config: Config) -> Engine:
+    """Return the engine that the settings ask for.
+
+    >>> engine_for(Config())
+    LocalEngine()
+    """
+    return LocalEngine()
