@@ -32,7 +32,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['note.txt']
     """
     path = Path(path)
-    with _explained(path):
+    with explained(path):
         partial = _beside(path)
         try:
             yield partial
@@ -62,7 +62,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     ('new', ['notes'])
     """
     path = Path(path).resolve()  # where it is a link, its target is replaced and the link stays
-    with _explained(path):
+    with explained(path):
         partial = _beside(path)
         try:
             partial.mkdir()
@@ -78,7 +78,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def make_folder(path: Path) -> None:
     """Make a folder, and those above it, unless it is there."""
-    with _explained(path):
+    with explained(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
@@ -107,6 +107,27 @@ def sweep(folder: Path, name: str) -> None:
                 left.unlink(missing_ok=True)
 
 
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what a read-only or full disk raises into one error that names the place itself.
+
+    Examples
+    --------
+    >>> with explained(Path("vectors.csv")):
+    ...     raise OSError(28, "full")
+    Traceback (most recent call last):
+    ...
+    spinegraph.errors.OutputError: vectors.csv: cannot be written (No space left on device); nothing ...
+    """
+    try:
+        yield
+    except SpineError:
+        raise
+    except OSError as fault:
+        reason = os.strerror(fault.errno) if fault.errno else str(fault)
+        raise OutputError(f"{path}: cannot be written ({reason}); nothing was changed there") from fault
+
+
 def sync(path: Path) -> None:
     """Bring a file's content, or a folder's list of names, to disk."""
     if path.is_dir() and sys.platform == "win32":
@@ -116,18 +137,6 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Turn what a read-only or full disk raises into one error that names the place itself."""
-    try:
-        yield
-    except SpineError:
-        raise
-    except OSError as fault:
-        reason = os.strerror(fault.errno) if fault.errno else str(fault)
-        raise OutputError(f"{path}: cannot be written ({reason}); nothing was changed there") from fault
 
 
 def _beside(path: Path) -> Path:

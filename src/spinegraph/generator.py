@@ -172,28 +172,38 @@ class Inputs:
         graph: Any,
         positions: NDArray[np.int64] | None = None,
         profile: RootedPageRank | None = None,
+        columns: NDArray[np.float32] | None = None,
     ) -> Any:
-        """Return what goes through T, one row per node: sparse stays sparse."""
+        """Return what goes through T, one row per node: sparse stays sparse.
+
+        ``columns`` (n, s), standardised and of all nodes, saves computing the structural ones.
+        """
         parts = []
         if self.encoder is not None:
             self.require_features(graph)
             rows = graph.features if positions is None else graph.feature_rows(positions)
             parts.append(self.encoder.transform(rows))
-        if self.through:
+        if self.through and columns is not None:
+            parts.append(columns if positions is None else columns[positions])
+        elif self.through:
             parts.append(self.structural(graph, positions, profile))
         return _beside(parts)
 
     def smoothed(
-        self, graph: Any, profile: RootedPageRank, positions: NDArray[np.int64] | None = None
+        self,
+        graph: Any,
+        profile: RootedPageRank,
+        positions: NDArray[np.int64] | None = None,
+        columns: NDArray[np.float32] | None = None,
     ) -> Smoothed:
         """Return T F of the nodes whose profile is given, reading only the rows that T needs."""
         threads = self.config.threads
         operator = profile.operator(threads)
         if positions is None:
-            return Smoothed(operator, self.around(graph, None, profile), threads)
+            return Smoothed(operator, self.around(graph, None, profile, columns), threads)
         seen, places = np.unique(operator.indices, return_inverse=True)
         local = csr_array((operator.data, places, operator.indptr), shape=(len(profile), len(seen)))
-        return Smoothed(local, self.around(graph, seen.astype(np.int64)), threads)
+        return Smoothed(local, self.around(graph, seen.astype(np.int64), None, columns), threads)
 
     def matrix(self, graph: Any, positions: NDArray[np.int64] | None = None) -> Any:
         """Return the generator's whole input [T F | columns], (r, f + s): what W_M multiplies."""
@@ -270,15 +280,17 @@ class Generator:
         positions: NDArray[np.int64] | None = None,
         *,
         profile: RootedPageRank | None = None,
+        columns: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float32]:
         """Return vectors (r, d) of all nodes, or of those at some positions at their cost alone.
 
-        ``profile`` of all nodes saves computing it again where it is at hand.
+        ``profile`` of these nodes, and ``columns`` (n, s), ``inputs.structural`` of all nodes, save computing
+        them again where they are at hand.
         """
         profile = self.inputs.profile(graph, positions) if profile is None else profile
         through = self.inputs.num_through
         vectors = self.activated(
-            self.inputs.smoothed(graph, profile, positions).times(self.weights[:through])
+            self.inputs.smoothed(graph, profile, positions, columns).times(self.weights[:through])
         )
         if self.inputs.past:
             vectors += self.inputs.structural(graph, positions, profile) @ self.weights[through:]

@@ -1,5 +1,7 @@
-"""LocalEngine: every stage in this process, on its cores."""
+"""LocalEngine: every stage in this process, on its cores; and vectors of a whole graph, shard by shard."""
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinegraph.atomic import explained
 from spinegraph.config import Config
+from spinegraph.engines.shards import (
+    ROWS,
+    Shard,
+    ShardFolder,
+    columns_shard,
+    embed_shard,
+    fill,
+    needs_columns,
+    run_of,
+)
 from spinegraph.generator import Generator, profile_of
 from spinegraph.structure.candidates import candidates
 from spinegraph.structure.profile import RootedPageRank
@@ -54,3 +67,73 @@ class LocalEngine:
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes."""
         return generator.embed(graph, profile=profile)
+
+
+def embed_to_folder(
+    generator: Generator,
+    graph: Any,
+    folder: str | Path,
+    *,
+    rows: int = ROWS,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Path:
+    """Write the vectors of all nodes to a folder of Parquet parts; what a stopped run left is gone on from.
+
+    Besides what the graph itself holds (a store holds nothing), memory is that of one shard.
+
+    Parameters
+    ----------
+    generator : Generator
+    graph : Graph
+        See ``open_store`` for one larger than memory.
+    folder : path
+    rows : int
+        Nodes a shard.
+    progress : callable (stage, done, total), optional
+
+    Returns
+    -------
+    Path
+        The folder: part-00000.parquet and so on, in graph order, and manifest.json.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from spinegraph import SPINE, made
+    >>> model = SPINE(dim=4, steps=5).fit(made.barbell(5))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(os.listdir(embed_to_folder(model.generator_, model.graph_, folder, rows=4)))
+    ['manifest.json', 'part-00000.parquet', 'part-00001.parquet', 'part-00002.parquet']
+    """
+    shards = ShardFolder.open(folder, run_of(generator, graph), len(graph), rows)
+    columns, scratch = None, shards.folder / ".columns.bin"
+    if needs_columns(generator) and shards.missing():
+        columns = _columns_on_disk(generator, graph, scratch, shards.shards, progress)
+
+    def embed(shard: Shard) -> Any:
+        return embed_shard(generator, graph, shard, columns)
+
+    fill(shards, embed, progress)
+    scratch.unlink(missing_ok=True)
+    return shards.folder
+
+
+def _columns_on_disk(
+    generator: Generator,
+    graph: Any,
+    path: Path,
+    shards: list[Shard],
+    progress: Callable[[str, int, int], None] | None,
+) -> NDArray[np.float32]:
+    """Return the structural columns of all nodes, (n, s), in a file that a stopped run goes on with."""
+    told = progress or (lambda stage, done, total: None)
+    width = 4 * len(generator.inputs.columns)
+    with explained(path), path.open("ab") as file:
+        whole = [shard for shard in shards if shard.stop * width <= file.tell()]
+        file.truncate(whole[-1].stop * width if whole else 0)
+        for shard in shards[len(whole) :]:
+            told("structure around every node", shard.start, len(graph))
+            file.write(columns_shard(generator, graph, shard).data)
+            file.flush()
+            os.fsync(file.fileno())
+    return np.memmap(path, np.float32, "r", shape=(len(graph), width // 4))

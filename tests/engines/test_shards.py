@@ -1,0 +1,172 @@
+"""Vectors in shards: equal to those made at once, and never lost to a stop or a full disk."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from command import in_small_place
+from spinegraph import SPINE, Embeddings, made
+from spinegraph.engines.local import embed_to_folder
+from spinegraph.engines.shards import MANIFEST, Shard, ShardFolder, plan, run_of
+from spinegraph.errors import GraphFormatError, ParameterError
+
+SETTINGS = {"dim": 8, "steps": 10, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def featured():
+    return SPINE(**SETTINGS).fit(made.random_graph(300, 4, features=12, seed=1))
+
+
+@pytest.fixture(scope="module")
+def bare():
+    return SPINE(**SETTINGS).fit(made.random_graph(300, 4, seed=2))
+
+
+def joined(folder):
+    parts = [Embeddings.load(path) for path in sorted(folder.glob("*.parquet"))]
+    return np.concatenate([part.names for part in parts]), np.concatenate([part.vectors for part in parts])
+
+
+@pytest.mark.parametrize("kind", ["featured", "bare"])
+def test_shards_hold_the_vectors_of_transform_in_graph_order(kind, request, tmp_path):
+    model = request.getfixturevalue(kind)
+    folder = embed_to_folder(model.generator_, model.graph_, tmp_path / "vectors", rows=64)
+    names, vectors = joined(folder)
+    expected = model.transform(model.graph_)
+    assert names.tolist() == expected.names.tolist()
+    np.testing.assert_allclose(vectors, expected.vectors, rtol=1e-4, atol=1e-5)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    assert manifest["is_complete"]
+    assert [part["stop"] - part["start"] for part in manifest["parts"]] == [64] * 4 + [44]
+    assert sorted(os.listdir(folder)) == [MANIFEST, *(f"part-{i:05d}.parquet" for i in range(5))]
+
+
+def test_shards_cover_every_node_once():
+    shards = plan(1000, rows=64)
+    assert [position for shard in shards for position in range(shard.start, shard.stop)] == list(range(1000))
+    with pytest.raises(ParameterError, match="at least 1"):
+        plan(10, rows=0)
+
+
+@pytest.mark.parametrize("kind", ["featured", "bare"])
+def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(kind, request, tmp_path):
+    model = request.getfixturevalue(kind)
+    whole = embed_to_folder(model.generator_, model.graph_, tmp_path / "whole", rows=64)
+    done = []
+
+    def stop_after_two(stage, count, total):
+        done.append((stage, count))
+        if (stage, count) == ("embedding nodes", 128):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        embed_to_folder(model.generator_, model.graph_, tmp_path / "halted", rows=64, progress=stop_after_two)
+    times = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "halted").glob("*.parquet")}
+    assert len(times) == 2
+    resumed = embed_to_folder(model.generator_, model.graph_, tmp_path / "halted", rows=64)
+    for path in whole.iterdir():
+        assert (resumed / path.name).read_bytes() == path.read_bytes()
+    assert all((resumed / name).stat().st_mtime_ns == then for name, then in times.items())
+
+
+def test_a_part_that_was_cut_off_or_removed_is_made_again(featured, tmp_path):
+    folder = embed_to_folder(featured.generator_, featured.graph_, tmp_path / "vectors", rows=64)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "part-00001.parquet").unlink()
+    (folder / "part-00003.parquet").write_bytes(before["part-00003.parquet"][:100])
+    embed_to_folder(featured.generator_, featured.graph_, folder, rows=64)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_damage_of_the_same_size_is_found_by_checksum(featured, tmp_path):
+    folder = embed_to_folder(featured.generator_, featured.graph_, tmp_path / "vectors", rows=64)
+    shards = ShardFolder.open(folder, run_of(featured.generator_, featured.graph_), 300, 64)
+    shards.verify()
+    data = bytearray((folder / "part-00002.parquet").read_bytes())
+    data[50] ^= 1
+    (folder / "part-00002.parquet").write_bytes(data)
+    with pytest.raises(GraphFormatError, match=r"part-00002.parquet: is damaged; remove it"):
+        shards.verify()
+
+
+def test_vectors_of_another_model_are_never_mixed_in(featured, bare, tmp_path):
+    embed_to_folder(featured.generator_, featured.graph_, tmp_path / "vectors")
+    with pytest.raises(ParameterError, match="vectors of another model, network or setting"):
+        embed_to_folder(bare.generator_, bare.graph_, tmp_path / "vectors")
+
+
+def test_other_files_are_left_alone(featured, tmp_path):
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(ParameterError, match=r"holds 'note.txt' and no manifest.json"):
+        embed_to_folder(featured.generator_, featured.graph_, tmp_path)
+    with pytest.raises(ParameterError, match="is a file"):
+        embed_to_folder(featured.generator_, featured.graph_, tmp_path / "note.txt")
+    assert os.listdir(tmp_path) == ["note.txt"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"format": "other"}', '{"format": "spinegraph.shards", "version": 9}']
+)
+def test_a_manifest_that_cannot_be_read_is_named(featured, tmp_path, text):
+    (tmp_path / MANIFEST).write_text(text)
+    with pytest.raises(GraphFormatError, match=r"manifest.json: cannot be read .* begin anew"):
+        embed_to_folder(featured.generator_, featured.graph_, tmp_path)
+
+
+def test_a_shard_takes_as_many_vectors_as_it_has_nodes(tmp_path):
+    shards = ShardFolder.open(tmp_path, "run", 4, 2)
+    with pytest.raises(GraphFormatError, match="needs 2 vectors; got 3"):
+        shards.write(Shard(0, 0, 2), Embeddings(np.arange(3), np.zeros((3, 2), np.float32)))
+
+
+def test_the_run_is_the_same_for_any_number_of_threads(featured):
+    other = SPINE(**SETTINGS | {"threads": 2}).fit(featured.graph_)
+    assert run_of(other.generator_, other.graph_) == run_of(featured.generator_, featured.graph_)
+
+
+LOOP = """
+import sys
+from spinegraph import SPINE
+from spinegraph.engines.local import embed_to_folder
+model = SPINE.load(sys.argv[1])
+embed_to_folder(model.generator_, model.graph_, sys.argv[2], rows=int(sys.argv[3]))
+"""
+
+
+def test_a_killed_run_goes_on(featured, tmp_path):
+    featured.save(tmp_path / "model")
+    folder = tmp_path / "vectors"
+    command = [sys.executable, "-c", LOOP, tmp_path / "model", folder, "1"]
+    run = subprocess.Popen(list(map(str, command)))
+    while not (folder / "part-00003.parquet").exists():
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    assert len(list(folder.glob("*.parquet"))) < 300
+    embed_to_folder(featured.generator_, featured.graph_, folder, rows=1)
+    np.testing.assert_allclose(joined(folder)[1], featured.embeddings_.vectors, rtol=1e-4, atol=1e-5)
+
+
+def test_finished_shards_stay_valid_on_a_full_disk_and_the_run_goes_on(featured, tmp_path):
+    featured.save(tmp_path / "model")
+    place = tmp_path / "small"
+    place.mkdir()
+    (tmp_path / "run.py").write_text(LOOP)
+    count = f"ls {place}/vectors | wc -l"
+    script = f'"$@" 2>&1 | tail -1; {count}; rm {place}/filler; "$@" && {count}'
+    command = [sys.executable, tmp_path / "run.py", tmp_path / "model", place / "vectors", "50"]
+    begin = f"head -c 340000 /dev/zero > {place}/filler; {script}"
+    run = in_small_place(["sh", "-c", begin, "sh", *command], place, "size=360k")
+    assert run.returncode == 0, run.stderr
+    fault, first, second, *_ = run.stdout.splitlines()
+    assert "No space left on device" in fault
+    assert "part-0000" in fault or "manifest" in fault
+    assert 1 < int(first) < int(second) == 7
