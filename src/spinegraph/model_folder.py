@@ -29,7 +29,7 @@ from spinegraph.graph.graph import Graph
 from spinegraph.json_object import JsonObject
 from spinegraph.model_config import MODEL, floats, read_settings, write_settings
 from spinegraph.model_graph import graph_arrays, graph_of
-from spinegraph.tensor_file import write_arrays
+from spinegraph.tensor_file import digest, write_arrays
 
 FORMAT, VERSION = "spinegraph.model", 1
 CONFIG, GRAPH, VECTORS = "config.json", "graph.safetensors", "vectors.safetensors"
@@ -54,7 +54,8 @@ def save(model: Any, folder: Path, *, data: bool = True) -> None:
         }
         files[VECTORS] = {"vectors": np.concatenate([each.vectors for each in embeddings])}
     about["data"] = {"graphs": len(graphs), "is_list": isinstance(model.graph_, list)} if data else None
-    about["digests"] = {name: _digest(arrays) for name, arrays in files.items()}
+    about["digests"] = {name: digest(arrays) for name, arrays in files.items()}
+    about["digests"][CONFIG] = config_digest(about)
     text = json.dumps(about, indent=1)
     make_folder(folder.resolve().parent)
     with whole_folder(folder) as partial:
@@ -81,6 +82,7 @@ def load(cls: type[Model], folder: Path) -> Model:
 def _built(cls: type[Model], folder: Path, text: bytes) -> Model:
     about = _config(text)
     digests = JsonObject(about.get("digests", dict), "digests")
+    _require_as_written(about, digests)
     settings = read_settings(about, _arrays(folder / MODEL, digests))
     model = cls(**settings.params)
     vars(model).update(settings.fitted, graph_=None, embeddings_=None)
@@ -178,7 +180,7 @@ def _arrays(path: Path, digests: JsonObject) -> dict[str, NDArray[Any]]:
             raise ModelFormatError("is not there, but config.json expects it")
         with safe_open(path, framework="numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if _digest(arrays) != digests.get(path.name, str):
+        if digest(arrays) != digests.get(path.name, str):
             raise ModelFormatError(
                 "its content is not what config.json says: it was damaged, or belongs to another model"
             )
@@ -201,12 +203,25 @@ def _explained(name: str) -> Iterator[None]:
         raise ModelFormatError(f"{name}: claims more than it holds ({str(fault)[:300]})") from fault
 
 
-def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    digest = blake2b(digest_size=16)
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+def config_digest(about: Mapping[str, Any]) -> str:
+    """Return a digest of everything in config.json but itself; how it is spaced and ordered does not count.
+
+    Examples
+    --------
+    >>> config_digest({"version": 1, "digests": {}}) == config_digest({"digests": {CONFIG: ""}, "version": 1})
+    True
+    """
+    others = {name: text for name, text in about["digests"].items() if name != CONFIG}
+    text = json.dumps({**about, "digests": others}, sort_keys=True)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _require_as_written(about: JsonObject, digests: JsonObject) -> None:
+    """Refuse a config.json that was changed since it was written; the first models had no digest of it."""
+    if not digests.meta.keys() <= {CONFIG, MODEL, GRAPH, VECTORS}:
+        raise ModelFormatError("digests must be of the model's own files")
+    if CONFIG in digests.meta and digests.get(CONFIG, str) != config_digest(about.meta):
+        raise ModelFormatError("its content is not what was written: it was damaged, or changed by hand")
 
 
 def _listed(value: Any) -> list[Any]:

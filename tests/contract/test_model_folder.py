@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 
-from spinegraph import SPINE, Graph, model_folder
+from spinegraph import SPINE, Graph, model_folder, tensor_file
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError
 
 SETTINGS = {"dim": 8, "steps": 4, "batch_size": 32, "threads": 1}
@@ -229,8 +229,11 @@ def test_a_model_whose_saving_is_killed_over_and_over_is_always_whole(model, fol
 
 
 def changed_config(folder, change):
+    """Change the settings and sign them again, as somebody who means harm would."""
     about = json.loads((folder / "config.json").read_text())
     change(about)
+    if isinstance(about.get("digests"), dict):
+        about["digests"]["config.json"] = model_folder.config_digest(about)
     (folder / "config.json").write_text(json.dumps(about))
 
 
@@ -239,7 +242,7 @@ def changed_arrays(folder, name, change):
     arrays = load_file(folder / name)
     change(arrays)
     save_file(arrays, folder / name)
-    changed_config(folder, lambda about: about["digests"].update({name: model_folder._digest(arrays)}))
+    changed_config(folder, lambda about: about["digests"].update({name: tensor_file.digest(arrays)}))
 
 
 def refused(folder, pattern):
@@ -277,6 +280,30 @@ def test_a_flipped_bit_is_noticed(folder, name):
     content[-2] ^= 1
     (folder / name).write_bytes(content)
     refused(folder, rf"{name}: its content is not what config.json says: it was damaged")
+
+
+def test_any_flipped_bit_of_the_settings_is_noticed_or_changes_nothing(model, folder):
+    content, rng = (folder / "config.json").read_bytes(), random.Random(0)
+    expected, noticed = model.transform(model.graph_).vectors.tobytes(), 0
+    for place in rng.sample(range(len(content)), 150):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << rng.randrange(8)
+        (folder / "config.json").write_bytes(damaged)
+        try:
+            loaded = SPINE.load(folder)
+        except ModelFormatError:
+            noticed += 1
+        else:
+            assert loaded.transform(model.graph_).vectors.tobytes() == expected
+            assert loaded.get_params() == model.get_params()
+    assert noticed > 100
+
+
+def test_a_model_from_before_settings_had_a_digest_loads(model, folder):
+    about = json.loads((folder / "config.json").read_text())
+    del about["digests"]["config.json"]
+    (folder / "config.json").write_text(json.dumps(about))
+    assert_same_embeddings(SPINE.load(folder).embeddings_, model.embeddings_)
 
 
 def test_a_file_of_another_model_is_noticed(folder, tmp_path):
@@ -532,6 +559,8 @@ def test_no_file_named_in_the_config_is_ever_read(folder, tmp_path):
         about["model"] = about["files"] = str(secret)
 
     changed_config(folder, change)
+    refused(folder, r"digests must be of the model's own files")
+    changed_config(folder, lambda about: about.update(digests={}))
     refused(folder, r"model.safetensors: is not there")
 
 

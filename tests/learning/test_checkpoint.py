@@ -111,13 +111,13 @@ def test_saving_takes_a_tenth_of_the_time_at_most(tmp_path, monkeypatch):
     monkeypatch.undo()
     clock = [100.0]
     monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
-    real = checkpoint.write_arrays
+    real = checkpoint.write_signed
 
     def slow(*args, **kinds):
         clock[0] += 2.0
         real(*args, **kinds)
 
-    monkeypatch.setattr(checkpoint, "write_arrays", slow)
+    monkeypatch.setattr(checkpoint, "write_signed", slow)
     saved = Checkpoints(tmp_path, "run")
     assert saved.is_due(50)
     assert not saved.is_due(51)
@@ -135,7 +135,7 @@ def test_a_state_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "write_arrays", half)
+    monkeypatch.setattr(checkpoint, "write_signed", half)
     with pytest.raises(OSError, match="No space left"):
         Checkpoints(tmp_path, "run").save(state(100))
     assert len(os.listdir(tmp_path)) == 1
@@ -197,6 +197,28 @@ def test_a_damaged_or_hostile_newest_state_gives_way_to_the_one_before(tmp_path,
     newest = tmp_path / states(tmp_path)[-1]
     HOSTILE[kind](newest)
     assert Checkpoints(tmp_path, "run").latest(SHAPES, 300).step == 50
+
+
+def test_any_flipped_bit_of_a_state_is_noticed(tmp_path):
+    for step in (50, 100):
+        Checkpoints(tmp_path, "run").save(state(step))
+    newest = tmp_path / states(tmp_path)[-1]
+    content = newest.read_bytes()
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << random.Random(place).randrange(8)
+        newest.write_bytes(damaged)
+        found = Checkpoints(tmp_path, "run").latest(SHAPES, 300)
+        same = (
+            found.step == 100 and found.arrays["weights"].tobytes() == state(100).arrays["weights"].tobytes()
+        )
+        assert same or found.step == 50, f"bit flipped in byte {place}"
+
+
+def test_a_state_from_before_they_had_digests_is_taken(tmp_path):
+    Checkpoints(tmp_path, "run").save(state(100))
+    rewritten(tmp_path / states(tmp_path)[-1])
+    assert Checkpoints(tmp_path, "run").latest(SHAPES, 300).step == 100
 
 
 # A fit that was stopped

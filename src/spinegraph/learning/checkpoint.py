@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from spinegraph.atomic import make_folder, sweep, whole_file
 from spinegraph.errors import ParameterError
-from spinegraph.tensor_file import write_arrays
+from spinegraph.tensor_file import read_signed, write_signed
 
 _KEPT = 2
 _SHARE_OF_TIME = 0.1  # that saving may take: on a slow disk states are saved less often
@@ -88,7 +88,7 @@ class Checkpoints:
             "history": json.dumps(state.history),
         }
         with whole_file(self.folder / f"{self._run}-{state.step:09d}.safetensors") as partial:
-            write_arrays(partial, state.arrays, about)
+            write_signed(partial, state.arrays, about)
         for old in self._newest_first()[_KEPT:]:
             old.unlink(missing_ok=True)
         end = time.monotonic()
@@ -115,11 +115,9 @@ class Checkpoints:
 
     def _read(self, path: Path) -> TrainingState | None:
         try:
-            with safe_open(path, framework="numpy") as file:
-                about = file.metadata() or {}
-                if about.get("fingerprint") != self.fingerprint:
-                    return None
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays, about = read_signed(path, ("fingerprint", "step", "history"))
+            if about.get("fingerprint") != self.fingerprint:
+                return None
             history = [
                 (int(step), float(loss), float(held)) for step, loss, held in json.loads(about["history"])
             ]
