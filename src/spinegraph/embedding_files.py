@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
@@ -17,9 +18,11 @@ from spinegraph.graph.files.npz import read_npz
 from spinegraph.graph.files.parquet_edges import open_parquet
 from spinegraph.graph.files.source import expansion_limit, opened
 from spinegraph.graph.names import as_array, first_few
+from spinegraph.tensor_file import digest
 
 Named = tuple[NDArray[Any], NDArray[np.float32]]  # names (n,), vectors (n, d)
 _FIRST_LINE = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
+_DIGEST = b"spinegraph.digest"  # among the metadata of Parquet, which itself checks only some of its bytes
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}")
 
 
@@ -125,7 +128,9 @@ def _read_npz(path: Path) -> Named:
 
 def _write_parquet(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
     rows = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-    parquet.write_table(pa.table({"name": _column(names), "vector": rows}), path, use_dictionary=["name"])
+    table = pa.table({"name": _column(names), "vector": rows})
+    signed = table.replace_schema_metadata({_DIGEST: _content_digest(table["name"], vectors)})
+    parquet.write_table(signed, path, use_dictionary=["name"])
 
 
 def _read_parquet(path: Path) -> Named:
@@ -137,7 +142,7 @@ def _read_parquet(path: Path) -> Named:
             )
         name, vector = schema.field("name").type, schema.field("vector").type
         is_vector = pa.types.is_fixed_size_list(vector) and pa.types.is_float32(vector.value_type)
-        if not is_vector or name not in (pa.int64(), pa.string(), pa.large_string()):
+        if not is_vector or not vector.list_size or name not in (pa.int64(), pa.string(), pa.large_string()):
             raise GraphFormatError(
                 f"{path}: name must be whole numbers or text, vector a fixed number of float32; "
                 f"got {name} and {vector}"
@@ -153,7 +158,23 @@ def _read_parquet(path: Path) -> Named:
         if table["name"].null_count or rows.null_count or rows.flatten().null_count:
             raise GraphFormatError(f"{path}: every row needs a name and a whole vector; some are empty")
         values = rows.flatten().to_numpy(zero_copy_only=False).reshape(-1, vector.list_size)
+        written = (schema.metadata or {}).get(_DIGEST)
+        if written is not None and written != _content_digest(table["name"], values):
+            raise GraphFormatError(
+                f"{path}: its content is not what was written: it was damaged, or changed by another "
+                "program; write it again"
+            )
     return as_array(table["name"].to_numpy()), np.array(values, dtype=np.float32)
+
+
+def _content_digest(names: Any, vectors: NDArray[np.float32]) -> bytes:
+    """Return a digest of names and vectors, whichever way Arrow keeps the names."""
+    if pa.types.is_integer(names.type):
+        return digest({"names": names.to_numpy(), "vectors": vectors}).encode()
+    texts = names.cast(pa.large_string()).combine_chunks()
+    lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False)
+    joined = np.frombuffer("".join(texts.to_pylist()).encode(), np.uint8)
+    return digest({"names": joined, "lengths": lengths, "vectors": vectors}).encode()
 
 
 def _write_text(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
@@ -217,14 +238,13 @@ def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | N
             options,
             csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
         )
+        found = table.column_names
     except (pa.ArrowException, UnicodeDecodeError) as fault:
         raise GraphFormatError(
             f"{path}: expected a name and {d} numbers a line ({str(fault)[:200]}); write it again"
         ) from fault
-    if table.column_names != wanted or not d:
-        raise GraphFormatError(
-            f"{path}: expected the columns name, 0, 1, ...; found {table.column_names[:5]}"
-        )
+    if found != wanted or not d:
+        raise GraphFormatError(f"{path}: expected the columns name, 0, 1, ...; found {found[:5]}")
     vectors = np.empty((table.num_rows, d), dtype=np.float32)
     for place, column in enumerate(table.columns[1:]):
         vectors[:, place] = column.to_numpy()
