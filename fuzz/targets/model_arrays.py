@@ -1,0 +1,61 @@
+"""A model's arrays: anything under the names that are known, signed as if the model's own."""
+
+import json
+from pathlib import Path
+
+from fuzz.drawn import arrays
+from fuzz.outcome import Target
+from safetensors.numpy import load_file, save_file
+
+from spinegraph import model_folder, tensor_file
+from spinegraph.estimator import SPINE
+from spinegraph.graph.made import barbell
+
+_KINDS = ("<i8", "<i4", "<f4", "<f8", "|u1", "|b1")
+_KEYS = {
+    "model.safetensors": (
+        "weights",
+        "structural_mean",
+        "structural_scale",
+        "encoder.mean",
+        "encoder.scale",
+        "other",
+    ),
+    "graph.safetensors": tuple(
+        f"0.{key}"
+        for key in (
+            *("indptr", "indices", "weights", "names", "names.text", "names.ends", "names.whole", "report"),
+            *("features", "features.data", "features.indices", "features.indptr", "features.shape"),
+            *("feature_names.text", "feature_names.ends"),
+        )
+    ),
+    "vectors.safetensors": ("vectors", "other"),
+}
+SEEDS = [
+    bytes([file, keep]) + bytes(range(i, i + 60)) for file in range(3) for keep in (0, 1) for i in (0, 90)
+]
+
+
+def begin(folder: Path) -> Target:
+    """Return a function that loads a model with some of one file's arrays replaced."""
+    model = SPINE(dim=3, steps=1, k=4, threads=1).fit(
+        barbell(4).relabel([f"n{i}" for i in range(9)][: len(barbell(4))])
+    )
+    model.save(folder / "model")
+    path = folder / "model"
+    whole = {name: load_file(path / name) for name in _KEYS}
+    about = json.loads((path / "config.json").read_text())
+
+    def target(data: bytes) -> None:
+        name = sorted(_KEYS)[data[0] % 3 if data else 0]
+        kept = whole[name] if data[1:2] > b"\x20" else {}
+        changed = {**kept, **arrays(data[2:], _KEYS[name], _KINDS)}
+        for each in _KEYS:
+            content = changed if each == name else whole[each]
+            save_file({key: array.copy() for key, array in content.items()}, path / each)
+            about["digests"][each] = tensor_file.digest(content)
+        about["digests"]["config.json"] = model_folder.config_digest(about)
+        (path / "config.json").write_text(json.dumps(about))
+        SPINE.load(path)
+
+    return target
