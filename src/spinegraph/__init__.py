@@ -21,9 +21,11 @@ _HOMES = {
     "datasets": "spinegraph.graph.datasets",
     "errors": "spinegraph.errors",
     "made": "spinegraph.graph.made",
+    "open_store": "spinegraph.graph.store",
     "plot": "spinegraph.analysis.plots",
     "read_graph": "spinegraph.graph.read",
     "rooted_pagerank": "spinegraph.structure.rooted_pagerank",
+    "write_store": "spinegraph.graph.store",
 }
 
 _MODULES = {"datasets", "errors", "made", "plot"}

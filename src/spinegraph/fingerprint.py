@@ -1,18 +1,34 @@
 """A fingerprint of a graph's content: equal data, equal text."""
 
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
+_PIECE = 2**20  # entries at a time: a memory-mapped array is never whole in memory
+
 
 def fingerprint(graph: Any) -> str:
     """Return 32 hexadecimal digits that depend on links, weights, names, features and their column names.
 
+    That of a store stands in its header.
+
     >>> from spinegraph import Graph
     >>> fingerprint(Graph.from_edges([(0, 1)])) == fingerprint(Graph.from_edges([(1, 0), (0, 1)]))
     True
+    """
+    known: str | None = getattr(graph, "known_fingerprint", None)
+    return computed_fingerprint(graph) if known is None else known
+
+
+def computed_fingerprint(graph: Any) -> str:
+    """Return the fingerprint by a look at all the data.
+
+    >>> from spinegraph import Graph
+    >>> len(computed_fingerprint(Graph.from_edges([(0, 1)])))
+    32
     """
     digest = blake2b(digest_size=16)
     features = graph.features
@@ -22,19 +38,30 @@ def fingerprint(graph: Any) -> str:
     else:
         parts.append(features)
     for part in parts:
-        # Index arrays may be of 32 or 64 bits and mean the same.
-        array = np.zeros(0) if part is None else part.astype(np.int64) if part.dtype.kind == "i" else part
-        digest.update(f"{None if part is None else array.shape}|".encode())
-        digest.update(np.ascontiguousarray(array).data)
+        empty = np.zeros(0) if part is None else part
+        digest.update(f"{None if part is None else part.shape}|".encode())
+        for piece in _pieces(empty):
+            # Index arrays may be of 32 or 64 bits and mean the same.
+            whole = piece.astype(np.int64, copy=False) if piece.dtype.kind == "i" else piece
+            digest.update(np.ascontiguousarray(whole).data)
     digest.update(f"{None if features is None else features.shape}|{graph.feature_names}|".encode(*_ANY_TEXT))
-    if graph.names.dtype == object:
-        digest.update("\0".join(map(_text, graph.names.tolist())).encode(*_ANY_TEXT))
-    else:
-        digest.update(np.ascontiguousarray(graph.names).data)
+    for place, piece in enumerate(_pieces(graph.names)):
+        if graph.names.dtype == object:
+            text = "\0".join(map(_text, piece.tolist()))
+            digest.update(("\0" * (place > 0) + text).encode(*_ANY_TEXT))
+        else:
+            digest.update(np.ascontiguousarray(piece).data)
     return digest.hexdigest()
 
 
 _ANY_TEXT = ("utf-8", "surrogatepass")
+
+
+def _pieces(array: Any) -> Iterator[Any]:
+    """Yield an array in pieces of about a million entries."""
+    rows = max(_PIECE // max(int(np.prod(array.shape[1:])), 1), 1)
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows]
 
 
 def _text(name: Any) -> str:

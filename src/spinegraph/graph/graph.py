@@ -1,9 +1,10 @@
 """The graph: CSR arrays, node names and node features, frozen and checked once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,11 @@ class Graph(Conversions):
     report : EdgeReport, optional
         What cleaning did when the graph was built from edges.
 
+    Attributes
+    ----------
+    store : Path or None
+        The folder that the arrays are memory maps of, for a graph of ``open_store``.
+
     Examples
     --------
     >>> Graph(np.array([0, 1, 2]), np.array([1, 0]))
@@ -66,6 +72,8 @@ class Graph(Conversions):
     features: Features | None = None
     feature_names: tuple[str, ...] | None = None
     report: EdgeReport | None = None
+    store: Path | None = field(default=None, init=False)
+    known_fingerprint: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
         indptr, indices = np.ascontiguousarray(self.indptr), np.ascontiguousarray(self.indices)
@@ -107,13 +115,13 @@ class Graph(Conversions):
             "indptr": frozen(indptr.astype(np.int64, copy=False)),
             "indices": frozen(indices.astype(index_type, copy=False)),
             "weights": None if weights is None else frozen(weights),
-            "names": frozen(names),
+            "names": frozen(names) if isinstance(names, np.ndarray) else names,
             "features": frozen_features(features),
             "feature_names": feature_names,
             "report": report,
         }
-        for field, value in values.items():
-            object.__setattr__(self, field, value)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_edges(
@@ -201,6 +209,12 @@ class Graph(Conversions):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle a graph of a store as the store's path: other processes map the same files."""
+        from spinegraph.graph.store import open_store
+
+        return super().__reduce_ex__(protocol) if self.store is None else (open_store, (self.store,))
 
     def __repr__(self) -> str:
         count = self.num_edges

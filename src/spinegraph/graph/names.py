@@ -110,6 +110,21 @@ class NameIndex:
         elif not self._range:
             self._order = np.argsort(names)
 
+    @classmethod
+    def known(
+        cls, names: NDArray[np.int64], order: NDArray[np.int64] | None, *, covers_range: bool
+    ) -> "NameIndex":
+        """Index whole numbers that are known to be 0 .. n-1, or whose order is known (None: ascending).
+
+        Examples
+        --------
+        >>> NameIndex.known(np.array([3, 5]), None, covers_range=False).positions([5])
+        array([1])
+        """
+        index = object.__new__(cls)
+        index._names, index._range, index._order, index._table = names, covers_range, order, None
+        return index
+
     def find(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
         """Return the position of each name, -1 where it is unknown."""
         array = as_array(wanted)
@@ -120,10 +135,11 @@ class NameIndex:
                 raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
         if array.dtype != np.int64:
             return np.fromiter((self._find_one(name) for name in array), np.int64, len(array))
-        if self._order is None:
+        if self._range:
             return np.where((array >= 0) & (array < len(self._names)), array, -1)
         places = np.searchsorted(self._names, array, sorter=self._order)
-        places = self._order[np.minimum(places, len(self._order) - 1)]
+        places = np.minimum(places, len(self._names) - 1)
+        places = places if self._order is None else self._order[places]
         return np.where(self._names[places] == array, places, -1)
 
     def find_one(self, name: Any) -> int:

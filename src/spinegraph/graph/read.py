@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from spinegraph.errors import GraphFormatError
+from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.graph.align import Missing
 from spinegraph.graph.edges import Reciprocal
 from spinegraph.graph.encode import FeatureEncoder
@@ -19,6 +19,8 @@ from spinegraph.graph.files.parquet_edges import read_parquet_edges
 from spinegraph.graph.files.source import opened
 from spinegraph.graph.files.text_edges import read_text_edges
 from spinegraph.graph.graph import Graph
+from spinegraph.graph.store import open_store
+from spinegraph.graph.store_header import is_store
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +54,9 @@ def read_graph(
     r"""Read a graph from a file, and its node features from another.
 
     Edges come as text (commas, tabs, semicolons or white space), Parquet, npz (``edges`` and ``num_nodes``,
-    or SciPy's sparse matrix) or GraphML, any of them gzipped; what a file is shows in its first bytes. Node
-    names are integers where every name is one as usually written, else text. They are sorted; npz and
-    GraphML, which list their nodes, keep their order.
+    or SciPy's sparse matrix) or GraphML, any of them gzipped; what a file is shows in its first bytes. A
+    store's folder (see ``open_store``) is opened as it is. Node names are integers where every name is one as
+    usually written, else text. They are sorted; npz and GraphML, which list their nodes, keep their order.
 
     Parameters
     ----------
@@ -107,6 +109,8 @@ def read_graph(
     ...     read_graph(file.name)
     Graph(3 nodes, 2 edges, weighted, names 'ann', 'bob', ...)
     """
+    if is_store(path):
+        return open_whole_store(path, features)
     options = EdgeOptions(
         columns if columns is None or isinstance(columns, str) else tuple(columns),
         weighted,
@@ -122,6 +126,24 @@ def read_graph(
     for note in contents.notes:
         logger.info("%s: %s", contents.path, note)
     return build_graph(contents, directed=directed, reciprocal=reciprocal)
+
+
+def open_whole_store(path: Path, features: Path | None) -> Graph:
+    """Open a store, which holds its features; others beside it are refused.
+
+    Examples
+    --------
+    >>> open_whole_store("store", "people.csv")
+    Traceback (most recent call last):
+    ...
+    spinegraph.errors.ParameterError: store: is a store, which holds its features; ...
+    """
+    if features is not None:
+        raise ParameterError(
+            f"{os.fspath(path)}: is a store, which holds its features; build it with them "
+            "(spine data build --features), or pass the edges as a file"
+        )
+    return open_store(os.fspath(path))
 
 
 def read_joined(
