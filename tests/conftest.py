@@ -1,7 +1,26 @@
-"""Settings that every test shares."""
+"""Settings that every test shares, and the count of faults that were injected."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
 
 from hypothesis import settings
 
 # A kernel's first call compiles it, whichever example that is.
 settings.register_profile("compiling", deadline=None)
 settings.load_profile("compiling")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many faults were injected; SPINEGRAPH_FAULTS names a JSON file for the counts."""
+    found = Counter()
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == "faults":
+                found[value[0]] += value[1]
+    if not found:
+        return
+    terminalreporter.write_line(f"{sum(found.values()):,} faults injected")
+    if file := os.environ.get("SPINEGRAPH_FAULTS"):
+        Path(file).write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n")
