@@ -105,7 +105,7 @@ class Config:
 
     dim: int = 200
     k: int = 30
-    continuation: float = 0.65
+    continuation: float = 0.7
     rpr_method: str = "push"
     tolerance: float = 0.05
     threshold: float = 5e-5
@@ -119,7 +119,7 @@ class Config:
     similarity: str = "dtw"
     local_walks: int = 10
     local_walk_length: int = 40
-    window: int = 10
+    window: int = 15
     negatives: float = 1.0
     negative_samples: int = 100
     lambda1: float = 0.4

@@ -11,13 +11,13 @@ _UNKNOWN = 0.1  # too few edges to tell
 _MOST = 0.5
 _NO_SIGN = 0.99  # features that may as well have been dealt out at random
 _DEVIATIONS = 3.0
-_ODDS = 0.2  # of structure against content where half of the strength is there
+_ODDS = 0.25  # of structure against content where half of the strength is there
 
 
 def balanced(config: Config, graph: Any) -> Config:
     """Return the settings with a ``structural_share``: more, the less the features tell about links.
 
-    With strength h of ``affinity``, structure stands to content as 0.2 ((1 - h) / h)^2 to 1, at most as 1
+    With strength h of ``affinity``, structure stands to content as 0.25 ((1 - h) / h)^2 to 1, at most as 1
     to 1; as 99 to 1 where the features have no visible relation to the links at all. Without features there
     is no channel beside them.
 

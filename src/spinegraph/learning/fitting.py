@@ -1,22 +1,29 @@
 """From inputs and pairs to W_M: what is trained, and the structural channel beside it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph import __version__
-from spinegraph.config import Config
+from spinegraph.config import MACHINE, Config
 from spinegraph.generator import activate, shortened
 from spinegraph.learning.checkpoint import Checkpoints
 from spinegraph.learning.history import Moment
 from spinegraph.learning.sampling import PairSampler
 from spinegraph.learning.threads import torch_threads
-from spinegraph.learning.training import LEAST_SQUARE, Progress, Trainer, first_places, first_weights
+from spinegraph.learning.training import LEAST_SQUARE, Progress, first_places, first_weights, train
 from spinegraph.structure.smoothing import Smoothed, principal_directions, signed
 
+Training = Callable[
+    [Any, NDArray[np.float32], PairSampler, Config, Checkpoints | None, Progress | None],
+    tuple[NDArray[np.float32], list[Moment]],
+]
 _MOST_STRUCTURAL = 0.25  # of the dimensions
+_CONTENT_SQUARE = 2.0  # mean square of what went through T; sets how far a probe's penalty reaches
 
 
 def learn(
@@ -28,12 +35,13 @@ def learn(
     power: float,
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
+    train: Training = train,
 ) -> tuple[NDArray[np.float32], list[Moment]]:
     """Return W_M, (f + s, d), and the training history.
 
     The leading dimensions hold what went through T: the leading half of its principal directions trained, and
     all of them as they were, so that what training forgets is still there (see ``_merged``); their mean
-    square is 1. The structural columns that go past T have dimensions of their own, untrained, so that
+    square is 2. The structural columns that go past T have dimensions of their own, untrained, so that
     structural identity has a place that unlike content cannot crowd out; their size is set so that they hold
     ``structural_share`` of a vector's mean square.
 
@@ -49,19 +57,21 @@ def learn(
         Fingerprint of the training data; a checkpoint of other data or settings is passed over.
     power : float
         Power of the length that the generator divides content by.
+    train : callable
+        What runs the steps, as ``training.train`` does.
     """
     channel = _channel(past, config)  # (s, c)
     content = config.dim - channel.shape[1]
     states = None if checkpoint is None else Checkpoints(checkpoint, _run_name(data, config))
     # One thread: the order in which Torch sums in a matrix product depends on how many there are.
     with torch_threads(1):
-        trained, history = _trained(smoothed, content, sampler, config, states, progress)  # (f, r)
+        trained, history = _trained(smoothed, content, sampler, config, states, progress, train)  # (f, r)
     vectors = smoothed.times(trained)
     has_content = _mean_square(vectors) > LEAST_SQUARE  # more than rounding
     size = _mean_square(shortened(activate(vectors, config.activation), power)) if has_content else 1.0
     if has_content and config.activation == "identity" and power < 1:
-        trained *= np.float32(size ** (-0.5 / (1 - power)))  # a mean square of 1
-        size = 1.0
+        trained *= np.float32((_CONTENT_SQUARE / size) ** (0.5 / (1 - power)))
+        size = _CONTENT_SQUARE
 
     through, share = smoothed.shape[1], float(config.structural_share or 0)
     weights = np.zeros((through + channel.shape[0], config.dim), dtype=np.float32)
@@ -79,19 +89,20 @@ def _trained(
     config: Config,
     states: Checkpoints | None,
     progress: Progress | None,
+    train: Training,
 ) -> tuple[NDArray[np.float32], list[Moment]]:
     """Return the matrix for what went through T, (f, r) with r at most dim, and the training history."""
     if config.start == "random" or config.kept == 0:
         basis, start = first_weights(smoothed, dim, config)
         reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
-        trained, history = Trainer(reduced, start, sampler, config).train(states, progress)
+        trained, history = train(reduced, start, sampler, config, states, progress)
         return trained if basis is None else basis @ trained, history
     directions = principal_directions(smoothed, min(dim, *smoothed.shape), config.seed)  # (f, r)
     places = smoothed.times(directions)  # (m, r)
     # The leading half is trained: what lies beyond teaches noise, though labels may need it.
     half = (places.shape[1] + 1) // 2
     leading, start = first_places(places[:, :half], config)
-    trained, history = Trainer(leading, start, sampler, config).train(states, progress)
+    trained, history = train(leading, start, sampler, config, states, progress)
     return directions @ _merged(places, trained, config.kept), history
 
 
@@ -141,5 +152,5 @@ def _channel(past: NDArray[np.float32] | None, config: Config) -> NDArray[np.flo
 
 
 def _run_name(data: str, config: Config) -> str:
-    settings = {name: value for name, value in config.to_json().items() if name not in ("threads", "device")}
+    settings = {name: value for name, value in config.to_json().items() if name not in MACHINE}
     return f"{__version__} {data} {json.dumps(settings, sort_keys=True)}"

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from spinegraph.config import Config
+from spinegraph.config import MACHINE, Config
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
 from spinegraph.reproduce.controls import CONTROLS, methods
 from spinegraph.reproduce.method import Embed, Method, Score
 from spinegraph.reproduce.protocols import fitted
 
-FIT_VERSION = 2  # of what SPINE computes with given settings: raised when its vectors change otherwise
-CORE = "a9d3039fa10b"  # the training code that this version goes with; a test compares it
+FIT_VERSION = 3  # of what SPINE computes with given settings: raised when its vectors change otherwise
+CORE = "73782791093e"  # the training code that this version goes with; a test compares it
 INPUT_VERSION = 1  # the same for controls that read T and the features alone
 _UNTRAINED = ("raw features", "T F", "PCA of T F", "log degree")
 _INPUT_SETTINGS = (
@@ -92,7 +92,7 @@ def control_row(name: str, control: str, settings: Mapping[str, Any]) -> Method:
 
 def _all_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     every = Config(**settings).to_json()
-    return {name: value for name, value in every.items() if name not in ("seed", "threads", "device")}
+    return {name: value for name, value in every.items() if name not in ("seed", *MACHINE)}
 
 
 def _reader(control: str, settings: Mapping[str, Any]) -> Callable[[Graph, int, int, Score | None], Embed]:
