@@ -13,6 +13,7 @@ BENCHMARKS = {
     "structure": "walks, push and the structural stage",
     "dtw": "warping distances beside the plain version",
     "fit_speed": "fitting beside GraphSAGE and Deep Graph Infomax",
+    "peers": "SPINE beside other packages, each in an environment of its own",
     "postgres": "vectors into PostgreSQL, and look-alikes by SQL",
     "service": "the service under load, and its memory",
     "transform_speed": "unseen nodes, a whole network and one by one",

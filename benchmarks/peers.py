@@ -1,0 +1,102 @@
+"""SPINE beside what people use today: seconds, memory, accuracy, and whether an unseen node gets a vector.
+
+Run with ``python -m benchmarks.peers``; prints a table and writes ``benchmarks/results/peers.json``,
+``docs/peers.md`` and ``docs/figures/peers.png`` and ``.svg``. Every peer has an environment of its own, made
+on the first run under ``.peers/`` by pip from pinned versions.
+
+- One process for each peer and network, held to two cores and two threads. It imports the peer, fits a made
+  network of 300 nodes (which compiles what is compiled once, and serves the trial with an unseen node), reads
+  the network, makes the peer's own graph object, and then fits. ``seconds`` are those of the fit alone, from
+  that object to vectors in memory; import, warming up and loading are kept beside it.
+- All make vectors of 200 numbers with documented defaults; what is not a default is said in the module of
+  the peer in ``benchmarks/peer_runners``.
+- GraphSAGE is timed up to the epoch with the best validation score, the scoring itself not counted. A network
+  without features gets PyG's LocalDegreeProfile.
+- Accuracy is that of one probe for all: one-vs-rest logistic regression, C chosen on validation nodes. Cora
+  has its public split; amazon_photo has none and gets 20 nodes a class to train, 500 to validate and the
+  rest to test, by seed 0.
+- Memory is the highest resident size of the process, libraries and data included.
+- A fit that has not ended after ``--limit`` seconds is stopped, and its row says so.
+- Unseen: the peer is fitted without the last of the 300 nodes and then asked for its vector.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from benchmarks.machine import describe
+from benchmarks.peers_cells import NETWORKS, PEERS, measure
+
+RESULTS = Path(__file__).parent / "results" / "peers.json"
+
+
+def merged(before, rows):
+    """Return all rows in order, new ones in the place of old ones of the same cell."""
+    cells = {_cell(row): row for row in [*before, *rows]}
+    order = {
+        (peer.name, network): (NETWORKS.index(network), place)
+        for place, peer in enumerate(PEERS)
+        for network in NETWORKS
+    }
+    known = [row for row in cells.values() if (row["peer"], row["network"]) in order]
+    return sorted(known, key=lambda row: (*order[row["peer"], row["network"]], row["seed"]))
+
+
+def _cell(row):
+    return row["peer"], row["network"], row["seed"]
+
+
+def show(row):
+    """Print one row."""
+    cells = [f"{row['network']:<13}{row['peer']:<27}"]
+    if row["status"] == "ok":
+        accuracy = f"{row['accuracy']:.4f}" if "accuracy" in row else ""
+        start = row["import_seconds"] + row["warm_seconds"]
+        cells += [f"{row['seconds']:>8.2f} s", f"{row['peak_mb']:>7,.0f} MB", f"{accuracy:>7}"]
+        cells += [f"  load {row['load_seconds']:.2f} s, start {start:.1f} s, unseen: {row['unseen']['can']}"]
+    else:
+        cells.append(f"{row['status']}: {row['reason']}")
+    print(*cells, flush=True)
+
+
+def main():
+    """Measure what is asked for, and write table, page and figure of all there is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    names = [peer.name for peer in PEERS]
+    parser.add_argument(
+        "--peers", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names)
+    )
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one fit")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--dim", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--dry", action="store_true", help="write nothing")
+    parser.add_argument("--draw", action="store_true", help="measure nothing; page and figure from the JSON")
+    given = parser.parse_args()
+    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": []}
+    if not given.draw:
+        started, rows = time.perf_counter(), []
+        settings = {"dim": given.dim, "threads": given.threads, "limit": given.limit}
+        found = {"machine": describe(), "settings": {**settings, "about": __doc__.strip()}, **found}
+        for network in given.networks:
+            for peer in (peer for peer in PEERS if peer.name in given.peers):
+                for seed in range(given.seeds):
+                    rows.append(measure(peer, network, settings, seed))
+                    show(rows[-1])
+        found |= {"machine": describe(), "settings": {**settings, "about": __doc__.strip()}}
+        found["rows"] = merged(found["rows"], rows)
+        print(f"{time.perf_counter() - started:.0f} s in all")
+    if given.dry:
+        return
+    from benchmarks.peers_figure import draw
+    from benchmarks.peers_page import write_page
+
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    write_page(found)
+    draw(found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""The results of ``benchmarks.peers`` in words and tables, written into docs/peers.md."""
+
+from pathlib import Path
+from statistics import mean, median
+
+from benchmarks.peers_cells import NETWORKS, OURS, PEERS
+
+PAGE = Path(__file__).parents[1] / "docs" / "peers.md"
+_MARKS = "<!-- peers results -->", "<!-- end of peers results -->"
+TITLES = {
+    "cora": "Cora, 2,708 nodes, 5,278 edges, 1,433 features; public split",
+    "amazon_photo": "amazon_photo, 7,650 nodes, 119,081 edges, 745 features; 20 nodes a class",
+    "ego_twitter": "ego_twitter, 81,306 nodes, 1,342,296 edges, no features",
+    "made_10k": "made, 10,000 nodes, 10 edges a node, 100 features",
+    "made_100k": "made, 100,000 nodes, 10 edges a node, 100 features",
+}
+_ALIKE = 0.005  # accuracies closer than half a point are called level
+
+
+def cells_of(found):
+    """Return {(peer, network): one row}, several seeds made into one: median seconds, mean accuracy."""
+    gathered = {}
+    for row in found["rows"]:
+        gathered.setdefault((row["peer"], row["network"]), []).append(row)
+    cells = {}
+    for key, rows in gathered.items():
+        done = [row for row in rows if row["status"] == "ok"]
+        if len(done) < len(rows):  # one seed that did not come through decides
+            cells[key] = next(row for row in rows if row["status"] != "ok")
+            continue
+        cells[key] = dict(rows[0]) | {
+            "seconds": median(row["seconds"] for row in rows),
+            "peak_mb": max(row["peak_mb"] for row in rows),
+        }
+        if "accuracy" in rows[0]:
+            cells[key]["accuracy"] = mean(row["accuracy"] for row in rows)
+    return cells
+
+
+def seconds_of(cell, limit):
+    """Return a cell's time as text."""
+    if cell["status"] == "ok":
+        return number(cell["seconds"])
+    return {"over": f"over {limit:,.0f}", "not run": "", "not installed": "not installed"}.get(
+        cell["status"], "failed"
+    )
+
+
+def number(value):
+    """Return seconds with as many digits as mean something."""
+    return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def block(found):
+    """Return everything between the page's marks."""
+    lines = [*_machine(found), "", "## Where it stands", "", *_standing(found), ""]
+    for network in NETWORKS:
+        lines += _table(found, network)
+    return "\n".join([*lines, *_unseen(found), "", *_versions(found)])
+
+
+def _machine(found):
+    machine, settings = found["machine"], found["settings"]
+    loads = [row["load_average"] for row in found["rows"]]
+    is_busy = max(loads) > settings["threads"] + 1
+    yield (
+        f"Measured with {settings['threads']} threads on {machine['cores']} {machine['machine']} cores, "
+        f"Python {machine['python']}, {settings['dim']} dimensions, at most {settings['limit']:.0f} s a fit. "
+        f"Load average when a row began: {min(loads):.1f} to {max(loads):.1f}"
+        f"{'; the machine was busy, so times are indicative' * is_busy}."
+    )
+
+
+def _standing(found):
+    """Say network by network who is quicker, who is more accurate and who needs less memory."""
+    cells, limit = cells_of(found), found["settings"]["limit"]
+    for network in NETWORKS:
+        ours = cells.get((OURS, network), {"status": "not run"})
+        others = {peer.name: cells.get((peer.name, network)) for peer in PEERS if OURS not in peer.name}
+        if ours["status"] == "ok":
+            yield f"- **{network}**: {' '.join(_place(ours, others, limit))}"
+
+
+def _place(ours, others, limit):
+    """Yield sentences about one network."""
+    done = {name: cell for name, cell in others.items() if cell and cell["status"] == "ok"}
+    yield f"spinegraph {number(ours['seconds'])} s{_accuracy(ours, ', ')}, {ours['peak_mb']:,.0f} MB."
+    yield _told("Quicker", done, lambda cell: cell["seconds"] < ours["seconds"])
+    if "accuracy" in ours:
+        best = ours["accuracy"]
+        yield _told("More accurate", done, lambda cell: cell["accuracy"] > best + _ALIKE)
+        yield _told("Within half a point", done, lambda cell: abs(cell["accuracy"] - best) <= _ALIKE)
+    times = {name: cell["seconds"] / ours["seconds"] for name, cell in done.items()}
+    longer = [f"{name} {times[name]:.1f} times" for name in times if times[name] >= 1]
+    over = [name for name, cell in others.items() if cell and cell["status"] == "over"]
+    longer += [f"{name} over {limit / ours['seconds']:.0f} times" for name in over]
+    yield f"As long or longer: {', '.join(longer) or 'nobody'}."
+    less = [name for name, cell in done.items() if cell["peak_mb"] < ours["peak_mb"]]
+    yield f"Less memory: {', '.join(less) or 'nobody'}."
+
+
+def _told(title, cells, is_so):
+    names = [
+        f"{name} ({number(cell['seconds'])} s{_accuracy(cell, ', ')})"
+        for name, cell in cells.items()
+        if is_so(cell)
+    ]
+    return f"{title}: {', '.join(names) or 'nobody'}."
+
+
+def _accuracy(cell, before=""):
+    return f"{before}{cell['accuracy']:.3f}" if "accuracy" in cell else ""
+
+
+def _table(found, network):
+    """Yield one network's table, the quickest first, and the reasons of rows without a figure."""
+    cells, limit = cells_of(found), found["settings"]["limit"]
+    rows = [(peer, cells[peer.name, network]) for peer in PEERS if (peer.name, network) in cells]
+    rows = [(peer, cell) for peer, cell in rows if cell["status"] != "not run"]
+    if not rows:
+        return
+    has_labels = any("accuracy" in cell for _, cell in rows)
+    yield from (f"## {TITLES[network]}", "")
+    yield f"| | sees | seconds | peak MB |{' accuracy |' * has_labels} start, s | loading, s |"
+    yield f"|---|---|--:|--:|{'--:|' * has_labels}--:|--:|"
+    rows.sort(key=lambda item: item[1]["seconds"] if item[1]["status"] == "ok" else limit)
+    for peer, cell in rows:
+        name = f"**{peer.name}**" if peer.name == OURS else peer.name
+        sees = "graph" if peer.sees == "graph" or network == "ego_twitter" else "graph, features"
+        start = "import_seconds" in cell
+        values = [name, sees, seconds_of(cell, limit), f"{cell['peak_mb']:,.0f}" if "peak_mb" in cell else ""]
+        values += [_accuracy(cell)] * has_labels
+        values += [number(cell["import_seconds"] + cell["warm_seconds"]) if start else ""]
+        values += [number(cell["load_seconds"]) if start else ""]
+        yield f"| {' | '.join(values)} |"
+    yield ""
+    for peer, cell in rows:
+        if cell["status"] != "ok" and cell["reason"] != "stopped":
+            yield from (f"{peer.name}: {cell['reason']}.", "")
+
+
+def _unseen(found):
+    yield from ("## A node that was not there", "")
+    yield "| | a vector without starting over | tried | what came |"
+    yield "|---|---|---|---|"
+    for peer in PEERS:
+        answer = next((row["unseen"] for row in found["rows"] if _answers(row, peer)), None)
+        if answer is not None:
+            came = answer["answer"].replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+            yield f"| {peer.name} | {answer['can']} | {answer['tried']} | {came} |"
+
+
+def _answers(row, peer):
+    return row["peer"] == peer.name and "unseen" in row
+
+
+def _versions(found):
+    yield from ("## Versions", "")
+    for peer in PEERS:
+        used = next((row["versions"] for row in found["rows"] if _answers(row, peer)), None)
+        if used is not None and "," not in peer.name:
+            yield f"- {peer.name}: {', '.join(f'{name} {version}' for name, version in used.items())}"
+
+
+def write_page(found, page=PAGE):
+    """Put the results into the page, between its two marks."""
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(_MARKS[0])
+    _, _, after = rest.partition(_MARKS[1])
+    page.write_text(f"{before}{_MARKS[0]}\n{block(found)}\n{_MARKS[1]}{after}", encoding="utf-8")
