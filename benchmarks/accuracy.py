@@ -33,7 +33,7 @@ import numpy as np
 from benchmarks.machine import describe
 from benchmarks.protocols import ITEMS
 
-from spinegraph.config import Config
+from spinegraph.config import MACHINE, Config
 
 RESULTS = Path(__file__).parent / "results"
 # item, data set, measure: (floor, aim) of the claims; Table 2 has the paper's values as its floor.
@@ -66,9 +66,7 @@ class Cells:
         name = "".join(f",{key}={value}" for key, value in sorted(settings.items()))
         self.path = RESULTS / f"accuracy{name}.json"
         self.config = {
-            key: value
-            for key, value in Config(**settings).to_json().items()
-            if key not in ("seed", "threads", "device")
+            key: value for key, value in Config(**settings).to_json().items() if key not in ("seed", *MACHINE)
         }
 
     def read(self):

@@ -8,6 +8,9 @@ from typing import Any
 from spinegraph.errors import ParameterError
 
 _DEVICE = re.compile(r"[a-z]+(:\d+)?")
+_ADDRESS = re.compile(r"auto|local|[\w.\-\[\]:]+:\d{1,5}")
+# Where the work is done, and by how many: settings that vectors do not follow from, but for rounding.
+MACHINE = ("threads", "device", "engine", "address", "training_workers")
 _CHOICES = {
     "rpr_method": ("push", "walks"),
     "structural_columns": ("auto", "past", "through", "none"),
@@ -17,6 +20,7 @@ _CHOICES = {
     "activation": ("identity", "relu", "elu", "tanh"),
     "start": ("principal", "random"),
     "auxiliary_init": ("random", "node2vec"),
+    "engine": ("local", "ray"),
 }
 _MOST = 2**63 - 1
 _WHOLE = {  # name -> least and largest value; a row of T or a profile takes memory in proportion
@@ -48,7 +52,11 @@ _RANGES = {  # name -> (low, high, are the ends included?)
     "kept": (0, 1, True),
     "passes": (0, 1e9, False),
 }
-_OPTIONAL = {"threads": (1, 2**10), "patience": (1, _MOST)}  # None is allowed as well
+_OPTIONAL = {
+    "threads": (1, 2**10),
+    "patience": (1, _MOST),
+    "training_workers": (1, 8),
+}  # None is allowed as well
 _OPEN = {"structural_share"}  # in a range, or None
 
 
@@ -101,6 +109,13 @@ class Config:
         Stop when the loss of held-out pairs has not fallen for so many evaluations; None trains all steps.
     seed, threads, device
         Every draw follows from ``seed``; the result is the same for any number of threads.
+    engine : {"local", "ray"}
+        Who runs the stages: this process, or tasks on a Ray cluster; the vectors are the same.
+    address : str, optional
+        The Ray cluster: ``HOST:PORT``, ``auto`` for one running on this machine, ``local`` to start one here.
+        None: what RAY_ADDRESS says, else ``local``.
+    training_workers : int, optional
+        With ``ray``: workers that share each training step. None trains where ``fit`` was called.
     """
 
     dim: int = 200
@@ -139,6 +154,9 @@ class Config:
     seed: int = 0
     threads: int | None = None
     device: str = "cpu"
+    engine: str = "local"
+    address: str | None = None
+    training_workers: int | None = None
 
     @classmethod
     def paper(cls, **changes: Any) -> "Config":
@@ -235,6 +253,13 @@ def _fault(name: str, value: Any) -> str | None:
         if isinstance(value, str) and _DEVICE.fullmatch(value):
             return None
         return f"device must name a Torch device such as 'cpu', 'cuda' or 'cuda:1'; got {value!r}"
+    if name == "address":
+        if value is None or (isinstance(value, str) and _ADDRESS.fullmatch(value)):
+            return None
+        return (
+            f"address must be HOST:PORT of a Ray cluster's head, 'auto', 'local' or None; got {value!r}; "
+            "instead of ray:// run where the cluster is, or by 'ray job submit'"
+        )
     if value is None and name in _OPTIONAL:
         return None
     least, largest = (_WHOLE | _OPTIONAL)[name]

@@ -30,6 +30,19 @@ ADVICE: dict[str, dict[str, Advice]] = {  # group -> setting -> advice
             "1 on a busy machine; the vectors stay the same",
         ),
         "device": Advice("where training runs", "'cuda' with a GPU and a large network"),
+        "engine": Advice(
+            "who runs the stages: this process, or tasks on a Ray cluster",
+            "'ray' for networks that one machine would take hours for; the vectors stay the same",
+        ),
+        "address": Advice(
+            "with the Ray engine, its cluster: HOST:PORT, 'auto' for the one running on this machine, "
+            "'local' to start one; None takes RAY_ADDRESS, else 'local'",
+            "on a cluster; see [On a cluster](cluster.md)",
+        ),
+        "training_workers": Advice(
+            "with the Ray engine, workers that share each training step; None trains where `fit` was called",
+            "seldom: a step is too short to share, see [On a cluster](cluster.md)",
+        ),
     },
     "Where a node stands": {
         "continuation": Advice(

@@ -11,6 +11,7 @@ Each error is also a child of the builtin it refines, so both kinds of ``except`
     ├── MissingFileError       (FileNotFoundError)  nothing is there
     ├── OutputError            (OSError)            a place that cannot be written to
     ├── MissingPackageError    (ImportError)        an optional package is not installed
+    ├── ClusterError           (ConnectionError)    a cluster does not answer, or cannot do the work
     └── DownloadError          (OSError)            a data set could not be fetched or verified
 
     SpineWarning               (UserWarning)
@@ -65,6 +66,10 @@ class OutputError(SpineError, OSError):
 
 class MissingPackageError(SpineError, ImportError):
     """An optional package that the call needs is not installed."""
+
+
+class ClusterError(SpineError, ConnectionError):
+    """A cluster that does not answer, or whose machines cannot do the work; what is finished stays."""
 
 
 class DownloadError(SpineError, OSError):

@@ -19,6 +19,7 @@ from spinegraph.structure.columns import COLUMNS
 Arrays = dict[str, NDArray[Any]]
 MODEL = "model.safetensors"  # the file that holds the arrays
 _PLAIN = str | int | float | None
+_NOT_SAVED = ("engine", "address", "training_workers")  # whose cluster made a model is nobody else's affair
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,10 @@ def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
     inputs: Inputs = model.generator_.inputs
     meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
     table, table_arrays = (None, {}) if model.table_encoder_ is None else model.table_encoder_.state()
-    used = model.config_.to_json()
+    used = _saved(model.config_.to_json())
     params = {
         name: value.item() if isinstance(value, np.generic) else value
-        for name, value in model.get_params().items()
+        for name, value in _saved(model.get_params()).items()
     }
     for name, value in params.items():
         if not isinstance(value, _PLAIN):
@@ -83,9 +84,13 @@ def read_settings(about: JsonObject, arrays: Arrays) -> Settings:
     return Settings({**config.to_json(), **changed}, fitted)
 
 
+def _saved(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in _NOT_SAVED}
+
+
 def _config(about: JsonObject) -> Config:
     settings = about.get("settings", dict)
-    known = {field.name for field in fields(Config)}
+    known = set(_saved({field.name: field.default for field in fields(Config)}))
     if set(settings) != known:
         odd = ", ".join(sorted(map(str, known.symmetric_difference(settings)))[:5])
         raise ModelFormatError(f"settings must be those of SPINE, no more and no fewer; check {odd}")

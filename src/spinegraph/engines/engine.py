@@ -53,4 +53,8 @@ def engine_for(config: Config) -> Engine:
     >>> engine_for(Config())
     LocalEngine()
     """
+    if config.engine == "ray":
+        from spinegraph.engines.ray.engine import RayEngine
+
+        return RayEngine(config.address)
     return LocalEngine()

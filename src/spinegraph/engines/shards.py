@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.atomic import make_folder, sweep, whole_file
+from spinegraph.config import MACHINE
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.fingerprint import fingerprint
@@ -20,7 +21,6 @@ from spinegraph.json_object import JsonObject
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
 ROWS = 65_536
 _BLOCK = 8192  # nodes whose surroundings are held at a time
-_NOT_OF_THE_RESULT = ("threads", "device", "engine")
 _CHUNK = 2**22
 
 
@@ -109,9 +109,7 @@ def run_of(generator: Generator, graph: Any) -> str:
     32
     """
     inputs = generator.inputs
-    settings = {
-        name: value for name, value in inputs.config.to_json().items() if name not in _NOT_OF_THE_RESULT
-    }
+    settings = {name: value for name, value in inputs.config.to_json().items() if name not in MACHINE}
     meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
     about = [settings, meta, inputs.columns, inputs.through, inputs.past, fingerprint(graph)]
     digest = blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)

@@ -36,6 +36,18 @@ LEAST_SQUARE = 1e-10  # mean square of vectors that differ by more than rounding
 _START_NORM = 0.3  # mean norm of a vector at the start: in the sigmoid's steep part
 
 
+def train(
+    inputs: Any,
+    start: NDArray[np.float32],
+    sampler: PairSampler,
+    config: Config,
+    checkpoints: Checkpoints | None = None,
+    progress: Progress | None = None,
+) -> tuple[NDArray[np.float32], list[Moment]]:
+    """Train a matrix in this process, and return it with the history; see ``Trainer``."""
+    return Trainer(inputs, start, sampler, config).train(checkpoints, progress)
+
+
 class _SparseRows(torch.autograd.Function):
     """Rows of a sparse matrix times W_M, multiplied by SciPy both ways."""
 

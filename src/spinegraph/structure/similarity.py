@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from spinegraph.errors import ParameterError
 from spinegraph.kernels.pairs import copy_owned, owned_slots
 from spinegraph.kernels.threads import run_blocks
-from spinegraph.structure.distances import PAIRS_PER_BLOCK, Metric, as_rows, comparison
+from spinegraph.structure.distances import PAIRS_PER_BLOCK, Comparison, Metric, as_rows, comparison
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +55,57 @@ def similar_nodes(
     >>> similar.nodes.tolist(), similar.weights.round(3).tolist()
     ([[1, 2], [0, 2], [0, -1]], [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     """
-    rows = as_rows(getattr(profile, "weights", profile), "profile weights")
+    rows, nodes = compared(profile, candidates)
     compare = comparison(metric, rows, rows)
-    nodes = _ascending(candidates, len(rows))
     n, c = nodes.shape
     distances = np.full((n, c), np.inf, dtype=np.float32)
 
     def fill(start: int, stop: int) -> None:
         slots = owned_slots(nodes, start, stop)
-        distances.reshape(-1)[slots] = compare(slots // c, nodes.reshape(-1)[slots].astype(np.int64))
+        distances.reshape(-1)[slots] = _distances(compare, nodes, slots)
 
+    run_blocks(fill, n if c else 0, block=max(1, PAIRS_PER_BLOCK // max(c, 1)), threads=threads)
+    return settled(nodes, distances, threads)
+
+
+def compared(profile: Any, candidates: ArrayLike) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Return what is compared: rows (n, k), and candidates (n, c) ascending, with a high number for padding.
+
+    >>> compared(np.ones((2, 1)), [[1], [-1]])[1].tolist()
+    [[1], [2147483647]]
+    """
+    rows = as_rows(getattr(profile, "weights", profile), "profile weights")
+    return rows, _ascending(candidates, len(rows))
+
+
+def owned_distances(
+    rows: NDArray[np.float32], nodes: NDArray[Any], metric: Metric, start: int, stop: int
+) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Return the slots of the pairs that rows ``start`` to ``stop`` own, each pair once, and their distances.
+
+    >>> rows, nodes = compared(np.array([[0.6, 0.4], [0.6, 0.4]]), [[1], [0]])
+    >>> [part.tolist() for part in owned_distances(rows, nodes, "dtw", 0, 2)]
+    [[0], [0.0]]
+    """
+    slots = owned_slots(nodes, start, stop)
+    return slots, _distances(comparison(metric, rows, rows), nodes, slots)
+
+
+def settled(nodes: NDArray[Any], distances: NDArray[np.float32], threads: int | None = None) -> SimilarNodes:
+    """Return what comes of the distances that every row owns, infinite elsewhere; both are written over.
+
+    >>> settled(np.array([[1], [0]], dtype=np.int32), np.array([[2], [np.inf]], np.float32)).weights.tolist()
+    [[1.0], [1.0]]
+    """
+    n, c = nodes.shape
     block = max(1, PAIRS_PER_BLOCK // max(c, 1))
-    run_blocks(fill, n if c else 0, block=block, threads=threads)
     run_blocks(lambda start, stop: copy_owned(nodes, distances, start, stop), n, block=block, threads=threads)
     nodes[nodes >= n] = -1
     return SimilarNodes(nodes, _softmin(distances))
+
+
+def _distances(compare: Comparison, nodes: NDArray[Any], slots: NDArray[Any]) -> NDArray[np.float32]:
+    return compare(slots // nodes.shape[1], nodes.reshape(-1)[slots].astype(np.int64))
 
 
 def _softmin(distances: NDArray[np.float32]) -> NDArray[np.float32]:
