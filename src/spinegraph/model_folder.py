@@ -178,6 +178,8 @@ def _arrays(path: Path, digests: JsonObject) -> dict[str, NDArray[Any]]:
     with _explained(path.name):
         if not path.is_file():
             raise ModelFormatError("is not there, but config.json expects it")
+        if not os.access(path, os.R_OK):  # safetensors would say that it is not there
+            raise ModelFormatError("may not be read; ask its owner, who can grant that again")
         with safe_open(path, framework="numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if digest(arrays) != digests.get(path.name, str):

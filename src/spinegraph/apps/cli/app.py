@@ -1,13 +1,15 @@
 """The command's root: its sub-commands, its exit codes and how it speaks of errors and warnings.
 
-Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted, 143 told to end.
 """
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, Any
+from threading import current_thread, main_thread
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -15,6 +17,13 @@ from typer.core import TyperCommand, TyperGroup
 from spinegraph import __version__
 from spinegraph.apps.cli.commands import COMMANDS, load
 from spinegraph.errors import SpineError, SpineWarning
+
+
+_OUT_OF_MEMORY = "out of memory: free some, or take fewer --dim, --k or --threads, or a smaller network"
+
+
+class _ToldToEnd(BaseException):
+    """SIGTERM came; on its way out every open file and folder is put in order."""
 
 
 class _Commands(TyperGroup):
@@ -43,6 +52,14 @@ class _Commands(TyperGroup):
         except BrokenPipeError:  # the reader, such as head, has seen enough
             _forget_output()
             raise typer.Exit(0) from None
+        except MemoryError as fault:
+            typer.echo(f"error: {_OUT_OF_MEMORY}{f' ({fault})' if str(fault) else ''}", err=True)
+            raise typer.Exit(1) from None
+        except RuntimeError as fault:
+            if not _is_memory(fault):
+                raise
+            typer.echo(f"error: {_OUT_OF_MEMORY}", err=True)
+            raise typer.Exit(1) from None
         except OSError as fault:
             place = f"{fault.filename}: " if fault.filename else ""
             typer.echo(f"error: {place}{fault.strerror or fault}", err=True)
@@ -51,6 +68,9 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt as stop:
             typer.echo(f"interrupted: {stop}" if str(stop) else "interrupted", err=True)
             raise typer.Exit(130) from None
+        except _ToldToEnd:
+            typer.echo("ended by a signal", err=True)
+            raise typer.Exit(143) from None
 
 
 app = typer.Typer(
@@ -87,14 +107,18 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any, 
     typer.echo(f"{'note' if issubclass(category, SpineWarning) else category.__name__}: {message}", err=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command ``spine`` with these arguments, by default the process's own, and exit.
+def _is_memory(fault: RuntimeError) -> bool:
+    """Say whether PyTorch's or a thread's complaint is one about memory; they have no error of their own."""
+    text = str(fault).lower()
+    return "allocate memory" in text or "out of memory" in text or "can't start new thread" in text
 
-    Examples
-    --------
-    >>> import contextlib
-    >>> with contextlib.suppress(SystemExit):
-    ...     main(["--version"])
-    spine ...
-    """
+
+def _end(*_: Any) -> NoReturn:
+    raise _ToldToEnd
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the command with these arguments, by default the process's own, and exit."""
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, _end)
     app(arguments)
