@@ -1,4 +1,4 @@
-"""Files cut short and files with flipped bits: what was written comes back, or an error; never another vector."""
+"""Files cut short or with flipped bits: what was written comes back, or an error; never another vector."""
 
 import json
 

@@ -1,0 +1,164 @@
+"""Commands stopped at random moments: what was there is there, what is new is whole, and a fit goes on."""
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+
+import pytest
+
+from command import QUICK
+from injected import begin, require_plain
+from spinegraph import SPINE, Embeddings
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+SIGNALS = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
+FIT = ("fit", "edges.csv", "--features", "people.csv", *QUICK)
+EMBED = ("embed", "model", "later.csv", "--features", "people_later.csv", "--quiet")
+# What each command writes, and to what.
+ORDERS = {
+    "fit": ((*FIT, "-o", "model", "--quiet"), "model"),
+    "embed parquet": ((*EMBED, "-o", "vectors.parquet"), "vectors.parquet"),
+    "embed csv": ((*EMBED, "-o", "vectors.csv"), "vectors.csv"),
+    "embed projector": ((*EMBED, "-o", "v.projector"), "v.projector"),
+    "report": (("report", "model", "-o", "report.html", "--quiet"), "report.html"),
+    "roles": (("roles", "model", "-o", "roles.json", "--quiet"), "roles.json"),
+}
+
+
+def content(path):
+    """Return what a file or folder holds, None where there is none."""
+    if path.is_dir():
+        return {file.name: file.read_bytes() for file in path.iterdir()}
+    return path.read_bytes() if path.exists() else None
+
+
+def stop(order, folder, how, seconds):
+    """Run a command and stop it after some seconds; return its exit status."""
+    with begin(*order, cwd=folder) as run:
+        time.sleep(seconds)
+        run.send_signal(how)
+        _, stderr = run.communicate(timeout=120)
+    if how != signal.SIGKILL:
+        require_plain(stderr)
+        if how == signal.SIGINT and run.returncode not in (0, 1):
+            # -2: it came before the program's first line was read.
+            assert run.returncode in (130, -signal.SIGINT), stderr
+    return run.returncode
+
+
+def names(folder):
+    """Return all names but those of files on their way, which are hidden and swept away in time."""
+    return sorted(name for name in os.listdir(folder) if not (name.startswith(".") and name.endswith(".tmp")))
+
+
+def check_stops(command, place, times, injected, seed=0):
+    order, output = ORDERS[command]
+    old, before = content(place / output), names(place)
+    start = time.monotonic()
+    with begin(*order, cwd=place) as run:
+        assert run.wait(timeout=300) == 0, run.stderr.read()
+    whole_time, new = time.monotonic() - start, content(place / output)
+    after = names(place)
+    draw, early = random.Random(seed), 0
+    for number in range(times):
+        how = SIGNALS[number % 3]
+        _restore(place / output, old)
+        status = stop(order, place, how, draw.random() * whole_time)
+        found = content(place / output)
+        assert _same(found, old) or _same(found, new), f"{output} is half written after {how!r} {number}"
+        assert names(place) in (before, after)
+        if how != signal.SIGKILL:
+            assert sorted(os.listdir(place)) == names(place), "a stop in order leaves nothing on its way"
+        early += status != 0
+    assert early
+    injected("stopped commands", times)
+
+
+def _same(found, expected):
+    if isinstance(found, bytes) and isinstance(expected, bytes) and found[:15].lower() == b"<!doctype html>":
+        return len(found) > 1000 and found.rstrip().endswith(b"</html>")
+    return found == expected
+
+
+def _restore(path, old):
+    if path.is_dir():
+        shutil.rmtree(path)
+    elif path.exists():
+        path.unlink()
+    if isinstance(old, dict):
+        path.mkdir()
+        for name, data in old.items():
+            (path / name).write_bytes(data)
+    elif old is not None:
+        path.write_bytes(old)
+
+
+@pytest.mark.parametrize("command", ["embed parquet"])
+def test_a_command_stopped_at_any_moment_leaves_the_old_or_the_new(place, command, injected):
+    check_stops(command, place, 3, injected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ORDERS)
+def test_commands_stopped_at_many_moments_leave_the_old_or_the_new(place, command, injected):
+    check_stops(command, place, 30, injected, seed=1)
+
+
+def check_resumed_fit(place, times, injected):
+    order = (*FIT, "--steps", "400", "-o", "new", "--checkpoint", "states", "--quiet")
+    with begin(*order[:-3], "--quiet", "-o", "whole", cwd=place) as run:
+        assert run.wait(timeout=300) == 0, run.stderr.read()
+    expected = SPINE.load(place / "whole").embeddings_.vectors.tobytes()
+    draw = random.Random(3)
+    for number in range(times):
+        resume = ("--resume",) if number else ()
+        stop((*order, *resume), place, SIGNALS[number % 3], draw.uniform(0.5, 4))
+        if (place / "new").exists():
+            break
+    with begin(*order, "--resume", cwd=place) as run:
+        assert run.wait(timeout=300) == 0, run.stderr.read()
+    assert SPINE.load(place / "new").embeddings_.vectors.tobytes() == expected
+    injected("stopped fits that went on", times)
+
+
+@pytest.mark.slow
+def test_a_fit_stopped_again_and_again_ends_with_the_same_vectors(place, injected):
+    check_resumed_fit(place, 12, injected)
+
+
+SAVING = """
+import sys
+from spinegraph import SPINE
+model = SPINE.load(sys.argv[1])
+for ending in ("parquet", "npz", "csv"): model.embeddings_.save(f"{sys.argv[1]}.{ending}")
+print("ready", flush=True)
+while True:
+    model.save(sys.argv[1])
+    for ending in ("parquet", "npz", "csv"): model.embeddings_.save(f"{sys.argv[1]}.{ending}")
+"""
+
+
+def check_saving(place, times, injected):
+    expected = SPINE.load(place / "model").embeddings_.vectors.tobytes()
+    draw = random.Random(5)
+    for _ in range(times):
+        with begin(place / "model", code=SAVING) as run:
+            assert run.stdout.readline() == "ready\n", run.stderr.read()
+            time.sleep(draw.random() / 4)
+            run.kill()
+        assert SPINE.load(place / "model").embeddings_.vectors.tobytes() == expected
+        for ending in ("parquet", "npz", "csv"):
+            assert Embeddings.load(place / f"model.{ending}").vectors.tobytes() == expected
+    injected("killed while saving", times)
+
+
+def test_saving_killed_in_the_middle_leaves_whole_files(place, injected):
+    check_saving(place, 2, injected)
+
+
+@pytest.mark.slow
+def test_saving_killed_forty_times_leaves_whole_files(place, injected):
+    check_saving(place, 40, injected)
