@@ -1,7 +1,10 @@
 """The state behind the service: what is not computed anew stays near, and nothing depends on stops."""
 
 import json
+import sqlite3
 import warnings
+from contextlib import closing
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -14,10 +17,10 @@ from spinegraph.apps.server.chunks import SIZE, Chunks
 from spinegraph.apps.server.live import Live
 from spinegraph.apps.server.lookup import Lookup
 from spinegraph.apps.server.restore import open_store, restore
-from spinegraph.apps.server.store import Store
+from spinegraph.apps.server.store import Entry, Store
 from spinegraph.apps.server.writer import ClosedError, Writer
 from spinegraph.embeddings import Embeddings
-from spinegraph.errors import GraphFormatError, ParameterError
+from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
 
 
 @pytest.fixture(scope="module", params=["features", "plain", "weighted", "walks"])
@@ -76,6 +79,22 @@ def test_vectors_stay_near_a_transform_of_the_final_graph(model):
     assert cosine.min() > 0.97
     assert (live.drift.bounds()[live.tip.overlay.standing] <= live.tolerance * (1 + 1e-9)).all()
     assert refreshed < 60 * len(live.tip.overlay) * 0.9  # a small world: most of it is near everything
+
+
+def test_changes_settled_together_stay_as_near(model):
+    live = begun(model)
+    for _, alike in groupby(changes(model.graph_, 60, seed=6), key=lambda change: change.kind):
+        for change in alike:
+            live.take(change)
+        settled = live.settle()
+        assert settled.overlay is live.tip.overlay
+    assert live.tip.version == 60
+    standing = live.tip.overlay.standing
+    found, expected = live.tip.vectors.take(standing), whole(model, live).vectors
+    cosine = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
+    assert np.median(cosine) > (0.95 if model.config_.rpr_method == "walks" else 0.999)
+    assert (live.drift.bounds()[standing] <= live.tolerance * (1 + 1e-9)).all()
+    assert not live.tip.vectors.matrix()[np.setdiff1d(np.arange(len(live.tip.overlay)), standing)].any()
 
 
 def test_what_a_change_touches_is_computed_exactly(model):
@@ -154,6 +173,41 @@ def test_a_store_gives_back_what_was_written(model, tmp_path):
     np.testing.assert_array_equal(again.tip.vectors.matrix(), expected.vectors.matrix())
     assert again.tip.overlay.names.tolist() == expected.overlay.names.tolist()
     store.close()
+
+
+def test_changes_that_wait_together_share_a_version_and_replay_alike(model, tmp_path):
+    store = open_store(model, model.graph_, tmp_path / "store")
+    writer = Writer(restore(model, model.graph_, store), store)
+    listed = list(changes(model.graph_, 30, seed=7))
+    answers = [writer.submit(change) for change in listed]  # not started: all of them wait
+    refused = writer.submit(Change("remove", ["nobody"]))
+    writer.start()
+    versions = [answer.result(60).version for answer in answers]
+    with pytest.raises(UnknownNodeError):
+        refused.result(60)
+    ends = [place + 1 for place in range(29) if listed[place].kind != listed[place + 1].kind] + [30]
+    assert sorted(set(versions)) == ends
+    assert all(place + 1 <= version for place, version in enumerate(versions))
+    expected = writer.snapshot
+    writer._saved = writer.snapshot.version  # as if killed: no state is saved at the end
+    writer.close()
+    again = restore(model, model.graph_, open_store(model, model.graph_, tmp_path / "store"))
+    assert again.tip.version == 30
+    np.testing.assert_array_equal(again.tip.vectors.matrix(), expected.vectors.matrix())
+
+
+def test_a_store_from_before_changes_were_settled_together_is_read(tmp_path):
+    tmp_path.joinpath("store.sqlite3").touch()
+    with closing(sqlite3.connect(tmp_path / "store.sqlite3", isolation_level=None)) as database:
+        database.execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+        database.execute("CREATE TABLE changes (version INTEGER PRIMARY KEY, change TEXT NOT NULL)")
+        database.execute("INSERT INTO about VALUES ('format', '1'), ('owner', 'owner'), ('base', '0')")
+        text = Change("add", ["ann"]).to_text()
+        database.execute("INSERT INTO changes VALUES (1, ?)", (text,))
+    for _ in range(2):
+        store = Store(tmp_path, "owner")
+        assert list(store.changes()) == [Entry(1, Change("add", ["ann"]), True)]
+        store.close()
 
 
 def test_a_fault_of_the_disk_ends_writing_and_not_reading(model, tmp_path):

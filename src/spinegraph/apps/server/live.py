@@ -12,6 +12,7 @@ from spinegraph.errors import SpineError
 from spinegraph.generator import Generator
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import Overlay
+from spinegraph.graph.patch import REMOVED
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
 
 _MOST_ROUNDS = 4  # of columns that move columns, in models whose columns go through T
@@ -72,6 +73,8 @@ class Live:
         config = replace(generator.inputs.config, threads=1)  # the other core is the readers'
         self.generator = Generator(replace(generator.inputs, config=config), generator.weights)
         self.tolerance = config.tolerance if tolerance is None else tolerance
+        self._graph: Overlay  # as taken so far
+        self._reads_neighbors = any(map(reads_neighbors, generator.inputs.columns))
         self._begin(Overlay.of(base), version)
 
     def _begin(self, overlay: Overlay, version: int) -> None:
@@ -82,6 +85,7 @@ class Live:
         self.columns = np.zeros((count, len(inputs.columns) * inputs.through), np.float32)
         vectors = Chunks.of(np.zeros((count, dim), np.float32))
         self.tip = Snapshot(version, overlay, vectors, np.zeros(count, np.float32), np.zeros(0, np.int64))
+        self._begin_taking(overlay)
 
     def compute_all(self, vectors: NDArray[np.float32] | None = None) -> None:
         """Compute every node's vector anew, or take those that are known."""
@@ -94,35 +98,57 @@ class Live:
         self._take(np.arange(len(graph)), vectors)
 
     def apply(self, change: Change) -> Snapshot:
-        """Apply a change and return the new snapshot; one that breaks a rule raises and changes nothing."""
-        before = self.tip.overlay
-        after = change.apply(before)  # all that may break a rule
+        """Apply one change and return the new snapshot; one that breaks a rule raises and changes nothing."""
+        self.take(change)
+        return self.settle()
+
+    def take(self, change: Change) -> None:
+        """Apply a change to the graph alone; :meth:`settle` computes what it and others before it concern.
+
+        One that breaks a rule raises and changes nothing. Between two settlements changes are of one kind,
+        so that what came and what went is seen from the graphs before and after.
+        """
+        after: Overlay = change.apply(self._graph)  # all that may break a rule
+        self._touched.append(after.touched)
+        self._graph = after
+
+    def settle(self) -> Snapshot:
+        """Compute, once for all changes since the last time, what they concern; return the new snapshot."""
+        before, count = self.tip.overlay, len(self._touched)
+        touched = np.unique(np.concatenate((np.zeros(0, np.int64), *self._touched)))
+        touched = touched[self._graph.patch.places[touched] != REMOVED]
+        after = replace(self._graph, touched=touched)
+        self._begin_taking(after)
         try:
-            return self._go_on(change, before, after)
+            return self._go_on(before, after, self.tip.version + count)
         except SpineError as fault:
             raise RuntimeError(f"a change that keeps the rules failed: {fault}") from fault
 
-    def _go_on(self, change: Change, before: Overlay, after: Overlay) -> Snapshot:
+    def _begin_taking(self, overlay: Overlay) -> None:
+        self._graph = overlay
+        self._touched: list[NDArray[np.int64]] = []  # of each change since
+
+    def _go_on(self, before: Overlay, after: Overlay, version: int) -> Snapshot:
         stale = self.drift.change(before, after)
-        near = self.near.change(before, after)
-        if any(map(reads_neighbors, self.generator.inputs.columns)):
-            stale = np.union1d(stale, near)
+        if self._reads_neighbors:
+            stale = np.union1d(stale, self.near.change(before, after))
             self.near.computed(stale)
             self.drift.computed(stale)
-        version = self.tip.version + 1
-        lengths = np.concatenate((self.tip.lengths, np.zeros(len(after) - len(before), np.float32)))
-        vectors, refreshed = self.tip.vectors, stale
-        gone = np.setdiff1d(before.standing, after.standing) if change.kind == "remove" else stale[:0]
-        self.tip = Snapshot(
-            version, after, vectors.replaced(gone, _zeros(gone, vectors), len(after)), lengths, gone
-        )
+        else:
+            self.near.moved = _grown(self.near.moved, len(after))
+        places, was = after.patch.places[: len(before)], before.patch.places
+        gone = np.flatnonzero((places == REMOVED) & (was != REMOVED))
+        vectors = self.tip.vectors.replaced(gone, _zeros(gone, self.tip.vectors), len(after))
+        lengths = _grown(self.tip.lengths, len(after))
+        lengths[gone] = 0
+        self.tip = Snapshot(version, after, vectors, lengths, stale)
         self._refresh(stale)
-        self.tip = replace(self.tip, refreshed=refreshed)
         return self.tip
 
     def pass_over(self, change: Change) -> None:
         """Apply a change to the graph alone; :meth:`resume` brings what it led to."""
         self.tip = replace(self.tip, version=self.tip.version + 1, overlay=change.apply(self.tip.overlay))
+        self._begin_taking(self.tip.overlay)
 
     def state(self, *, with_vectors: bool = True) -> dict[str, NDArray[Any]]:
         """Return all that depends on the order of changes, as arrays (n, ...)."""
@@ -154,8 +180,7 @@ class Live:
     def _refresh(self, stale: NDArray[np.int64]) -> None:
         graph, inputs = self.tip.overlay, self.generator.inputs
         self._take(stale, self.generator.embed(graph, stale))
-        grown = np.zeros((len(graph) - len(self.columns), self.columns.shape[1]), np.float32)
-        self.columns = np.concatenate((self.columns, grown))
+        self.columns = _grown(self.columns, len(graph))
         if not inputs.through:
             return
         for _ in range(_MOST_ROUNDS):
@@ -175,6 +200,11 @@ class Live:
         lengths[positions] = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1))
         rows = self.tip.vectors.replaced(positions, vectors, len(self.tip.overlay))
         self.tip = replace(self.tip, vectors=rows, lengths=lengths)
+
+
+def _grown(values: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return a copy with rows of 0 behind, ``count`` in all."""
+    return np.concatenate((values, np.zeros((count - len(values), *values.shape[1:]), values.dtype)))
 
 
 def _zeros(positions: NDArray[np.int64], like: Chunks) -> NDArray[np.float32]:

@@ -49,9 +49,9 @@ class Metrics:
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
 
-    def saw_batch(self, snapshots: list[Snapshot], seconds: float) -> None:
-        """Count changes."""
-        self._changes.inc(len(snapshots))
+    def saw_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:
+        """Count changes that were brought to disk together, and what they led to."""
+        self._changes.inc(changes)
         self._batches.observe(seconds)
         self._refreshed.inc(sum(len(snapshot.refreshed) for snapshot in snapshots))
 

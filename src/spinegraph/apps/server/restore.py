@@ -38,7 +38,8 @@ def open_store(model: Any, graph: Graph, folder: Path) -> Store:
 def restore(model: Any, graph: Graph, store: Store, tolerance: float | None = None) -> Live:
     """Return the state after all changes of the store: the same as if the service had never stopped.
 
-    Changes up to the saved state are read for the graph alone; later ones are applied again, in their order.
+    Changes up to the saved state are read for the graph alone; later ones are applied again, in their order
+    and settled where they were.
     """
     generator = model.generator_
     if generator.inputs.encoder is not None:
@@ -47,19 +48,22 @@ def restore(model: Any, graph: Graph, store: Store, tolerance: float | None = No
     live = Live(generator, graph if base is None else base, tolerance, version=store.base_version)
     state, at = store.state(), store.state_version or 0
     rest = []
-    for version, change in store.changes():
-        if state is not None and version <= at:
-            live.pass_over(change)
-            _require_next(store, version, live.tip.version)
+    for entry in store.changes():
+        if state is not None and entry.version <= at:
+            live.pass_over(entry.change)
+            _require_next(store, entry.version, live.tip.version)
         else:
-            rest.append((version, change))
+            rest.append(entry)
     if state is not None:
         live.resume(state)
     else:
         is_known = model.embeddings_ is not None and model.fingerprint_ == fingerprint(live.tip.overlay.base)
         live.compute_all(model.embeddings_.vectors if is_known else None)
-    for version, change in rest:
-        _require_next(store, version, live.apply(change).version)
+    for place, entry in enumerate(rest, live.tip.version + 1):
+        _require_next(store, entry.version, place)
+        live.take(entry.change)
+        if entry.is_last:
+            live.settle()
     return live
 
 

@@ -13,7 +13,7 @@ new name before the log says that they hold, so there is no moment at which a st
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 from safetensors import SafetensorError
@@ -25,8 +25,17 @@ from spinegraph.errors import ModelFormatError, ParameterError
 from spinegraph.graph.graph import Graph
 from spinegraph.model_graph import graph_arrays, graph_of
 
-FORMAT = "1"
+FORMAT = "2"
+_ALONE = "1"  # the format before: every change was settled alone
 _FILE = "store.sqlite3"
+
+
+class Entry(NamedTuple):
+    """One line of the log."""
+
+    version: int
+    change: Change
+    is_last: bool  # of changes that were settled together: a replay settles there as well
 
 
 class Store:
@@ -44,8 +53,8 @@ class Store:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = Store(Path(folder), "model and graph")
-    ...     store.append([(1, Change("add", ["ann"]))])
-    ...     [(version, change.names) for version, change in store.changes()]
+    ...     store.append([Entry(1, Change("add", ["ann"]), is_last=True)])
+    ...     [(entry.version, entry.change.names) for entry in store.changes()]
     ...     store.close()
     [(1, ['ann'])]
     """
@@ -74,8 +83,12 @@ class Store:
         run("PRAGMA synchronous = FULL")
         run("BEGIN EXCLUSIVE")
         run("CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-        run("CREATE TABLE IF NOT EXISTS changes (version INTEGER PRIMARY KEY, change TEXT NOT NULL)")
+        columns = "version INTEGER PRIMARY KEY, change TEXT NOT NULL, is_last INTEGER NOT NULL"
+        run(f"CREATE TABLE IF NOT EXISTS changes ({columns})")
         run("INSERT OR IGNORE INTO about VALUES ('format', ?), ('owner', ?), ('base', '0')", (FORMAT, owner))
+        if run("SELECT value FROM about WHERE key = 'format'").fetchone() == (_ALONE,):
+            run("ALTER TABLE changes ADD COLUMN is_last INTEGER NOT NULL DEFAULT 1")
+            run("UPDATE about SET value = ? WHERE key = 'format'", (FORMAT,))
         run("COMMIT")
         about = dict(run("SELECT key, value FROM about").fetchall())
         if about["format"] != FORMAT:
@@ -101,22 +114,22 @@ class Store:
         found = self._about("state")
         return None if found is None else int(found)
 
-    def changes(self) -> Iterator[tuple[int, Change]]:
-        """Return the changes since the base graph, in their order, with their versions."""
-        rows = self._database.execute("SELECT version, change FROM changes ORDER BY version")
-        for version, text in rows.fetchall():
-            yield version, Change.from_text(text)
+    def changes(self) -> Iterator[Entry]:
+        """Return the changes since the base graph, in their order."""
+        rows = self._database.execute("SELECT version, change, is_last FROM changes ORDER BY version")
+        for version, text, is_last in rows.fetchall():
+            yield Entry(version, Change.from_text(text), bool(is_last))
 
     def count(self) -> int:
         """Return how many changes the log holds."""
         found = self._database.execute("SELECT count(*) FROM changes").fetchone()
         return int(found[0])
 
-    def append(self, changes: Sequence[tuple[int, Change]]) -> None:
+    def append(self, entries: Sequence[Entry]) -> None:
         """Bring changes to disk, all or none; afterwards they survive any stop."""
-        rows = [(version, change.to_text()) for version, change in changes]
+        rows = [(entry.version, entry.change.to_text(), int(entry.is_last)) for entry in entries]
         with self._transaction() as run:
-            run.executemany("INSERT INTO changes VALUES (?, ?)", rows)
+            run.executemany("INSERT INTO changes VALUES (?, ?, ?)", rows)
 
     def base(self) -> Graph | None:
         """Return the graph that compaction made, None where there was none."""

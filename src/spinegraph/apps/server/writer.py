@@ -1,4 +1,7 @@
-"""The one writer: takes changes in turn, brings them to disk, and only then shows them to readers."""
+"""The one writer: takes changes in turn, brings them to disk, and only then shows them to readers.
+
+Changes that wait together share one computation of what they concern, one trip to the disk and one version.
+"""
 
 import logging
 import queue
@@ -6,11 +9,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import groupby
 from threading import Thread
+from typing import NamedTuple
 
 from spinegraph.apps.server.changes import Change
 from spinegraph.apps.server.live import Live, Snapshot
-from spinegraph.apps.server.store import Store
+from spinegraph.apps.server.store import Entry, Store
 from spinegraph.errors import SpineError
 
 logger = logging.getLogger(__name__)
@@ -30,6 +35,14 @@ class _Task:
     change: Change | None  # None: compact
 
 
+class _Work(NamedTuple):
+    """What came of a batch."""
+
+    entries: list[Entry]
+    answers: list[tuple[_Task, Snapshot]]
+    refused: list[tuple[_Task, SpineError]]
+
+
 class Writer(Thread):
     """Applies changes from a queue, in a thread of its own.
 
@@ -39,8 +52,8 @@ class Writer(Thread):
     store : Store
     waiting : int
         Changes that may wait; more are refused.
-    on_batch : callable (snapshots, seconds), optional
-        Told of every batch that was brought to disk.
+    on_batch : callable (snapshots, changes, seconds), optional
+        Told of every batch that was brought to disk: what it led to, how many changes it held, and its time.
     """
 
     def __init__(
@@ -49,14 +62,14 @@ class Writer(Thread):
         store: Store,
         *,
         waiting: int = 1024,
-        on_batch: Callable[[list[Snapshot], float], None] | None = None,
+        on_batch: Callable[[list[Snapshot], int, float], None] | None = None,
     ) -> None:
         super().__init__(name="writer", daemon=True)
         self.live, self.store = live, store
         self.snapshot = live.tip  # what readers see; replaced whole, never changed
         self.fault: str | None = None
         self._queue: queue.Queue[_Task | None] = queue.Queue(waiting)
-        self._on_batch = on_batch or (lambda snapshots, seconds: None)
+        self._on_batch = on_batch or (lambda snapshots, changes, seconds: None)
         self._saving: Thread | None = None
         self._saved, self._save_every = store.state_version or 0, _SAVE_EVERY
 
@@ -105,34 +118,49 @@ class Writer(Thread):
                 return
 
     def _work(self, batch: list[_Task]) -> None:
-        started, applied, refused = time.perf_counter(), [], []
+        started = time.perf_counter()
+        work = _Work([], [], [])
         try:
-            for task in batch:
-                if task.change is not None and self.fault is None:
-                    try:
-                        applied.append((task, task.change, self.live.apply(task.change)))
-                    except SpineError as error:  # a change that breaks a rule fails alone
-                        refused.append((task, error))
-            if applied:
-                self.store.append([(snapshot.version, change) for _, change, snapshot in applied])
-                self.snapshot = applied[-1][2]
+            if self.fault is None:
+                self._apply(batch, work)
+            if work.entries:
+                self.store.append(work.entries)
+                self.snapshot = work.answers[-1][1]
             if any(task.change is None for task in batch) or self._is_worth_compacting():
                 self._compact()
         except BaseException as fault:
             # What was computed may be ahead of the disk, so nothing may be built on it.
             logger.exception("the store failed")
             self.fault = f"the store failed ({type(fault).__name__}: {fault}); restart the service"
-        if applied and self.fault is None:  # counted before anybody is answered
-            self._on_batch([snapshot for _, _, snapshot in applied], time.perf_counter() - started)
-        for task, reason in refused:  # not before readers see what it may have come too late for
+        if work.entries and self.fault is None:  # counted before anybody is answered
+            snapshots = list(dict.fromkeys(snapshot for _, snapshot in work.answers))
+            self._on_batch(snapshots, len(work.entries), time.perf_counter() - started)
+        for task, reason in work.refused:  # not before readers see what it may have come too late for
             task.done.set_exception(reason)
-        for task, _, snapshot in applied:
+        for task, snapshot in work.answers:
             self._finish(task, snapshot)
         for task in batch:
             if not task.done.done():
                 self._finish(task, self.snapshot)
-        if applied and self.fault is None:
+        if work.entries and self.fault is None:
             self._save_now_and_then()
+
+    def _apply(self, batch: list[_Task], work: "_Work") -> None:
+        """Apply the changes of a batch; those of one kind that follow each other are settled together."""
+        changes = [(task, task.change) for task in batch if task.change is not None]
+        for _, alike in groupby(changes, key=lambda pair: pair[1].kind):
+            taken = []
+            for task, change in alike:
+                try:
+                    self.live.take(change)
+                    taken.append((task, change))
+                except SpineError as error:  # a change that breaks a rule fails alone
+                    work.refused.append((task, error))
+            if taken:
+                first, snapshot = self.live.tip.version + 1, self.live.settle()
+                for version, (task, change) in enumerate(taken, first):
+                    work.entries.append(Entry(version, change, version == snapshot.version))
+                    work.answers.append((task, snapshot))
 
     def _finish(self, task: _Task, snapshot: Snapshot) -> None:
         if self.fault is None:
@@ -165,7 +193,7 @@ class Writer(Thread):
         def save(version: int) -> None:
             try:
                 self.store.write_state(version, {**state, "vectors": vectors.matrix()})
-            except OSError as fault:  # the log holds all the same; a restart takes longer
+            except (OSError, SpineError) as fault:  # the log holds all the same; a restart takes longer
                 logger.warning("the state of version %d was not saved: %s", version, fault)
 
         self._saving = Thread(target=save, args=(self._saved,), name="saving", daemon=True)
