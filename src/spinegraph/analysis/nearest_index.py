@@ -30,6 +30,8 @@ class NearestIndex:
     Parameters
     ----------
     unit : float32 array (n, d)
+    threads : int
+        That make it; 0 is all.
 
     Examples
     --------
@@ -38,7 +40,7 @@ class NearestIndex:
     array([1])
     """
 
-    def __init__(self, unit: NDArray[np.float32]) -> None:
+    def __init__(self, unit: NDArray[np.float32], threads: int = 0) -> None:
         try:
             from usearch.index import Index
         except ImportError as error:
@@ -54,7 +56,7 @@ class NearestIndex:
             expansion_add=_SIGHT_ADDING,
             expansion_search=_SIGHT_SEEKING,
         )
-        self._index.add(np.arange(len(unit)), unit)
+        self._index.add(np.arange(len(unit)), unit, threads=threads)
 
     def nearest(self, query: NDArray[np.float32], n: int, itself: int | None) -> Nearest:
         """Return the ``n`` nearest that are found, but for one."""

@@ -1,25 +1,28 @@
 """The map and the roles of all nodes: made beside the work, kept in the store, and grown with new nodes."""
 
-import json
 import logging
+import shutil
+import subprocess
 from pathlib import Path
+from secrets import token_hex
 from threading import Thread
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file, save_file
 
 from spinegraph.analysis.layout import layout
 from spinegraph.analysis.roles import RoleAssignment, Roles
+from spinegraph.apps.server.drawing import MAP, drawing, read_map
 from spinegraph.apps.server.live import Snapshot
 from spinegraph.apps.server.lookup import Lookup
-from spinegraph.atomic import whole_file
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import SpineError
 from spinegraph.generator import Generator
 
 logger = logging.getLogger(__name__)
+_HANDED_OVER = "drawing-"  # folders for the process that draws
+_PATIENCE = 5.0  # seconds for a process to end
 _NEAR = 5  # nodes whose places a new node's place is the mean of
 
 
@@ -31,30 +34,40 @@ class Atlas:
 
     Parameters
     ----------
+    model : SPINE
     generator : Generator
+        The model's, as the service uses it.
     lookup : Lookup
     folder : Path
         Where the finished map is kept between runs.
     """
 
-    def __init__(self, generator: Generator, lookup: Lookup, folder: Path) -> None:
-        self._generator, self._lookup, self._folder = generator, lookup, folder
+    def __init__(self, model: Any, generator: Generator, lookup: Lookup, folder: Path) -> None:
+        self._model, self._generator, self._lookup, self._folder = model, generator, lookup, folder
         self._places: dict[Any, NDArray[np.float32]] = {}
         self._thread: Thread | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_closed = False
         self.method = "none"
         self.roles: Roles | None = None
         self._told: tuple[int, RoleAssignment | None] = (-1, None)  # version, roles of all nodes
 
     def begin(self, snapshot: Snapshot) -> None:
         """Draw the map of a snapshot, roughly at once and better in a while."""
-        self._place(snapshot, "pca")
+        self._sweep()
+        places = layout(snapshot.vectors.take(snapshot.overlay.standing), method="pca")
+        self._places = dict(zip(_names(snapshot), places, strict=True))
+        self.method = "pca"
         self._thread = Thread(target=self._finish, args=(snapshot,), name="atlas", daemon=True)
         self._thread.start()
 
-    def wait(self) -> None:
-        """Wait until map and roles are finished."""
+    def close(self) -> None:
+        """End what is being drawn."""
+        self._is_closed = True
+        if self._process is not None:
+            self._process.kill()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(_PATIENCE)
 
     def place(self, snapshot: Snapshot, vector: NDArray[np.float32], itself: int | None = None) -> Any:
         """Return where a vector lies, (2,), or None before there is a map."""
@@ -77,7 +90,7 @@ class Atlas:
     def places(self, snapshot: Snapshot) -> NDArray[np.float32]:
         """Return the places of the nodes that stand, (n, 2), in the order of ``standing``."""
         positions = snapshot.overlay.standing
-        names = snapshot.overlay.names[positions].tolist()
+        names = _names(snapshot)
         found = np.zeros((len(names), 2), np.float32)
         for row, (name, position) in enumerate(zip(names, positions.tolist(), strict=True)):
             place = self._places.get(name)
@@ -101,54 +114,33 @@ class Atlas:
         self._told = (snapshot.version, told)
         return told
 
-    def _place(self, snapshot: Snapshot, method: str) -> None:
-        standing = snapshot.overlay.standing
-        places = layout(snapshot.vectors.matrix()[standing], method=method)  # type: ignore[arg-type]
-        names = snapshot.overlay.names[standing].tolist()
-        self._places = dict(zip(names, places, strict=True))
-        self.method = "pca" if method == "pca" else "t-SNE"
-
     def _finish(self, snapshot: Snapshot) -> None:
+        """Take map and roles from the last run where they are of this graph, else have them made."""
         try:
-            if not self._recall(snapshot):
-                self._place(snapshot, "auto")
-                self._find_roles(snapshot)
-                self._keep(snapshot)
+            if self._take(snapshot):
+                return
+            with drawing(self._model, snapshot, self._folder / f"{_HANDED_OVER}{token_hex(4)}") as process:
+                self._process = process
+                is_made = not self._is_closed and process.wait() == 0 and self._take(snapshot)
+            if not (is_made or self._is_closed):
+                logger.warning("no map or roles: the process that makes them failed")
         except (SpineError, OSError) as fault:
             logger.warning("no map or roles: %s", fault)
+        finally:
+            self._sweep()
 
-    def _find_roles(self, snapshot: Snapshot) -> None:
-        graph = snapshot.overlay.materialize()
-        embeddings = Embeddings(graph.names, snapshot.vectors.matrix()[snapshot.overlay.standing])
-        self.roles = Roles.find(graph, self._generator, embeddings)
+    def _take(self, snapshot: Snapshot) -> bool:
+        found = read_map(self._folder / MAP, snapshot)
+        if found is not None:
+            self._places = dict(zip(_names(snapshot), found[0], strict=True))
+            self.roles, self.method = found[1], "t-SNE"
+        return found is not None
 
-    def _keep(self, snapshot: Snapshot) -> None:
-        """Keep map and roles for the next start at the same version."""
-        standing = snapshot.overlay.standing
-        places = np.stack([self._places[name] for name in snapshot.overlay.names[standing].tolist()])
-        roles = None if self.roles is None else self.roles.to_json()
-        about = {"version": str(snapshot.version), "roles": json.dumps(roles), "method": self.method}
-        with whole_file(self._folder / "map.safetensors") as partial:
-            save_file({"positions": standing, "places": places}, partial, about)
+    def _sweep(self) -> None:
+        for left in self._folder.glob(f"{_HANDED_OVER}*"):
+            shutil.rmtree(left, ignore_errors=True)
 
-    def _recall(self, snapshot: Snapshot) -> bool:
-        """Take map and roles from the last run where they are of this graph."""
-        from safetensors import SafetensorError, safe_open
 
-        file = self._folder / "map.safetensors"
-        try:
-            arrays = load_file(file)
-            with safe_open(file, framework="numpy") as opened:
-                about = opened.metadata() or {}
-            if about.get("version") != str(snapshot.version):
-                return False
-            roles = json.loads(about["roles"])
-            self.roles = None if roles is None else Roles.from_json(roles)
-        except (OSError, SafetensorError, SpineError, ValueError, KeyError):
-            return False
-        if not np.array_equal(arrays["positions"], snapshot.overlay.standing):
-            return False
-        names = snapshot.overlay.names[snapshot.overlay.standing].tolist()
-        self._places = dict(zip(names, arrays["places"], strict=True))
-        self.method = about.get("method", "t-SNE")
-        return True
+def _names(snapshot: Snapshot) -> list[Any]:
+    names: list[Any] = snapshot.overlay.names[snapshot.overlay.standing].tolist()
+    return names

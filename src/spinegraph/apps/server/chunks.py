@@ -74,12 +74,13 @@ class Chunks:
         for number, block in enumerate(self._blocks):
             yield block[: self._length - number * SIZE]
 
-    def products(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the product of every row with a vector (d,), (n,)."""
-        found = np.empty(len(self._blocks) * SIZE, np.float32)
-        for number, block in enumerate(self._blocks):
+    def products(self, vector: NDArray[np.float32], start: int = 0) -> NDArray[np.float32]:
+        """Return the product of every row from ``start`` on with a vector (d,), (n - start,)."""
+        first = start // SIZE
+        found = np.empty((len(self._blocks) - first) * SIZE, np.float32)
+        for number, block in enumerate(self._blocks[first:]):
             np.dot(block, vector, out=found[number * SIZE : (number + 1) * SIZE])
-        return found[: self._length]
+        return found[start - first * SIZE : self._length - first * SIZE]
 
     def matrix(self) -> NDArray[np.float32]:
         """Return all rows in one piece, a copy."""

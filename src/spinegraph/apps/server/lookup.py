@@ -1,7 +1,9 @@
 """Look-alikes of live vectors: every node compared, or an index and all that is newer than it."""
 
+import os
+import sys
 from dataclasses import dataclass
-from threading import Lock, Thread
+from threading import Lock, Thread, get_native_id
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from spinegraph.graph.patch import REMOVED
 _ROUNDING = 1e-5  # of a float32 product; those this close are ordered by float64
 _MORE = 2  # times as many are asked of the index, since some may be gone or have moved
 _MOST_NEWER = 5_000  # nodes that the index does not know before it is made anew
+_POLITENESS = 10  # of 19, of the thread that makes the index
 _NEAR_ENOUGH = 0.98  # cosine to the vector that the index knows
 
 
@@ -69,6 +72,11 @@ class Lookup:
         """Say whether a look-up takes less than a millisecond or so."""
         return self._index is not None or len(snapshot.overlay) <= self._exact_up_to
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether look-ups are as quick as they get: no first index is being made."""
+        return self._index is not None or self._making is None or not self._making.is_alive()
+
     def keep_up(self, snapshot: Snapshot) -> None:
         """Make the index, or make it anew, where that is due; it works beside the caller."""
         if len(snapshot.overlay) <= self._exact_up_to or not can_index():
@@ -94,7 +102,9 @@ class Lookup:
             making.join()
 
     def _make(self, snapshot: Snapshot) -> None:
-        made = _Index(NearestIndex(unit_rows(snapshot.vectors.matrix())), snapshot)
+        unit = unit_rows(snapshot.vectors.matrix())
+        _yield_to_others()
+        made = _Index(NearestIndex(unit, threads=1), snapshot)
         with self._lock:
             self._index, self._moved = made, self._since[self._since < len(snapshot.overlay)]
 
@@ -108,14 +118,22 @@ class Lookup:
     def _by_index(
         self, index: _Index, snapshot: Snapshot, vector: NDArray[np.float32], n: int, itself: int | None
     ) -> Nearest:
-        query = unit_rows(vector[None])[0]
+        query, unit = unit_rows(vector[None])[0], _unit(vector)
         known = index.found.nearest(query, _MORE * n + 8, None).positions
-        newer = np.arange(len(index.snapshot.overlay), len(snapshot.overlay))
-        near = np.concatenate((np.union1d(known, self._moved), newer))
-        near = near[near < len(snapshot.overlay)]  # the index may be newer than what this reader sees
-        near = near[(snapshot.overlay.patch.places[near] != REMOVED) & (near != itself)]
-        products = snapshot.vectors.take(near) @ _unit(vector)
-        return _best(snapshot, near, _cosines(products, snapshot.lengths[near], vector), vector, n)
+        first = min(len(index.snapshot.overlay), len(snapshot.overlay))
+        near = np.union1d(known, self._moved)
+        near = near[near < first]  # the index may be newer than what this reader sees
+        products = (snapshot.vectors.take(near) @ unit, snapshot.vectors.products(unit, first))
+        near = np.concatenate((near, np.arange(first, len(snapshot.overlay))))
+        rough = _cosines(np.concatenate(products), snapshot.lengths[near], vector)
+        rough[(snapshot.overlay.patch.places[near] == REMOVED) | (near == itself)] = -np.inf
+        return _best(snapshot, near, rough, vector, n)
+
+
+def _yield_to_others() -> None:
+    """Let this thread wait for others where the system tells threads apart; it may not hold Python's lock."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), _POLITENESS)
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -22,10 +22,13 @@ async def healthz() -> Any:
 
 @router.get("/readyz", response_model=Status)
 async def readyz(request: Request) -> Any:
-    """Say that the service takes changes, and what it serves."""
+    """Say that the service takes changes and answers at full speed, and what it serves."""
     service = service_of(request)
     if service.writer.fault is not None or not service.writer.is_alive():
         raise ProblemError(503, service.writer.fault or "the writer has stopped", rule="a working store")
+    if not service.lookup.is_ready:
+        detail = "the index of look-alikes is being made; look-ups compare every node until then"
+        raise ProblemError(503, detail, rule="warmed up", headers={"Retry-After": "5"})
     now, model = service.snapshot, service.generator
     about = {"dim": model.dim, "package": __version__, "tolerance": service.live.tolerance}
     return reply({"status": "ready", "version": now.version, "nodes": now.overlay.num_nodes, "model": about})

@@ -1,6 +1,8 @@
 """A service as a process: the socket, the token, the web server and its end."""
 
+import gc
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from spinegraph.apps.server.limits import Limits, is_loopback
 from spinegraph.errors import MissingPackageError, ParameterError
 from spinegraph.graph.graph import Graph
 
+_TURN = 0.001  # seconds that a thread computes before another one may
 _KEEP_ALIVE = 30  # seconds that a quiet connection stays open
 _GRACE = 5  # seconds that requests have to end when the service stops
 
@@ -63,6 +66,7 @@ def run(
     except BaseException:
         listening.close()
         raise
+    _settle_down()
     app = create_app(service, token, is_local=is_loopback(host))
     config = uvicorn.Config(
         app,
@@ -82,6 +86,13 @@ def run(
         "version": service.snapshot.version,
     }
     _server_that_tells(uvicorn, config, lambda: told(about)).run(sockets=[listening])
+
+
+def _settle_down() -> None:
+    """Keep the interpreter's own pauses short: for threads that wait, and for garbage among what stays."""
+    sys.setswitchinterval(_TURN)
+    gc.collect()
+    gc.freeze()
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -2,12 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.apps.server.atlas import Atlas
+from spinegraph.apps.server.changes import Change, Name
 from spinegraph.apps.server.directory import Directory
 from spinegraph.apps.server.limits import Limits
 from spinegraph.apps.server.live import Live, Snapshot
@@ -18,7 +19,7 @@ from spinegraph.apps.server.restore import open_store, restore
 from spinegraph.apps.server.twins import Twins
 from spinegraph.apps.server.writer import Writer
 from spinegraph.graph.graph import Graph
-from spinegraph.structure.drift import Drift
+from spinegraph.structure.drift import Drift, NeighborDrift
 
 
 class Service:
@@ -60,7 +61,7 @@ class Service:
         told = [] if labels is None else zip(graph.names.tolist(), labels.tolist(), strict=True)
         self.labels = {name: label for name, label in told if label is not None}
         self.writer = Writer(self.live, opened, waiting=self.limits.changes, on_batch=self._saw_batch)
-        self.atlas = Atlas(self.generator, self.lookup, store)
+        self.atlas = Atlas(model, self.generator, self.lookup, store)
         self.twins = Twins(self.generator)
         self.workers = ThreadPoolExecutor(2, "worker")
         self.metrics.watch(lambda: self.snapshot, lambda: self.writer.waiting)
@@ -80,17 +81,24 @@ class Service:
 
     def close(self) -> None:
         """Finish what waits and close the store."""
+        self.atlas.close()
         self.writer.close()
         self.workers.shutdown(wait=False, cancel_futures=True)
 
     def _warm(self) -> None:
-        """Compile what a first change would wait for."""
-        now = self.snapshot.overlay
-        Drift(len(now), 0.5, 0.05).reach(now, now.standing[:1], np.ones(1))
-        self.generator.embed(now, now.standing[:1])
+        """Do once what changes and look-ups do, on a state of its own: it is compiled from then on."""
+        now, tried = self.snapshot.overlay, f"\0{token_hex(16)}"  # a name that is not there
+        edges: list[tuple[Name, Name]] = [(tried, name) for name in now.names_at(now.standing[:2])]
+        weights = [1.0] * len(edges) if self.reader.is_weighted else None
+        change = Change("add", [tried], edges, weights, None if self.reader.columns is None else [([], [])])
+        after = change.apply(now.branch())
+        Drift(len(now), 0.5, 0.05).change(now, after)
+        NeighborDrift(len(now), 0.05).change(now, after)
+        self.generator.embed(after, after.touched)
+        self.lookup.nearest(self.snapshot, self.snapshot.vector(int(now.standing[0])), 1)
 
-    def _saw_batch(self, snapshots: list[Snapshot], seconds: float) -> None:
-        self.metrics.saw_batch(snapshots, seconds)
+    def _saw_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:
+        self.metrics.saw_batch(snapshots, changes, seconds)
         for snapshot in snapshots:
             self.lookup.keep_up(snapshot)
             self.twins.keep_up(snapshot)
