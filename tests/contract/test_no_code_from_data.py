@@ -1,0 +1,142 @@
+"""Nothing that comes from a file, a request or the net is ever run: read off the code itself."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import spinegraph
+from spinegraph.graph.originals.sources import SOURCES
+
+ROOT = Path(spinegraph.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+# Modules that turn bytes into code or objects of any kind.
+FORBIDDEN_MODULES = {"pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle"}
+FORBIDDEN_MODULES |= {"joblib", "yaml", "code", "codeop", "pty", "imp", "xmlrpc"}
+FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
+FORBIDDEN_CALLS = {
+    *("os.system", "os.popen", "os.spawnl", "os.spawnv", "os.execv", "os.execl", "os.execvp", "os.startfile"),
+    *("torch.load", "torch.hub.load", "ssl._create_unverified_context", "tempfile.mktemp"),
+    *("subprocess.getoutput", "subprocess.getstatusoutput", "urllib.request.urlretrieve", "urlretrieve"),
+}
+FORBIDDEN_METHODS = {"extractall", "extract", "load_extension", "enable_load_extension"}
+# Each exception and why it is none.
+EXCEPTIONS = {
+    ("graph/originals/unpickle.py", "pickle"): "gives old pickles stand-ins alone; see the test below",
+    ("graph/originals/download.py", "urlopen"): "the one place that fetches; content is pinned in sources.py",
+    ("apps/server/drawing.py", "subprocess"): "starts this Python with a module of this package, no shell",
+    ("apps/server/atlas.py", "subprocess"): "waits for that process",
+}
+
+
+def dotted(node):
+    """Return a name such as ``os.system`` as it is written."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def dangers(tree):
+    """Return (line, what) of everything in a module that could run what it was not written with."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            whole = (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            )
+            for name in whole:
+                if name.split(".")[0] in FORBIDDEN_MODULES | {"subprocess"}:
+                    yield node.lineno, name.split(".")[0]
+        elif isinstance(node, ast.Call):
+            yield from ((node.lineno, what) for what in dangerous_call(node))
+
+
+def dangerous_call(call):
+    name = dotted(call.func)
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if name in FORBIDDEN_NAMES | FORBIDDEN_CALLS:
+        yield name
+    if name.split(".")[-1] in FORBIDDEN_METHODS:
+        yield name
+    if name.split(".")[-1] == "urlopen":
+        yield "urlopen"
+    for keyword, harmless in (("shell", False), ("allow_pickle", False), ("verify", True)):
+        value = given.get(keyword)
+        is_harmless = value is None or (isinstance(value, ast.Constant) and value.value == harmless)
+        if not is_harmless and (keyword != "verify" or name.split(".")[0] in ("httpx", "requests")):
+            yield f"{keyword}=..."
+    if name in ("np.load", "numpy.load") and "allow_pickle" not in given:
+        yield "np.load without allow_pickle=False"
+
+
+def found_in(path):
+    inside = path.relative_to(ROOT).as_posix()
+    for line, what in dangers(ast.parse(path.read_text(encoding="utf-8"))):
+        if (inside, what) not in EXCEPTIONS:
+            yield f"{inside}:{line}: {what}"
+
+
+def test_no_module_can_run_what_it_reads():
+    assert len(MODULES) > 200
+    assert [fault for path in MODULES for fault in found_in(path)] == []
+
+
+def test_every_exception_is_still_needed():
+    for inside, what in EXCEPTIONS:
+        kinds = [kind for _, kind in dangers(ast.parse((ROOT / inside).read_text(encoding="utf-8")))]
+        assert what in kinds, f"{inside} no longer uses {what}: take it off the list"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("import pickle", "from pickle import loads", "import marshal", "eval('1')", "exec(text)"),
+        *("os.system('ls')", "run(command, shell=True)", "run(command, shell=flag)", "torch.load(path)"),
+        *("np.load(path)", "np.load(path, allow_pickle=True)", "archive.extractall()", "__import__(name)"),
+        *("urlopen(url)", "urllib.request.urlopen(url)", "httpx.get(url, verify=False)", "import subprocess"),
+    ],
+)
+def test_the_rule_sees(line):
+    assert list(dangers(ast.parse(line)))
+
+
+@pytest.mark.parametrize(
+    "line", ["np.load(path, allow_pickle=False)", "run([sys.executable])", "re.compile('a')"]
+)
+def test_the_rule_lets_pass(line):
+    assert not list(dangers(ast.parse(line)))
+
+
+def test_the_reader_of_old_pickles_knows_its_stand_ins_alone():
+    tree = ast.parse((ROOT / "graph" / "originals" / "unpickle.py").read_text())
+    readers = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "_Reader"]
+    (reader,) = readers
+    assert [dotted(base) for base in reader.bases] == ["pickle.Unpickler"]
+    assert "find_class" in [node.name for node in reader.body if isinstance(node, ast.FunctionDef)]
+    used = {dotted(node) for node in ast.walk(tree) if dotted(node).startswith("pickle.")}
+    assert used == {"pickle.Unpickler"}
+    held = [path for path in MODULES if "unpickle" in path.read_text() and path.name != "unpickle.py"]
+    assert [path.name for path in held] == ["planetoid.py"], "only the Planetoid files are read by it"
+
+
+def test_every_download_is_pinned():
+    for name, source in SOURCES.items():
+        assert re.fullmatch(r"[0-9a-f]{16,64}", source.fingerprint), (
+            f"{name} has no fingerprint of its content"
+        )
+        for original in source.originals:
+            assert original.url.startswith("https://"), original.url
+            assert original.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", original.sha256)
+
+
+def test_the_pages_scripts_run_nothing_that_they_are_told():
+    scripts = [*ROOT.rglob("*.js"), *ROOT.rglob("*.html")]
+    assert scripts
+    for script in scripts:
+        text = script.read_text(encoding="utf-8")
+        assert not re.search(r"\beval\(|new Function\(|document\.write|insertAdjacentHTML|outerHTML", text), (
+            script
+        )
+        assert not re.search(r"(src|href|from|import)\s*[=(]?\s*[\"']https?://", text), (
+            f"{script} loads from elsewhere"
+        )
