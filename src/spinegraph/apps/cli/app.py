@@ -18,7 +18,6 @@ from spinegraph import __version__
 from spinegraph.apps.cli.commands import COMMANDS, load
 from spinegraph.errors import SpineError, SpineWarning
 
-
 _OUT_OF_MEMORY = "out of memory: free some, or take fewer --dim, --k or --threads, or a smaller network"
 
 
