@@ -57,4 +57,8 @@ def engine_for(config: Config) -> Engine:
         from spinegraph.engines.ray.engine import RayEngine
 
         return RayEngine(config.address)
+    if config.device.startswith("cuda"):
+        from spinegraph.engines.gpu import GpuEngine
+
+        return GpuEngine(config.device)
     return LocalEngine()

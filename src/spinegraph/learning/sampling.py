@@ -103,12 +103,11 @@ class PairSampler:
     def __init__(
         self, corpus: Corpus, similar: SimilarNodes | None, degrees: NDArray[Any], config: Config
     ) -> None:
-        self.config = config
+        self.config, self.corpus, self.similar, self.degrees = config, corpus, similar, degrees
         walkable = corpus.walks[(corpus.walks[:, 1] >= 0)] if corpus.walks.shape[1] > 1 else corpus.walks[:0]
         held = min(int(np.ceil(len(walkable) * _HELD_OUT_SHARE)), max(len(walkable) - 1, 0))
         order = np.random.default_rng([config.seed, _CORPUS, 1]).permutation(len(walkable))
         self._walks = {True: walkable[order[:held]], False: walkable[order[held:]]}
-        self._similar = similar
         self._structural = np.zeros(0, dtype=np.int64)
         if similar is not None and similar.nodes.shape[1]:
             self._structural = np.flatnonzero(similar.nodes[:, 0] >= 0)
@@ -166,10 +165,10 @@ class PairSampler:
 
     def _alike(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
         """Nodes and candidates of theirs, drawn by similarity, (size, 2)."""
-        if not size or self._similar is None:
+        if not size or self.similar is None:
             return np.empty((0, 2), dtype=np.int64)
         anchors = self._structural[rng.integers(len(self._structural), size=size)]
         ladder = self._ladder[anchors]
         choice = (ladder < rng.random((size, 1)) * ladder[:, -1:]).sum(axis=1)
         choice = np.minimum(choice, ladder.shape[1] - 1)
-        return np.stack([anchors, self._similar.nodes[anchors, choice]], axis=1).astype(np.int64)
+        return np.stack([anchors, self.similar.nodes[anchors, choice]], axis=1).astype(np.int64)
