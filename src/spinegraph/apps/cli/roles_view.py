@@ -94,8 +94,8 @@ def print_roles(found: RoleFindings, console: Console | None = None) -> None:
     shares, counts = found.told.shares(), np.bincount(found.told.roles, minlength=count).tolist()
     for place, (title, words) in enumerate(zip(roles.titles, roles.descriptions, strict=True)):
         head = Table.grid(padding=(0, 2))
-        head.add_column(width=max(map(len, roles.titles)), style="bold")
-        head.add_column(width=5, justify="right")
+        head.add_column(width=max(map(len, roles.titles)), style="bold", no_wrap=True)
+        head.add_column(width=5, justify="right", no_wrap=True)
         head.add_column(width=_BAR, style="cyan", no_wrap=True)
         head.add_column(style="dim", no_wrap=True, overflow="ellipsis")
         like = ", ".join(found.examples(place))
