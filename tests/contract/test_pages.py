@@ -12,11 +12,16 @@ import spinegraph
 from spinegraph.apps.cli.demo_view import NEXT_STEPS
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+from play import PLAYED, SETTINGS, played  # noqa: E402
+from refresh import parameters  # noqa: E402
+
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
 ]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -49,7 +54,7 @@ def test_the_readmes_eight_lines_run_and_are_the_demos(organisation):
 
 
 @pytest.mark.parametrize(
-    "page", ["docs/quickstart.md", "docs/graphs.md", "docs/features.md", "docs/report.md"]
+    "page", ["docs/index.md", "docs/quickstart.md", "docs/graphs.md", "docs/features.md", "docs/report.md"]
 )
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, organisation):
     world: dict[str, object] = {}
@@ -59,12 +64,20 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, organisation):
         exec(block, world)
 
 
+@pytest.mark.parametrize("page", PLAYED)
+def test_a_page_shows_what_its_code_prints(page, tmp_path, monkeypatch):
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    text = (ROOT / page).read_text()
+    assert text == played(text, tmp_path), f"run python docs/play.py {page}"
+
+
+def test_every_tutorial_is_played():
+    tutorials = {f"docs/tutorials/{path.name}" for path in (ROOT / "docs" / "tutorials").glob("*.md")}
+    assert tutorials <= set(PLAYED)
+
+
 def test_the_parameters_page_lists_every_setting_with_its_values():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        from refresh import parameters
-    finally:
-        sys.path.pop(0)
     page = (ROOT / "docs" / "parameters.md").read_text()
     listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert sorted(listed) == sorted(field.name for field in fields(spinegraph.Config))
