@@ -19,4 +19,5 @@ napoleon_google_docstring = False
 napoleon_use_ivar = False
 
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"spinegraph {version}"
