@@ -20,7 +20,7 @@ class Adam:
     --------
     >>> matrix = torch.zeros(2, 1)
     >>> Adam(matrix, rate=0.5).step(torch.ones(2, 1))
-    >>> matrix.tolist()
+    >>> matrix.round(decimals=3).tolist()
     [[-0.5], [-0.5]]
     """
 
