@@ -5,6 +5,8 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
+import spinegraph
+
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -28,5 +30,6 @@ def describe(*packages):
         "load_average_at_start": round(os.getloadavg()[0], 2),
         "machine": platform.machine(),
         "python": platform.python_version(),
-        **{package: version(package) for package in ("spinegraph", "numpy", *packages)},
+        "spinegraph": spinegraph.__version__,  # of the code in use, installed or not
+        **{package: version(package) for package in ("numpy", *packages)},
     }
