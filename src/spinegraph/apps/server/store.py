@@ -8,26 +8,37 @@
 
 A change is acknowledged after SQLite has brought its write-ahead log to disk. Files are written whole under a
 new name before the log says that they hold, so there is no moment at which a stop would leave half of one.
+Everything is sealed, so that what a disk damaged or lost is an error and no other vector.
 """
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from spinegraph.apps.server.changes import Change
+from spinegraph.apps.server.store_seals import (
+    about_seal,
+    opened_row,
+    require_sealed,
+    require_whole_log,
+    sealed_row,
+)
 from spinegraph.atomic import whole_file
-from spinegraph.errors import ModelFormatError, ParameterError
+from spinegraph.errors import ModelFormatError, ParameterError, SpineError
 from spinegraph.graph.graph import Graph
 from spinegraph.model_graph import graph_arrays, graph_of
+from spinegraph.tensor_file import read_signed, write_signed
 
 FORMAT = "2"
 _ALONE = "1"  # the format before: every change was settled alone
 _FILE = "store.sqlite3"
+_LEAST_LOG = 512  # bytes; the smallest page that a database of SQLite begins with
+_WAY_OUT = "bring the store back from a copy, or choose another folder with --store"
 
 
 class Entry(NamedTuple):
@@ -62,6 +73,9 @@ class Store:
     def __init__(self, folder: Path, owner: str) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._from_a_copy():
+            _require_log(folder)
+            require_whole_log(folder / f"{_FILE}-wal")
         self._database = sqlite3.connect(
             folder / _FILE, timeout=1, isolation_level=None, check_same_thread=False
         )
@@ -71,7 +85,8 @@ class Store:
             self._database.close()
             locked = "locked" in str(fault)
             why = "another process serves from it" if locked else f"{_FILE} is damaged ({fault})"
-            raise ParameterError(f"{folder}: {why}; choose another folder with --store") from fault
+            way_out = "choose another folder with --store" if locked else _WAY_OUT
+            raise ParameterError(f"{folder}: {why}; {way_out}") from fault
         except BaseException:
             self._database.close()
             raise
@@ -81,21 +96,11 @@ class Store:
         run("PRAGMA locking_mode = EXCLUSIVE")
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
-        run("BEGIN EXCLUSIVE")
-        run("CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-        columns = "version INTEGER PRIMARY KEY, change TEXT NOT NULL, is_last INTEGER NOT NULL"
-        run(f"CREATE TABLE IF NOT EXISTS changes ({columns})")
-        run("INSERT OR IGNORE INTO about VALUES ('format', ?), ('owner', ?), ('base', '0')", (FORMAT, owner))
-        if run("SELECT value FROM about WHERE key = 'format'").fetchone() == (_ALONE,):
-            run("ALTER TABLE changes ADD COLUMN is_last INTEGER NOT NULL DEFAULT 1")
-            run("UPDATE about SET value = ? WHERE key = 'format'", (FORMAT,))
-        run("COMMIT")
-        about = dict(run("SELECT key, value FROM about").fetchall())
-        if about["format"] != FORMAT:
-            raise ParameterError(
-                f"{self.folder}: the store has format {about['format']!r}, this program reads {FORMAT!r}; "
-                "serve it with the program that wrote it"
-            )
+        if (found := run("PRAGMA quick_check(1)").fetchone()) != ("ok",):
+            raise sqlite3.DatabaseError(" ".join(str(found[0]).split())[:100])
+        with self._transaction(), self._from_a_copy():
+            self._about = self._begin(owner)
+        about = self._about
         if about["owner"] != owner:
             raise ParameterError(
                 f"{self.folder}: the store was made for another model or graph; choose another folder "
@@ -103,22 +108,80 @@ class Store:
             )
         self._sweep(about)
 
+    def _begin(self, owner: str) -> dict[str, str]:
+        """Return what the store says about itself, after a new one or one of the format before was set up."""
+        run = self._database.execute
+        run("CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+        columns = "version INTEGER PRIMARY KEY, change TEXT NOT NULL, is_last INTEGER NOT NULL"
+        run(f"CREATE TABLE IF NOT EXISTS changes ({columns})")
+        about = dict(run("SELECT key, value FROM about").fetchall())
+        if about.get("format", FORMAT) not in (FORMAT, _ALONE):
+            raise ParameterError(
+                f"{self.folder}: the store has format {about['format']!r}, this program reads {FORMAT!r}; "
+                "serve it with the program that wrote it"
+            )
+        require_sealed(about)
+        if not about:
+            if run("SELECT count(*) FROM changes").fetchone() != (0,):
+                raise ModelFormatError("the store says nothing about itself, but holds changes")
+            self._about = {}
+            self._tell(format=FORMAT, owner=owner, base="0", last="0")
+            return self._about
+        if about.get("format") == _ALONE:
+            run("ALTER TABLE changes ADD COLUMN is_last INTEGER NOT NULL DEFAULT 1")
+            run("UPDATE about SET value = ? WHERE key = 'format'", (FORMAT,))
+            about["format"] = FORMAT
+        for key in ("format", "owner", "base"):
+            if key not in about:
+                raise ModelFormatError(f"the store does not say its {key}")
+        held = [f"{key}-{about[key]}" for key in ("base", "state") if about.get(key, "0") != "0"]
+        for name in held:
+            if not (self.folder / f"{name}.safetensors").exists():
+                raise ModelFormatError(f"{name}.safetensors is not there")
+        return about
+
+    def _tell(self, **rows: str) -> None:
+        """Write down, within a transaction, what the store says about itself; sealed."""
+        self._about |= rows
+        self._about["seal"] = about_seal(self._about)
+        written = [(key, self._about[key]) for key in (*rows, "seal")]
+        self._database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", written)
+
+    @contextmanager
+    def _from_a_copy(self) -> Iterator[None]:
+        """Name the store, and the way out, in what its seals found."""
+        try:
+            yield
+        except ModelFormatError as fault:
+            raise ModelFormatError(f"{self.folder}: {fault}; {_WAY_OUT}") from fault
+        except SpineError:
+            raise
+        except (sqlite3.DatabaseError, SafetensorError, OSError, ValueError, LookupError, TypeError) as fault:
+            raise ModelFormatError(f"{self.folder}: the store is damaged ({fault}); {_WAY_OUT}") from fault
+
     @property
     def base_version(self) -> int:
         """The version that the base graph is of."""
-        return int(self._about("base") or 0)
+        return int(self._about["base"])
 
     @property
     def state_version(self) -> int | None:
         """The version of the saved state, if there is one."""
-        found = self._about("state")
+        found = self._about.get("state")
         return None if found is None else int(found)
 
     def changes(self) -> Iterator[Entry]:
         """Return the changes since the base graph, in their order."""
-        rows = self._database.execute("SELECT version, change, is_last FROM changes ORDER BY version")
-        for version, text, is_last in rows.fetchall():
-            yield Entry(version, Change.from_text(text), bool(is_last))
+        with self._from_a_copy():
+            rows = self._database.execute("SELECT version, change, is_last FROM changes ORDER BY version")
+            found = [
+                Entry(version, Change.from_text(opened_row(version, text, bool(is_last))), bool(is_last))
+                for version, text, is_last in rows.fetchall()
+            ]
+            end = str(found[-1].version) if found else self._about["base"]
+            if self._about.get("last", end) != end:
+                raise ModelFormatError(f"the log ends with change {end} of {self._about['last']}")
+        return iter(found)
 
     def count(self) -> int:
         """Return how many changes the log holds."""
@@ -127,19 +190,29 @@ class Store:
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Bring changes to disk, all or none; afterwards they survive any stop."""
-        rows = [(entry.version, entry.change.to_text(), int(entry.is_last)) for entry in entries]
+        rows = [
+            (version, sealed_row(version, change.to_text(), is_last), int(is_last))
+            for version, change, is_last in entries
+        ]
         with self._transaction() as run:
             run.executemany("INSERT INTO changes VALUES (?, ?, ?)", rows)
+            self._tell(last=str(entries[-1].version))
 
     def base(self) -> Graph | None:
         """Return the graph that compaction made, None where there was none."""
         version = self.base_version
-        return graph_of(self._load(f"base-{version}")) if version else None
+        if not version:
+            return None
+        with self._from_a_copy():
+            return graph_of(self._load(f"base-{version}"))
 
     def state(self) -> dict[str, NDArray[Any]] | None:
         """Return the saved state, if there is one."""
         version = self.state_version
-        return None if version is None else self._load(f"state-{version}")
+        if version is None:
+            return None
+        with self._from_a_copy():
+            return self._load(f"state-{version}")
 
     def write_state(self, version: int, state: dict[str, NDArray[Any]]) -> None:
         """Write what the changes up to a version led to; any thread may, :meth:`use_state` makes it hold."""
@@ -150,8 +223,8 @@ class Store:
         before = self.state_version
         if before == version or not (self.folder / f"state-{version}.safetensors").exists():
             return
-        with self._transaction() as run:
-            run.execute("INSERT OR REPLACE INTO about VALUES ('state', ?)", (str(version),))
+        with self._transaction():
+            self._tell(state=str(version))
         self._forget(None if before is None else f"state-{before}")
 
     def compact(self, version: int, base: Graph, state: dict[str, NDArray[Any]]) -> None:
@@ -160,8 +233,7 @@ class Store:
         self._save(f"base-{version}", graph_arrays(base))
         self._save(f"state-{version}", state)
         with self._transaction() as run:
-            run.execute("INSERT OR REPLACE INTO about VALUES ('base', ?)", (str(version),))
-            run.execute("INSERT OR REPLACE INTO about VALUES ('state', ?)", (str(version),))
+            self._tell(base=str(version), state=str(version))
             run.execute("DELETE FROM changes WHERE version <= ?", (version,))
         for name in old:
             self._forget(name if not name.endswith(f"-{version}") else None)
@@ -173,23 +245,15 @@ class Store:
     def _transaction(self) -> "_Transaction":
         return _Transaction(self._database)
 
-    def _about(self, key: str) -> str | None:
-        found = self._database.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()
-        return None if found is None else str(found[0])
-
     def _save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
         with whole_file(self.folder / f"{name}.safetensors") as partial:
-            save_file(arrays, partial)
+            write_signed(partial, arrays, {})
 
     def _load(self, name: str) -> dict[str, NDArray[Any]]:
         try:
-            arrays: dict[str, NDArray[Any]] = load_file(self.folder / f"{name}.safetensors")
-        except (OSError, SafetensorError) as fault:
-            raise ModelFormatError(
-                f"{self.folder}: {name}.safetensors cannot be read ({fault}); "
-                "bring the store back from a copy"
-            ) from fault
-        return arrays
+            return read_signed(self.folder / f"{name}.safetensors")[0]
+        except (OSError, SafetensorError, ValueError) as fault:
+            raise ModelFormatError(f"{name}.safetensors cannot be read ({str(fault)[:200]})") from fault
 
     def _forget(self, name: str | None) -> None:
         if name is not None:
@@ -201,6 +265,15 @@ class Store:
         for file in self.folder.glob("*.safetensors"):
             if file.name not in held and file.name.startswith(("base-", "state-")):
                 file.unlink()
+
+
+def _require_log(folder: Path) -> None:
+    """Refuse a log that is gone or cut to nothing, which SQLite would take for a new one and begin anew."""
+    path = folder / _FILE
+    if path.exists() and path.stat().st_size < _LEAST_LOG:
+        raise ModelFormatError(f"{_FILE} is cut off; if nothing was ever stored here, delete it")
+    if not path.exists() and any(folder.glob("base-*.safetensors")):
+        raise ModelFormatError(f"{_FILE} is not there, but a base graph is")
 
 
 class _Transaction:

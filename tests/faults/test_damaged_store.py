@@ -1,0 +1,145 @@
+"""A service's store on a bad disk: after a stop it comes back as it was, or says that it cannot."""
+
+import shutil
+import sqlite3
+from collections import Counter
+
+import pytest
+
+from injected import cuts, flips, outcome
+from running_service import small_graph
+from spinegraph import SPINE
+from spinegraph.apps.server.changes import Change
+from spinegraph.apps.server.restore import open_store, restore
+from spinegraph.apps.server.store import Entry
+
+FILES = {"crashed": ["store.sqlite3", "store.sqlite3-wal"], "stopped": ["store.sqlite3", "base", "state"]}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SPINE(dim=6, steps=3, k=8, threads=1).fit(small_graph(n=40).with_features(None))
+
+
+def written(model, folder, *, compacted):
+    """Write a store of a few changes; return the vectors they lead to."""
+    store = open_store(model, model.graph_, folder)
+    live = restore(model, model.graph_, store)
+    for number in range(1, 25):
+        change = Change(
+            "add", [f"new {number}"], [(f"new {number}", f"n{number}"), (f"new {number}", f"n{number // 2}")]
+        )
+        live.take(change)
+        live.settle()
+        store.append([Entry(number, change, is_last=True)])
+        if compacted and number == 20:
+            base = live.rebase()
+            store.compact(live.tip.version, base, live.state())
+    return store, seen(live)
+
+
+def seen(live):
+    return live.tip.version, live.tip.overlay.names.tolist(), live.tip.vectors.matrix().tobytes()
+
+
+def read(model, folder):
+    store = open_store(model, model.graph_, folder)
+    try:
+        return seen(restore(model, model.graph_, store))
+    finally:
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def stores(model, tmp_path_factory):
+    """Two stores and what they hold: one left by a crash, its log apart; one stopped and compacted."""
+    folder = tmp_path_factory.mktemp("stores")
+    store, crashed = written(model, folder / "open", compacted=False)
+    shutil.copytree(folder / "open", folder / "crashed")
+    store.close()
+    store, stopped = written(model, folder / "stopped", compacted=True)
+    store.close()
+    return folder, {"crashed": crashed, "stopped": stopped}
+
+
+def damaged(model, stores, kind, name, contents, tmp_path):
+    folder, expected = stores
+    (path,) = (folder / kind).glob(f"{name}-*.safetensors" if name in ("base", "state") else name)
+    found = Counter()
+    for number, content in enumerate(contents(path.read_bytes())):
+        copy = shutil.copytree(folder / kind, tmp_path / str(number))
+        (copy / path.name).write_bytes(content)
+        files = sorted(file.name for file in copy.glob("*.safetensors"))
+        came = outcome(lambda copy=copy: read(model, copy), expected[kind])
+        if came == "error":
+            assert sorted(file.name for file in copy.glob("*.safetensors")) == files, (
+                "evidence was swept away"
+            )
+        found[came] += 1
+        shutil.rmtree(copy)
+    return found
+
+
+def flipped(data, name, count):
+    """Flip bits; of a write-ahead log before its last transaction.
+
+    There one bit looks like the write that a crash cut short, of which nobody was told.
+    """
+    if not name.endswith("-wal"):
+        return flips(data, count)
+    frame = 24 + 4096
+    commits = [at for at in range(32, len(data), frame) if data[at + 4 : at + 8] != bytes(4)]
+    end = commits[-2] + frame
+    return (head + data[end:] for head in flips(data[:end], count))
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in FILES.items() for name in names])
+def test_a_damaged_store_comes_back_as_it_was_or_not_at_all(
+    model, stores, kind, name, count, tmp_path, injected
+):
+    found = damaged(model, stores, kind, name, lambda data: flipped(data, name, count), tmp_path)
+    assert set(found) <= {"right", "error"}, found
+    injected("damaged stores", found.total())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("stopped", "store.sqlite3"), ("stopped", "base"), ("stopped", "state")]
+)
+def test_a_store_cut_short_comes_back_as_it_was_or_not_at_all(model, stores, kind, name, tmp_path, injected):
+    found = damaged(model, stores, kind, name, cuts, tmp_path)
+    assert set(found) <= {"right", "error"}
+    injected("damaged stores", found.total())
+
+
+def test_a_log_that_is_gone_is_not_begun_anew(model, stores, tmp_path, injected):
+    copy = shutil.copytree(stores[0] / "stopped", tmp_path / "store")
+    (copy / "store.sqlite3").unlink()
+    assert outcome(lambda: read(model, copy), None) == "error"
+    assert len(list(copy.glob("*.safetensors"))) == 2
+    injected("damaged stores", 1)
+
+
+def test_a_log_that_lost_its_end_is_noticed(model, stores, tmp_path, injected):
+    folder, expected = stores
+    for kind, delete in (
+        ("stopped", "version = 24"),
+        ("stopped", "version = 22"),
+        ("crashed", "version > 0"),
+    ):
+        copy = shutil.copytree(folder / kind, tmp_path / f"{kind} {delete}")
+        with sqlite3.connect(copy / "store.sqlite3") as database:
+            database.execute(f"DELETE FROM changes WHERE {delete}")
+        database.close()
+        assert outcome(lambda copy=copy: read(model, copy), expected[kind]) == "error"
+        injected("damaged stores", 1)
+
+
+def test_a_store_from_before_it_was_sealed_opens(model, stores, tmp_path):
+    folder, expected = stores
+    copy = shutil.copytree(folder / "stopped", tmp_path / "store")
+    with sqlite3.connect(copy / "store.sqlite3") as database:
+        database.execute("DELETE FROM about WHERE key IN ('seal', 'last')")
+        database.execute("UPDATE changes SET change = substr(change, 18)")
+    database.close()
+    assert read(model, copy) == expected["stopped"]
