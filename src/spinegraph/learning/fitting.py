@@ -23,7 +23,7 @@ Training = Callable[
     tuple[NDArray[np.float32], list[Moment]],
 ]
 _MOST_STRUCTURAL = 0.25  # of the dimensions
-_CONTENT_SQUARE = 2.0  # mean square of what went through T; sets how far a probe's penalty reaches
+CONTENT_SQUARE = 2.0  # mean square of what went through T; sets how far a probe's penalty reaches
 
 
 def learn(
@@ -70,8 +70,8 @@ def learn(
     has_content = _mean_square(vectors) > LEAST_SQUARE  # more than rounding
     size = _mean_square(shortened(activate(vectors, config.activation), power)) if has_content else 1.0
     if has_content and config.activation == "identity" and power < 1:
-        trained *= np.float32((_CONTENT_SQUARE / size) ** (0.5 / (1 - power)))
-        size = _CONTENT_SQUARE
+        trained *= np.float32((CONTENT_SQUARE / size) ** (0.5 / (1 - power)))
+        size = CONTENT_SQUARE
 
     through, share = smoothed.shape[1], float(config.structural_share or 0)
     weights = np.zeros((through + channel.shape[0], config.dim), dtype=np.float32)
