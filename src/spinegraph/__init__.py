@@ -18,6 +18,7 @@ _HOMES = {
     "Graph": "spinegraph.graph.graph",
     "Generator": "spinegraph.generator",
     "SPINE": "spinegraph.estimator",
+    "build_store": "spinegraph.graph.store_build",
     "datasets": "spinegraph.graph.datasets",
     "errors": "spinegraph.errors",
     "made": "spinegraph.graph.made",

@@ -67,13 +67,21 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         try:
             partial.mkdir()
             yield partial
-            for file in partial.iterdir():
-                sync(file)
-            sync(partial)
-            _take_place(partial, path)
-            sync(path.parent)
+            put_in_place(partial, path)
         finally:
             shutil.rmtree(partial, ignore_errors=True)  # unfinished, or swapped: then it holds the old files
+
+
+def put_in_place(partial: Path, path: Path) -> None:
+    """Bring a finished folder of files to disk and let it take the place of ``path`` in one step.
+
+    Both lie on one file system. Where ``path`` was there, ``partial`` may hold its old files afterwards.
+    """
+    for file in partial.iterdir():
+        sync(file)
+    sync(partial)
+    _take_place(partial, path)
+    sync(path.parent)
 
 
 def make_folder(path: Path) -> None:

@@ -104,7 +104,7 @@ def clean_edges(
     one_direction = len(keys)
     # Keys that differ in the last bit alone are the two directions of one edge.
     backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
-    combined = None if sums is None else _combine(keys, sums, backward, names, reciprocal)
+    combined = None if sums is None else combine_directions(keys, sums, backward, names, reciprocal)
     if len(backward):
         keys = np.delete(keys, backward)
     keys >>= 1
@@ -167,13 +167,24 @@ def _directed_edges(
     keys <<= 1
     keys |= sources > targets
     if kept is not None:
-        keys = keys[kept]
+        keys, weights = keys[kept], None if weights is None else weights[kept]
+    return sum_repeats(keys, weights)
+
+
+def sum_repeats(
+    keys: NDArray[np.int64], weights: NDArray[Any] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the distinct keys, sorted, and the sums of their weights; without weights, sorts in place.
+
+    Examples
+    --------
+    >>> sum_repeats(np.array([7, 3, 7]), np.array([1.0, 2.0, 0.5]))
+    (array([3, 7]), array([2. , 1.5]))
+    """
     if weights is None:
         keys.sort()
         is_first = _starts(keys)
         return (keys if is_first.all() else keys[is_first]), None
-    if kept is not None:
-        weights = weights[kept]
     order = np.argsort(keys, kind="stable")  # stable: sums do not depend on the sort's whims
     keys, weights = keys[order], weights[order]
     starts = np.flatnonzero(_starts(keys))
@@ -188,7 +199,7 @@ def _starts(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
     return starts
 
 
-def _combine(
+def combine_directions(
     keys: NDArray[np.int64],
     weights: NDArray[np.float64],
     backward: NDArray[np.int64],

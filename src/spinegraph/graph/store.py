@@ -61,7 +61,7 @@ def write_store(graph: Graph, folder: str | Path) -> None:
         if graph.weights is not None:
             files["weights.bin"] = write_array(partial / "weights.bin", graph.weights)
         kind, is_sorted = _write_names(graph.names, partial, files)
-        width = _write_features(graph.features, partial, files)
+        width = write_features(graph.features, partial, files)
         columns = graph.feature_names
         Header(kind, is_sorted, width, columns, graph.report, fingerprint(graph), files).write(partial)
 
@@ -94,6 +94,15 @@ def open_store(folder: str | Path, *, verify: bool = False) -> Graph:
     arrays = {name: map_array(folder / name, entry) for name, entry in header.files.items()}
     if verify:
         check_content(folder, header, arrays)
+    graph = graph_of(header, arrays)
+    kept = {"store": folder.resolve(), "known_fingerprint": header.fingerprint}
+    for field, value in kept.items():
+        object.__setattr__(graph, field, value)
+    return graph
+
+
+def graph_of(header: Header, arrays: dict[str, NDArray[Any]]) -> Graph:
+    """Return the graph that the files of a header make up."""
     order = arrays.get("names_order.bin")
     names: Any
     index: NameIndex | StoredNameIndex
@@ -112,9 +121,7 @@ def open_store(folder: str | Path, *, verify: bool = False) -> Graph:
         header.feature_names,
         header.report,
     )
-    kept = {"store": folder.resolve(), "known_fingerprint": header.fingerprint, "_name_index": index}
-    for field, value in kept.items():
-        object.__setattr__(graph, field, value)
+    object.__setattr__(graph, "_name_index", index)
     return graph
 
 
@@ -171,7 +178,7 @@ def _write_text(names: Any, folder: Path, files: dict[str, Entry]) -> None:
     files["names_ends.bin"] = write_array(folder / "names_ends.bin", ends)
 
 
-def _write_features(features: Any, folder: Path, files: dict[str, Entry]) -> int | None:
+def write_features(features: Any, folder: Path, files: dict[str, Entry]) -> int | None:
     """Write features and return the number of columns, if there are any features."""
     if features is None:
         return None

@@ -37,10 +37,12 @@ class IntegerNames:
         self._low, self._high = min(self._low, low), max(self._high, high)
         self._count += len(sources)
 
-    def finish(self, num_nodes: int | None = None) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def finish_positions(self) -> NDArray[np.int32]:
+        """Return the edges (m, 2) where names are positions already; the blocks are given up."""
+        return self._joined(np.int64(0))
+
+    def finish(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the names (n,), ascending, and the edges (m, 2) as positions; the blocks are given up."""
-        if num_nodes is not None:
-            return np.arange(num_nodes), self._joined(np.int64(0))
         if not self._count:
             return np.zeros(0, np.int64), np.zeros((0, 2), np.int32)
         span, low = self._high - self._low + 1, np.int64(self._low)
@@ -107,8 +109,14 @@ class DistinctNames:
 
     def finish(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Return the names (n,), ascending, and the edges (m, 2) as positions; the blocks are given up."""
+        found, edges = self.finish_text()
+        names = found.to_numpy(zero_copy_only=False)
+        return names if names.dtype == np.int64 and len(names) else names.astype(object), edges
+
+    def finish_text(self) -> tuple[Any, NDArray[np.int32]]:
+        """Return what ``finish`` does, the names still as an Arrow array."""
         if not self._codes:
-            return np.zeros(0, object), np.zeros((0, 2), np.int32)
+            return pa.array([], pa.large_string()), np.zeros((0, 2), np.int32)
         merged = pa.chunked_array([_trimmed(names) for names in self._names]).dictionary_encode()
         self._names.clear()
         distinct = merged.chunk(merged.num_chunks - 1).dictionary
@@ -121,8 +129,7 @@ class DistinctNames:
             end = start + codes.shape[1]
             edges[:, start:end] = rank[chunk.indices.to_numpy()][codes]
             start = end
-        names = distinct.take(order).to_numpy(zero_copy_only=False)
-        return names if names.dtype == np.int64 else names.astype(object), edges.T
+        return distinct.take(order), edges.T
 
 
 def _chunks(column: Any) -> list[Any]:

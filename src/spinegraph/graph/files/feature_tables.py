@@ -95,7 +95,7 @@ def read_text_table(path: str | os.PathLike[str], node_column: str | int | None)
             else [f"column {i + 1}" for i in range(len(rows[0]))]
         )
         _require_titles(titles, f"{name}:{lines[0][0]}")
-        place = _name_place(titles, node_column, name) if has_titles or node_column is not None else 0
+        place = name_column(titles, node_column, name) if has_titles or node_column is not None else 0
         stream = _Plain(first, found, delimiter, skip_first=has_titles)
         try:
             table = _parse(stream, titles, place, delimiter)
@@ -128,7 +128,7 @@ def _parted(
 ) -> NamedTable:
     titles = table.column_names
     _require_titles(titles, path)
-    place = _name_place(titles, node_column, path)
+    place = name_column(titles, node_column, path)
     if len(titles) < 2:
         raise GraphFormatError(
             f"{path}: has one column, {titles[0]!r}; features need a column of names and others"
@@ -165,7 +165,14 @@ def _require_titles(titles: list[str], place: str) -> None:
         )
 
 
-def _name_place(titles: list[str], node_column: str | int | None, path: str) -> int:
+def name_column(titles: list[str], node_column: str | int | None, path: str) -> int:
+    """Return which column of a table holds the nodes' names.
+
+    Examples
+    --------
+    >>> name_column(["age", "node_id"], None, "people.csv")
+    1
+    """
     if isinstance(node_column, int):
         if not 0 <= node_column < len(titles):
             raise ParameterError(

@@ -173,10 +173,17 @@ def is_plain(data: Any) -> bool:
     >>> is_plain(np.eye(2)), is_plain(pa.table({"team": ["north"]}))
     (True, False)
     """
-    return not isinstance(data, pa.Table) or all(_is_number(column.type) for column in data.columns)
+    return not isinstance(data, pa.Table) or all(is_number(column.type) for column in data.columns)
 
 
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
+    """Say whether an Arrow type is one of numbers, or of true and false.
+
+    Examples
+    --------
+    >>> is_number(pa.int8()), is_number(pa.string())
+    (True, False)
+    """
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 

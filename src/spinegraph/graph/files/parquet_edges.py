@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.files.codes import DistinctNames, IntegerNames
 from spinegraph.graph.files.columns import EdgeOptions, choose_columns
 from spinegraph.graph.files.contents import FileContents
+from spinegraph.graph.files.listings import Listings, named
 from spinegraph.graph.files.source import opened
 from spinegraph.graph.files.text_blocks import shown
 
@@ -34,40 +34,54 @@ def read_parquet_edges(path: str | os.PathLike[str], options: EdgeOptions) -> Fi
     ...     read_parquet_edges(file.name, EdgeOptions()).edges.tolist()
     [[1, 0], [0, 2]]
     """
-    with opened(path) as source, open_parquet(source.stream, source.path) as file:
+    with opened(path) as source:
+        for listings in scan_parquet(source.stream, source.path, options):  # noqa: B007
+            pass
+    names, edges, weights = listings.take()
+    if not len(names):
+        raise GraphFormatError(f"{source.path}: holds no edges; {listings.note}")
+    return FileContents(source.path, named(names), edges, weights=weights, notes=(listings.note,))
+
+
+def scan_parquet(stream: BinaryIO, path: str, options: EdgeOptions, skip: int = 0) -> Iterator[Listings]:
+    """Read an edge table batch by batch, and yield after each what was collected since it was last taken.
+
+    Parameters and values are those of :func:`~spinegraph.graph.files.text_edges.scan_text`.
+
+    Examples
+    --------
+    >>> import io
+    >>> stream = io.BytesIO()
+    >>> parquet.write_table(pa.table({"source": [7, 5], "target": [5, 9]}), stream)
+    >>> [len(found) for found in scan_parquet(stream, "tiny.parquet", EdgeOptions())]
+    [0, 2]
+    """
+    with open_parquet(stream, path) as file:
         titles = list(file.schema_arrow.names)
-        columns = choose_columns(titles, len(titles), options, source.path)
+        columns = choose_columns(titles, len(titles), options, path)
         wanted = [
             titles[place] for place in (columns.source, columns.target, columns.weight) if place is not None
         ]
         if len(set(wanted)) < len(wanted) or any(titles.count(title) > 1 for title in wanted):
-            raise GraphFormatError(f"{source.path}: two columns are both called {wanted[0]!r}; rename one")
+            raise GraphFormatError(f"{path}: two columns are both called {wanted[0]!r}; rename one")
         types = [file.schema_arrow.field(title).type for title in wanted[:2]]
         is_integer = options.names != "text" and all(map(_is_integer, types))
         if options.num_nodes is not None and not is_integer:
-            raise GraphFormatError(
-                f"{source.path}: num_nodes goes with integer columns; got {types[0]}, {types[1]}"
-            )
-        endpoints: IntegerNames | DistinctNames = IntegerNames() if is_integer else DistinctNames()
-        weights: list[NDArray[np.float64]] = []
+            raise GraphFormatError(f"{path}: num_nodes goes with integer columns; got {types[0]}, {types[1]}")
+        note = f"Parquet; {columns.note}; names are {'integer' if is_integer else 'text'}"
+        listings = Listings(
+            is_integer=is_integer, is_weighted=len(wanted) == 3, num_nodes=options.num_nodes, note=note
+        )
+        yield listings
         first_row = 0
-        for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
-            batch.validate(full=True)  # Parquet itself does not check that text is UTF-8
-            reader = _Batch(batch, first_row, source.path, options.num_nodes)
-            endpoints.add(*(reader.names(title, as_integers=is_integer) for title in wanted[:2]))
-            if len(wanted) == 3:
-                weights.append(reader.weights(wanted[2]))
-            first_row += len(batch)
-        if isinstance(endpoints, IntegerNames):
-            names, edges = endpoints.finish(options.num_nodes)
-        else:
-            names, edges = endpoints.finish()
-    if not len(names):
-        raise GraphFormatError(f"{source.path}: holds no edges; its columns are {', '.join(titles)}")
-    joined = np.concatenate([*weights, np.zeros(0)]).astype(np.float32) if len(wanted) == 3 else None
-    kind = "integer" if is_integer else "text"
-    note = f"Parquet; {columns.note}; names are {kind}"
-    return FileContents(source.path, names, edges, weights=joined, notes=(note,))
+        for place, batch in enumerate(file.iter_batches(batch_size=_BATCH, columns=wanted)):
+            if place >= skip:
+                batch.validate(full=True)  # Parquet itself does not check that text is UTF-8
+                reader = _Batch(batch, first_row, path, options.num_nodes)
+                sources, targets = (reader.names(title, as_integers=is_integer) for title in wanted[:2])
+                listings.add(sources, targets, reader.weights(wanted[2]) if len(wanted) == 3 else None)
+            listings.blocks, first_row = place + 1, first_row + len(batch)
+            yield listings
 
 
 @contextmanager

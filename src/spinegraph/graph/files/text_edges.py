@@ -1,6 +1,7 @@
 """Reads edge lists written as text: commas, tabs or white space, plain or gzip, by blocks through Arrow."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.files.codes import DistinctNames, IntegerNames
 from spinegraph.graph.files.columns import EdgeOptions
 from spinegraph.graph.files.contents import FileContents
+from spinegraph.graph.files.listings import Listings, named
 from spinegraph.graph.files.source import opened
 from spinegraph.graph.files.text_blocks import LONGEST_LINE, WHITESPACE, Block, blocks, plain
 from spinegraph.graph.files.text_faults import NotIntegersError, explain_fault
@@ -44,6 +45,33 @@ def read_text_edges(path: str | os.PathLike[str], options: EdgeOptions) -> FileC
 
 
 def _read(stream: BinaryIO, path: str, options: EdgeOptions) -> FileContents:
+    for listings in scan_text(stream, path, options):  # noqa: B007 it is the last that counts
+        pass
+    names, edges, weights = listings.take()
+    if not len(names):
+        raise GraphFormatError(
+            f"{path}: holds a header but no edges; expected 'source target' lines below it"
+        )
+    return FileContents(path, named(names), edges, weights=weights, notes=(listings.note,))
+
+
+def scan_text(stream: BinaryIO, path: str, options: EdgeOptions, skip: int = 0) -> Iterator[Listings]:
+    r"""Read an edge list block by block, and yield after each what was collected since it was last taken.
+
+    Parameters
+    ----------
+    stream, path
+        An open file and its name for messages.
+    options : EdgeOptions
+    skip : int
+        So many blocks are passed over unread.
+
+    Examples
+    --------
+    >>> import io
+    >>> [len(found) for found in scan_text(io.BytesIO(b"a b\nb c\n"), "tiny.txt", EdgeOptions())]
+    [2]
+    """
     found = blocks(stream, path)
     first = next((block for block in found if first_lines(block, path, options.comments)), None)
     if first is None:
@@ -52,20 +80,17 @@ def _read(stream: BinaryIO, path: str, options: EdgeOptions) -> FileContents:
         )
     layout = find_layout(first, path, options)
     reader = _BlockReader(layout)
-    for block in chain([first], found):
+    for place, block in enumerate(chain([first], found)):
         fault = None
         try:
-            reader.take(block)
+            if place >= skip:
+                reader.take(block)
         except (pa.ArrowInvalid, _BlockError) as error:
             fault = str(error)
         if fault is not None:
             explain_fault(block, layout, fault)
-    names, edges, weights = reader.finish()
-    if not len(names):
-        raise GraphFormatError(
-            f"{path}: holds a header but no edges; expected 'source target' lines below it"
-        )
-    return FileContents(path, names, edges, weights=weights, notes=(layout.note,))
+        reader.listings.blocks = place + 1
+        yield reader.listings
 
 
 class _BlockReader:
@@ -73,8 +98,12 @@ class _BlockReader:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._endpoints = IntegerNames() if layout.names == "integer" else DistinctNames()
-        self._weights: list[NDArray[np.float32]] = []
+        self.listings = Listings(
+            is_integer=layout.names == "integer",
+            is_weighted=layout.columns.weight is not None,
+            num_nodes=layout.options.num_nodes,
+            note=layout.note,
+        )
         titles = [f"other {place}" for place in range(layout.width)]
         titles[layout.columns.source], titles[layout.columns.target] = "source", "target"
         if layout.columns.weight is not None:
@@ -93,29 +122,19 @@ class _BlockReader:
             data = data[data.index(b"\n") + 1 :]
         if not data:
             return
-        is_weighted = layout.columns.weight is not None
-        if isinstance(self._endpoints, IntegerNames):
-            table = self._parse(data, pa.int64(), is_weighted)
-            if _may_be_padded(data, layout.delimiter):
-                _require_unpadded(self._parse(data, pa.string(), False))
-            sources, targets = table["source"].to_numpy(), table["target"].to_numpy()
-            _require_in_range(sources, targets, layout.options.num_nodes)
-            self._endpoints.add(sources, targets)
-        else:
-            table = self._parse(data, pa.dictionary(pa.int32(), pa.string()), is_weighted)
-            _require_names(self._endpoints.add(table["source"], table["target"]))
-        if is_weighted:
-            self._weights.append(_checked_weights(table["weight"].to_numpy()))
-
-    def finish(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32] | None]:
-        """Return names (n,), edges (m, 2) as positions, and weights (m,)."""
-        if isinstance(self._endpoints, IntegerNames):
-            names, edges = self._endpoints.finish(self._layout.options.num_nodes)
-        else:
-            names, edges = self._endpoints.finish()
-        if self._layout.columns.weight is None:
-            return names, edges, None
-        return names, edges, np.concatenate([*self._weights, np.zeros(0, np.float32)])
+        is_weighted, is_integer = self.listings.is_weighted, self.listings.is_integer
+        kind = pa.int64() if is_integer else pa.dictionary(pa.int32(), pa.string())
+        table = self._parse(data, kind, is_weighted)
+        sources, targets = table["source"], table["target"]
+        weights = _checked_weights(table["weight"].to_numpy()) if is_weighted else None
+        if not is_integer:
+            _require_names(self.listings.add(sources, targets, weights))
+            return
+        if _may_be_padded(data, layout.delimiter):
+            _require_unpadded(self._parse(data, pa.string(), False))
+        ids = sources.to_numpy(), targets.to_numpy()
+        _require_in_range(*ids, layout.options.num_nodes)
+        self.listings.add(*ids, weights)
 
     def _parse(self, data: bytes, name_type: Any, is_weighted: bool) -> Any:
         types = {"source": name_type, "target": name_type} | ({"weight": pa.float64()} if is_weighted else {})

@@ -1,0 +1,339 @@
+"""Stores built by sorting on disk: what read_graph reads, in bounded memory, whatever interrupts."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+from test_store import assert_same
+
+from command import in_small_place
+from spinegraph import FeatureEncoder, build_store, read_graph
+from spinegraph.errors import (
+    DirectedInputWarning,
+    EdgeCleaningWarning,
+    GraphFormatError,
+    MissingFeaturesError,
+    MissingFileError,
+    ParameterError,
+)
+from spinegraph.graph import store_merge, store_scan
+from spinegraph.graph.files import text_blocks
+
+whole_numbers = st.one_of(st.integers(0, 12), st.integers(-(2**40), 2**40))
+words = st.text(alphabet="abcxyzéß日0", min_size=1, max_size=4)
+weights = st.sampled_from([0.0, 0.5, 1.0, 2.0, 2.25])
+
+
+@pytest.fixture
+def tiny_runs(monkeypatch):
+    make_tiny(monkeypatch)
+
+
+def make_tiny(monkeypatch):
+    """Let every block be a run of its own, and windows hold a few entries."""
+    monkeypatch.setattr(store_scan, "_cost", lambda listings: 2**40 if len(listings) else 0)
+    monkeypatch.setattr(store_merge, "_BYTES_PER_NAME", 2**36)
+    monkeypatch.setattr(store_merge, "_BYTES_PER_ENTRY", 2**36)
+    monkeypatch.setattr(store_merge, "_LEAST_WINDOW", 4)
+    monkeypatch.setattr(store_merge, "_ROWS_AT_A_TIME", 3)
+    monkeypatch.setattr(text_blocks, "BLOCK", 48)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+def outcome(function, *arguments, **options):
+    """Return a graph and its warnings, or the kind of error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            graph = function(*arguments, **options)
+        except (GraphFormatError, ParameterError) as fault:
+            return None, type(fault)
+    return graph, sorted(str(warning.message) for warning in caught)
+
+
+@given(
+    names=st.sampled_from([whole_numbers, words, st.integers(0, 9)]),
+    data=st.data(),
+    is_weighted=st.booleans(),
+    kind=st.sampled_from(["csv", "txt", "csv.gz", "parquet"]),
+    reciprocal=st.sampled_from(["error", "sum", "mean", "max"]),
+    directed=st.booleans(),
+)
+@settings(max_examples=80)
+def test_a_store_is_the_graph_that_is_read(
+    tmp_path_factory, names, data, is_weighted, kind, reciprocal, directed
+):
+    listed = data.draw(st.lists(st.tuples(names, names, weights), min_size=1, max_size=40))
+    place = tmp_path_factory.mktemp("place")
+    path = place / f"edges.{kind}"
+    width = 3 if is_weighted else 2
+    if kind == "parquet":
+        titles = ["source", "target", "weight"][:width]
+        columns = list(zip(*listed, strict=True))[:width]
+        parquet.write_table(pa.table(dict(zip(titles, columns, strict=True))), path, row_group_size=7)
+    else:
+        mark = " " if kind == "txt" else ","
+        head = ["source", "target", "weight"][:width]
+        text = "".join(mark.join(map(str, row[:width])) + "\n" for row in [head, *listed])
+        path.write_bytes(gzip.compress(text.encode()) if kind.endswith("gz") else text.encode())
+    options = {"reciprocal": reciprocal, "directed": directed}
+    expected, told = outcome(read_graph, path, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        make_tiny(patch)
+        found, notes = outcome(build_store, path, place / "store", **options)
+    assert told == notes
+    if expected is not None:
+        assert_same(found, expected)
+        assert found.store == place / "store"
+        assert sorted(os.listdir(place)) == [path.name, "store"]
+
+
+@given(n=st.integers(1, 12), data=st.data())
+@settings(max_examples=30)
+def test_nodes_may_be_numbered_beyond_those_listed(tmp_path_factory, n, data):
+    place = tmp_path_factory.mktemp("place")
+    ids = st.integers(0, n - 1)
+    listed = data.draw(st.lists(st.tuples(ids, ids), min_size=1, max_size=20))
+    (place / "edges.txt").write_text("".join(f"{one} {other}\n" for one, other in listed))
+    expected, told = outcome(read_graph, place / "edges.txt", num_nodes=n)
+    with pytest.MonkeyPatch.context() as patch:
+        make_tiny(patch)
+        found, notes = outcome(build_store, place / "edges.txt", place / "store", num_nodes=n)
+    assert told == notes
+    assert_same(found, expected)
+
+
+def test_a_name_that_is_text_far_down_makes_all_names_text(tmp_path, tiny_runs):
+    lines = [f"{i} {i + 1}" for i in range(100)] + ["7 ann"]
+    (tmp_path / "edges.txt").write_text("\n".join(lines))
+    found = build_store(tmp_path / "edges.txt", tmp_path / "store")
+    assert_same(found, read_graph(tmp_path / "edges.txt"))
+    assert found.names[0] == "0"
+
+
+@pytest.fixture
+def people(tmp_path):
+    names = [f"p{i:02d}" for i in range(20)]
+    lines = [f"{names[i]},{names[(i * 7 + 3) % 20]}" for i in range(20)]
+    (tmp_path / "edges.csv").write_text("source,target\n" + "\n".join(lines))
+    rng = np.random.default_rng(0)
+    order = rng.permutation(20)
+    table = {"node": [names[i] for i in order], "age": rng.random(20), "is_new": rng.random(20) < 0.5}
+    parquet.write_table(pa.table(table), tmp_path / "people.parquet", row_group_size=6)
+    return tmp_path, table
+
+
+def test_features_are_joined_by_name_as_in_read_graph(people):
+    place, table = people
+    np.savez(place / "people.npz", names=np.array(table["node"]), features=np.random.rand(20, 3))
+    for file in ("people.parquet", "people.npz"):
+        found = build_store(place / "edges.csv", place / "store", features=place / file)
+        assert_same(found, read_graph(place / "edges.csv", place / file))
+
+
+def test_a_bare_matrix_says_how_many_nodes_there_are(tmp_path):
+    from scipy.sparse import random_array, save_npz
+
+    (tmp_path / "edges.txt").write_text("0 1\n1 5\n")
+    np.save(tmp_path / "rows.npy", np.random.rand(8, 2))
+    save_npz(tmp_path / "rows.npz", random_array((8, 30), density=0.2).tocsr())
+    for file in ("rows.npy", "rows.npz"):
+        found = build_store(tmp_path / "edges.txt", tmp_path / "store", features=tmp_path / file)
+        assert len(found) == 8
+        assert_same(found, read_graph(tmp_path / "edges.txt", tmp_path / file))
+
+
+def test_rows_without_a_node_and_nodes_without_a_row_are_named(people):
+    place, table = people
+    some = {key: list(values)[:15] for key, values in table.items()}
+    parquet.write_table(pa.table(some), place / "some.parquet")
+    with pytest.raises(MissingFeaturesError, match=r"some.parquet: 5 of 20 nodes have no feature row: 'p"):
+        build_store(place / "edges.csv", place / "store", features=place / "some.parquet")
+    found = build_store(place / "edges.csv", place / "store", features=place / "some.parquet", missing="zero")
+    assert_same(found, read_graph(place / "edges.csv", place / "some.parquet", missing="zero"))
+    twice = pa.concat_tables([pa.table(some), pa.table(some)])
+    parquet.write_table(twice, place / "twice.parquet")
+    with pytest.raises(MissingFeaturesError, match="given more than once"):
+        build_store(place / "edges.csv", place / "store", features=place / "twice.parquet", missing="zero")
+    parquet.write_table(pa.table({**some, "age": [float("nan")] * 15}), place / "nan.parquet")
+    with pytest.raises(GraphFormatError, match=r"row 0: column 'age': nan is not a finite float32"):
+        build_store(place / "edges.csv", place / "store", features=place / "nan.parquet")
+
+
+def test_columns_of_words_need_an_encoder(people):
+    place, table = people
+    mixed = pa.table({**table, "team": ["north", "south"] * 10})
+    parquet.write_table(mixed, place / "mixed.parquet")
+    with pytest.raises(MissingFeaturesError, match=r"mixed.parquet: 'team' hold other than numbers"):
+        build_store(place / "edges.csv", place / "store", features=place / "mixed.parquet")
+    with pytest.raises(ParameterError, match="encoder must be fitted"):
+        build_store(place / "edges.csv", place / "store", encoder=FeatureEncoder())
+    encoder = FeatureEncoder().fit(mixed.drop_columns(["node"]))
+    found = build_store(
+        place / "edges.csv", place / "store", features=place / "mixed.parquet", encoder=encoder
+    )
+    assert_same(found, read_graph(place / "edges.csv", place / "mixed.parquet", encoder=encoder))
+
+
+def test_other_kinds_of_files_are_read_and_written(tmp_path):
+    np.savez(tmp_path / "net.npz", edges=np.array([[0, 1], [1, 2]]), num_nodes=4)
+    assert_same(build_store(tmp_path / "net.npz", tmp_path / "store"), read_graph(tmp_path / "net.npz"))
+
+
+def test_what_is_wrong_is_said_before_or_where_it_stands(tmp_path):
+    (tmp_path / "edges.txt").write_text("1 2\n3\n")
+    with pytest.raises(GraphFormatError, match=r"edges.txt:2: expected 'source target'"):
+        build_store(tmp_path / "edges.txt", tmp_path / "store")
+    with pytest.raises(ParameterError, match=r"memory must be at least 268,435,456 bytes"):
+        build_store(tmp_path / "edges.txt", tmp_path / "store", memory=1000)
+    with pytest.raises(ParameterError, match="which may be read again after a stop"):
+        build_store("-", tmp_path / "store")
+    with pytest.raises(MissingFileError):
+        build_store(tmp_path / "nowhere.txt", tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_losses_are_warned_of(tmp_path):
+    (tmp_path / "edges.txt").write_text("1 1 1\n1 2 0\n2 3 1\n")
+    with pytest.warns(EdgeCleaningWarning, match="1 self-loop and 1 zero-weight listing dropped of 3"):
+        build_store(tmp_path / "edges.txt", tmp_path / "store")
+    (tmp_path / "edges.txt").write_text("1 2\n2 3\n")
+    with pytest.warns(DirectedInputWarning, match="2 directed edges made symmetric"):
+        build_store(tmp_path / "edges.txt", tmp_path / "store", directed=True)
+
+
+@pytest.mark.parametrize(
+    "stage", ["reading edges", "merging names", "sorting edges", "merging edges", "checksums"]
+)
+def test_a_stop_at_any_stage_loses_nothing_that_was_finished(tmp_path, tiny_runs, stage):
+    rng = np.random.default_rng(1)
+    listed = rng.integers(0, 40, (120, 2))
+    (tmp_path / "edges.txt").write_text("".join(f"n{one} n{other}\n" for one, other in listed))
+    told = []
+
+    def stop(reached, done, total):
+        told.append(reached)
+        if reached == stage and told.count(stage) > (1 if stage == "checksums" else 3) - (
+            stage == "checksums"
+        ):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_store(tmp_path / "edges.txt", tmp_path / "store", progress=stop)
+    assert not (tmp_path / "store").exists()
+    work = tmp_path / ".store.building"
+    written = {path.name: path.stat().st_mtime_ns for path in work.glob("*.edges")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = build_store(tmp_path / "edges.txt", tmp_path / "store")
+        expected = read_graph(tmp_path / "edges.txt")
+    assert_same(found, expected)
+    assert stage != "reading edges" or len(written) > 1
+    assert not work.exists()
+
+
+def test_a_changed_source_begins_anew(tmp_path, tiny_runs):
+    (tmp_path / "edges.txt").write_text("".join(f"{i} {i + 1}\n" for i in range(60)))
+
+    def stop(stage, done, total):
+        if stage == "merging names":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_store(tmp_path / "edges.txt", tmp_path / "store", progress=stop)
+    (tmp_path / "edges.txt").write_text("".join(f"{i} {i + 2}\n" for i in range(90)))
+    assert_same(build_store(tmp_path / "edges.txt", tmp_path / "store"), read_graph(tmp_path / "edges.txt"))
+
+
+SLOW = """
+import sys, time
+from spinegraph import build_store
+from spinegraph.graph import store_scan
+from spinegraph.graph.files import text_blocks
+store_scan._cost = lambda listings: 2**40 if len(listings) else 0
+text_blocks.BLOCK = 2000
+build_store(sys.argv[1], sys.argv[2], progress=lambda *told: time.sleep(float(sys.argv[3])))
+"""
+
+
+def test_a_killed_build_goes_on(tmp_path):
+    rng = np.random.default_rng(2)
+    (tmp_path / "edges.txt").write_text("".join(f"{a} {b}\n" for a, b in rng.integers(0, 500, (4000, 2))))
+    arguments = [sys.executable, "-c", SLOW, str(tmp_path / "edges.txt"), str(tmp_path / "store")]
+    run = subprocess.Popen([*arguments, "0.05"], stderr=subprocess.DEVNULL)
+    while not (tmp_path / ".store.building" / "4.edges").exists():
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    first = (tmp_path / ".store.building" / "0.edges").stat().st_mtime_ns
+    marks = []
+
+    def watch(stage, done, total):
+        kept = tmp_path / ".store.building" / "0.edges"
+        marks.append(kept.stat().st_mtime_ns if stage == "reading edges" else first)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(text_blocks, "BLOCK", 2000)
+            found = build_store(tmp_path / "edges.txt", tmp_path / "store", progress=watch)
+        assert_same(found, read_graph(tmp_path / "edges.txt"))
+    assert set(marks) == {first}
+
+
+def test_a_build_on_a_full_disk_says_how_to_go_on_and_does(tmp_path):
+    rng = np.random.default_rng(3)
+    (tmp_path / "edges.txt").write_text("".join(f"{a} {b}\n" for a, b in rng.integers(0, 3000, (9000, 2))))
+    (tmp_path / "build.py").write_text(SLOW)
+    place = tmp_path / "small"
+    place.mkdir()
+    build = [
+        sys.executable,
+        "-W",
+        "ignore",
+        tmp_path / "build.py",
+        tmp_path / "edges.txt",
+        place / "store",
+        "0",
+    ]
+    fill, empty = f"head -c 900000 /dev/zero > {place}/filler", f"rm {place}/filler"
+    script = f'{fill}; "$@" 2>&1 | tail -1; {empty}; "$@" && ls -A {place}/store'
+    run = in_small_place(["sh", "-c", script, "sh", *build], place, "size=1000k")
+    assert run.returncode == 0, run.stdout + run.stderr
+    fault, *files = run.stdout.splitlines()
+    assert "cannot be written (No space left on device)" in fault
+    assert ".store.building: make space and run the same again to go on" in fault
+    assert "header.json" in files
+
+
+@pytest.mark.slow
+def test_memory_stays_within_what_was_asked_for(tmp_path):
+    """The listed edges alone are as large as the bound, before they are sorted."""
+    rng = np.random.default_rng(4)
+    path, count = tmp_path / "edges.parquet", 16_000_000
+    writer = parquet.ParquetWriter(path, pa.schema([("source", pa.int64()), ("target", pa.int64())]))
+    for _ in range(8):
+        ends = rng.integers(0, 10**6, (2, count // 8))
+        writer.write_table(pa.table({"source": ends[0], "target": ends[1]}))
+    writer.close()
+    code = (
+        "import sys, warnings, spinegraph as sg; from benchmarks.machine import resident\n"
+        "warnings.simplefilter('ignore')\n"
+        "sg.build_store(sys.argv[1], sys.argv[2], memory=2**28 * 2)\n"
+        "print(resident('VmHWM'))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, path, tmp_path / "store"], capture_output=True, text=True, check=True
+    )
+    assert float(run.stdout) < 2**28 * 2 / 1e6 * 1.1
