@@ -40,8 +40,9 @@ Model = TypeVar("Model")
 def save(model: Any, folder: Path, *, data: bool = True) -> None:
     """Write a fitted model; an existing model folder is replaced, anything else that is not empty is kept."""
     require_replaceable(folder)
-    if data and model.graph_ is None:
-        raise ParameterError("this model was loaded without its training data; save it with data=False")
+    if data and (model.graph_ is None or model.embeddings_ is None):
+        reason = "loaded without its training data" if model.graph_ is None else "fitted with vectors=False"
+        raise ParameterError(f"this model was {reason}; save it with data=False")
     about, tensors = write_settings(model)
     about = {"format": FORMAT, "version": VERSION, "package": __version__, **about}
     files = {MODEL: tensors}
@@ -201,7 +202,9 @@ def _explained(name: str) -> Iterator[None]:
         raise ModelFormatError(str(fault) if is_named else f"{name}: {fault}") from fault
     except (SafetensorError, OSError, ValueError, TypeError, LookupError) as fault:
         raise ModelFormatError(f"{name}: damaged or cut off ({str(fault)[:300]})") from fault
-    except (OverflowError, MemoryError, RecursionError) as fault:
+    except MemoryError as fault:
+        raise ModelFormatError(f"{name}: does not fit into memory; free some and load it again") from fault
+    except (OverflowError, RecursionError) as fault:
         raise ModelFormatError(f"{name}: claims more than it holds ({str(fault)[:300]})") from fault
 
 

@@ -40,7 +40,6 @@ _FAULTS = (
         OverflowError,
         NotImplementedError,
         RuntimeError,
-        MemoryError,
     ),
 )
 _LONGEST_HEADER = 2**16
@@ -133,6 +132,8 @@ def _plainly(path: str) -> Iterator[None]:
         yield
     except GraphFormatError:
         raise
+    except MemoryError as fault:
+        raise GraphFormatError(f"{path}: does not fit into memory ({str(fault)[:200]}); free some") from fault
     except _FAULTS as fault:
         raise GraphFormatError(
             f"{path}: damaged or cut-off NumPy data ({str(fault)[:200]}); fetch or write the file again"
