@@ -89,6 +89,15 @@ def test_the_changelog_begins_with_this_version():
     assert versions[0] == spinegraph.__version__
 
 
+def test_the_citation_names_this_version_and_its_day():
+    citation = (ROOT / "CITATION.cff").read_text()
+    (day,) = re.findall(
+        r"^## \[.+?\] - (\d{4}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )[:1]
+    assert f"\nversion: {spinegraph.__version__}\n" in citation
+    assert f"\ndate-released: {day}\n" in citation
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):

@@ -60,12 +60,18 @@ def test_the_source_archive_holds_what_its_tests_read(tmp_path):
         names = {name.split("/", 1)[-1] for name in archive.getnames()}
     for file in (
         "README.md",
+        "CITATION.cff",
         "CONTRIBUTING.md",
         "Makefile",
         "constraints.txt",
         "docs/conf.py",
+        "docs/play.py",
+        "docs/tutorials/roles.md",
+        "docs/figures/result.png",
         "examples/new_node.py",
     ):
         assert file in names
     assert "tests/reference.py" in names
-    assert not any("__pycache__" in name or name.startswith(("scratch", "docs/_build")) for name in names)
+    assert not any("__pycache__" in name or name.startswith("docs/_build") for name in names)
+    folders = {name.split("/")[0] for name in names if "/" in name}
+    assert folders <= {"src", "tests", "benchmarks", "docs", "examples", "fuzz"}
