@@ -6,7 +6,7 @@ export SPINEGRAPH_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 # Two test workers on two cores: threads of BLAS inside each would wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test check fix soak bench docs clean
+.PHONY: demo test check audit fix soak faults fuzz coverage mutation bench docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -32,6 +32,11 @@ check: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m audit
+
+# Known holes fail here; in check they are told, so that what passed yesterday passes today.
+audit: .venv/dev.stamp
+	$(BIN)/python -m audit --strict
 
 fix: .venv/dev.stamp
 	$(BIN)/ruff format .
@@ -39,6 +44,26 @@ fix: .venv/dev.stamp
 
 soak: .venv/dev.stamp
 	$(ONE_THREAD) $(BIN)/pytest -m slow
+
+# Every fault of tests/faults, the long ones too; the counts are kept for docs/reliability.md.
+faults: .venv/dev.stamp
+	$(ONE_THREAD) SPINEGRAPH_FAULTS=tests/faults/results.json $(BIN)/pytest tests/faults -m "slow or not slow"
+
+FUZZ_SECONDS ?= 30
+fuzz: .venv/dev.stamp
+	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
+
+# The second run sees into the kernels, which compiled code hides.
+coverage: .venv/dev.stamp
+	rm -f .coverage .coverage.*
+	$(ONE_THREAD) $(BIN)/coverage run -m pytest --numprocesses 2 -m "not slow and not gpu"
+	$(ONE_THREAD) NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest tests/kernels -m "not slow and not gpu and not compiled"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+mutation: .venv/dev.stamp
+	$(INSTALL) --editable '.[mutation]'
+	$(ONE_THREAD) $(BIN)/python -m mutation
 
 bench: .venv/dev.stamp
 	$(BIN)/python -m benchmarks

@@ -18,7 +18,10 @@ from pathlib import Path
 from fuzz import targets
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(targets.__path__))
-_LIMITS = ["-rss_limit_mb=4096", "-timeout=60", "-max_len=65536", "-print_final_stats=1", "-verbosity=0"]
+_LIMITS = [
+    *("-rss_limit_mb=4096", "-max_len=65536", "-print_final_stats=1", "-verbosity=0"),
+    *("-timeout=300", "-report_slow_units=300"),  # seconds; a busy machine is no finding
+]
 _QUIET = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 
