@@ -1,5 +1,7 @@
 """From T F and pairs to W_M on a device; the steps of ``learning.fitting``."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,9 +42,10 @@ def learn(
     power : float
         Power of the length that the generator divides content by.
     """
-    channel = _channel(past, config)  # (s, c)
-    content = config.dim - channel.shape[1]
-    trained, history = _trained(inputs, content, pairs, config, checkpoints, progress)  # (f, r)
+    with _one_thread():
+        channel = _channel(past, config)  # (s, c)
+        content = config.dim - channel.shape[1]
+        trained, history = _trained(inputs, content, pairs, config, checkpoints, progress)  # (f, r)
     vectors = inputs @ trained
     has_content = _mean_square(vectors) > _LEAST_SQUARE
     size = _mean_square(shortened(ACTIVATIONS[config.activation](vectors), power)) if has_content else 1.0
@@ -120,6 +123,17 @@ def _orthonormal(columns: Tensor) -> Tensor:
     values, vectors = _eigh(columns.double().T @ columns.double())
     kept = values > max(1e-10 * float(values.max()) if len(values) else 0.0, 1e-300)
     return (columns.double() @ (vectors[:, kept] / values[kept].sqrt())).float()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let the host use one thread: its matrices are so small that more of them only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:

@@ -61,6 +61,11 @@ class DeviceGraph:
         return self.indptr.diff()
 
     @cached_property
+    def neighbor_degrees(self) -> Tensor:
+        """Neighbours of the node at the other end of each entry, int32 (nnz,)."""
+        return self.degrees.int()[self.indices]
+
+    @cached_property
     def weight_sums(self) -> Tensor:
         """Sum of the weights up to each entry, float64 (nnz,); needs weights."""
         assert self.weights is not None

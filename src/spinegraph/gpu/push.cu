@@ -13,72 +13,94 @@ typedef unsigned short Slot;
 #endif
 #ifndef THREADS
 #define THREADS 512
-#define BLOCKS 2  // on a multiprocessor at a time
+#define BLOCKS 2        // on a multiprocessor at a time
+#define LANES 8         // threads that share a row of neighbours
 #endif
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #define EMPTY (-1)
-#define LANES 8         // threads that share a row of neighbours
-#define LONG_ROW 512    // a longer one is shared by all
+#define LONG_ROW 512    // a longer one is shared by all threads
 #define MOST_LONG 64
 #define BINS 256
 #define SOME 8          // times k nodes, found first, that bound the k-th value from below
 #define ROOM 4          // a tied group that makes a row longer than this many times k is dropped
+#define UNITS 4290000000.0  // of a value of 1: below 2^32, with room for rounding
 #define FIRST_LEVEL 0.7390851332151607
 #define NEXT_LEVEL 0.5671432904097838
 #define NEXT_BOUNDED_LEVEL 0.2078795763507619
+#define NO_LEVEL 1e300
 
 struct Graph {
     const long long* indptr;
     const int* indices;
+    const int* degrees;       // of the node at the other end of each entry
     const float* weights;     // or null
     const double* strengths;  // sum of a row's weights, or null
 };
 
+// Nodes wait in the queue; those before the front were pushed, by the amounts beside them.
 struct Table {
-    int size, room, wait_room;
+    int size, room, queue_room;
     int* keys;
-    u32* got;   // all mass ever received
-    u32* sent;  // the part of it that was passed on
-    Slot* list; // slots in use
-    Slot* front;
-    Slot* next;
-    u32* amount;
+    u32* held;
+    u32* sent;     // WIDE only: what was pushed before the queue was last cleared
+    u32* amounts;
+    Slot* queue;
+    Slot* list;    // slots in use
 };
 
 struct Shared {
-    int count, front, next, full, longs, row, found;
+    int count, front, tail, full, longs, row, found;
     u64 sum, edges, prefix;
     u32 last, above, group, chosen, wanted;
     Slot long_rows[MOST_LONG];
-    u32 bins[2][BINS];
+    u32 bins[BINS];
 };
 
 __shared__ Shared sh;
 #ifdef __CUDACC__
 extern __shared__ unsigned char memory[];
+#define WARP 32
 #endif
 
-__device__ Table table_at(unsigned char* at, int size, int room, int wait_room) {
+__device__ size_t bytes_of(int size, int room, int queue_room) {
+#ifdef WIDE
+    size_t bytes = 12 * (size_t)size + 8 * (size_t)queue_room + 4 * (size_t)room;
+#else
+    size_t bytes = 8 * (size_t)size + 6 * (size_t)queue_room + 2 * (size_t)room;
+#endif
+    return (bytes + 15) / 16 * 16;
+}
+
+__device__ Table table_at(unsigned char* at, int size, int room, int queue_room) {
     Table t;
-    t.size = size, t.room = room, t.wait_room = wait_room;
+    t.size = size, t.room = room, t.queue_room = queue_room;
     t.keys = (int*)at, at += sizeof(int) * (size_t)size;
-    t.got = (u32*)at, at += sizeof(u32) * (size_t)size;
-    t.sent = (u32*)at, at += sizeof(u32) * (size_t)size;
-    t.amount = (u32*)at, at += sizeof(u32) * (size_t)wait_room;
-    t.front = (Slot*)at, at += sizeof(Slot) * (size_t)wait_room;
-    t.next = (Slot*)at, at += sizeof(Slot) * (size_t)wait_room;
+    t.held = (u32*)at, at += sizeof(u32) * (size_t)size;
+    t.sent = (u32*)at;
+#ifdef WIDE
+    at += sizeof(u32) * (size_t)size;
+#endif
+    t.amounts = (u32*)at, at += sizeof(u32) * (size_t)queue_room;
+    t.queue = (Slot*)at, at += sizeof(Slot) * (size_t)queue_room;
     t.list = (Slot*)at;
     return t;
+}
+
+__device__ void clear_slot(const Table& t, int slot) {
+    t.keys[slot] = EMPTY, t.held[slot] = 0;
+#ifdef WIDE
+    t.sent[slot] = 0;
+#endif
 }
 
 __device__ int find(const Table& t, int node) {
     u32 slot = __umulhi((u32)node * 2654435769u, (u32)t.size);
     while (true) {
-        int held = t.keys[slot];
-        if (held == node) return (int)slot;
-        if (held == EMPTY) {
+        int key = t.keys[slot];
+        if (key == node) return (int)slot;
+        if (key == EMPTY) {
             if (sh.count >= t.room) { sh.full = 1; return -1; }
             int before = atomicCAS(&t.keys[slot], EMPTY, node);
             if (before == node) return (int)slot;
@@ -94,59 +116,80 @@ __device__ int find(const Table& t, int node) {
 
 // All threads of a warp call this together.
 __device__ void add_up(u64* sum, u64 value) {
-    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(0xFFFFFFFFu, value, offset);
-    if (threadIdx.x % 32 == 0 && value) atomicAdd(sum, value);
+    for (int offset = WARP / 2; offset > 0; offset /= 2) value += __shfl_down_sync(0xFFFFFFFFu, value, offset);
+    if (threadIdx.x % WARP == 0 && value) atomicAdd(sum, value);
 }
 
 __device__ void wait(const Table& t, int slot) {
-    int place = atomicAdd(&sh.next, 1);
-    if (place < t.wait_room) t.next[place] = (Slot)slot; else sh.full = 1;
+    int place = atomicAdd(&sh.tail, 1);
+    if (place < t.queue_room) t.queue[place] = (Slot)slot; else sh.full = 1;
 }
 
 // Give mass to a node; it waits for the next round once it rises above the level per neighbour.
-__device__ void give(const Graph& g, const Table& t, int node, u32 amount, double level) {
+__device__ void give(const Table& t, int node, u32 amount, double bound) {
     int slot = find(t, node);
     if (slot < 0) return;
-    u32 before = atomicAdd(&t.got[slot], amount) - t.sent[slot];
-    double after = (double)before + amount;
-    if (after <= level) return;
-    double bound = level * (double)(g.indptr[node + 1] - g.indptr[node]);
-    if (before <= bound && after > bound) wait(t, slot);
+    u32 before = atomicAdd(&t.held[slot], amount);
+    if (before <= bound && (double)before + amount > bound) wait(t, slot);
 }
 
 __device__ u32 share_of(double mass) { return mass < 1.0 ? 1u : (u32)(mass + 0.5); }
 
-__device__ void spread(const Graph& g, const Table& t, int i, int from, int step, double continuation, double level) {
-    int node = t.keys[t.front[i]];
+// Spread what one place of the queue gives away, by the threads ``from``, ``from + step`` and so on.
+__device__ void spread(const Graph& g, const Table& t, int place, int from, int step, double continuation,
+                       double level) {
+    int node = t.keys[t.queue[place]];
     long long start = g.indptr[node], stop = g.indptr[node + 1];
     if (g.weights) {
-        double share = continuation * t.amount[i] / g.strengths[node];
+        double share = continuation * t.amounts[place] / g.strengths[node];
         for (long long edge = start + from; edge < stop; edge += step)
-            give(g, t, g.indices[edge], share_of(share * g.weights[edge]), level);
+            give(t, g.indices[edge], share_of(share * g.weights[edge]), level * g.degrees[edge]);
         return;
     }
-    u32 share = share_of(continuation * t.amount[i] / (double)(stop - start));
+    u32 share = share_of(continuation * t.amounts[place] / (double)(stop - start));
     for (long long edge = start + from; edge < stop; edge += 4 * step) {
-        int nodes[4];  // four loads on their way at once
+        int nodes[4], degrees[4];  // on their way at once
         #pragma unroll
-        for (int j = 0; j < 4; j++) nodes[j] = edge + j * step < stop ? g.indices[edge + j * step] : EMPTY;
+        for (int j = 0; j < 4; j++) {
+            long long at = edge + j * step;
+            nodes[j] = at < stop ? g.indices[at] : EMPTY;
+            degrees[j] = at < stop ? g.degrees[at] : 0;
+        }
         #pragma unroll
-        for (int j = 0; j < 4; j++) if (nodes[j] != EMPTY) give(g, t, nodes[j], share, level);
+        for (int j = 0; j < 4; j++) if (nodes[j] != EMPTY) give(t, nodes[j], share, level * degrees[j]);
     }
 }
 
-// Push all that wait, by what they hold now. Leaves the next round's in front; sets sum (taken) and edges.
-__device__ void push_round(const Graph& g, Table& t, double continuation, double level) {
-    int tid = threadIdx.x, threads = blockDim.x, count = sh.front;
-    u64 taken = 0, edges = 0;
-    if (tid == 0) sh.sum = 0, sh.next = 0, sh.longs = 0;
+#ifdef WIDE
+// Sweeps push every node many times: make room in the queue before it is full.
+__device__ void clear_queue(const Table& t) {
+    int front = sh.front, waiting = sh.tail - front, tid = threadIdx.x, threads = blockDim.x;
+    if (sh.tail <= t.queue_room / 3 * 2) return;
+    for (int i = tid; i < front; i += threads) atomicAdd(&t.sent[t.queue[i]], t.amounts[i]);
     __syncthreads();
-    for (int i = tid; i < count; i += threads) {
-        int slot = t.front[i], node = t.keys[slot];
-        u32 amount = t.got[slot] - t.sent[slot];
+    for (int i = tid; i < waiting; i += threads) t.queue[i] = t.queue[front + i];
+    __syncthreads();
+    if (tid == 0) sh.front = 0, sh.tail = waiting;
+    __syncthreads();
+}
+#endif
+
+// Push all that wait, by what they hold now; sets sum (taken) and adds to edges.
+__device__ void push_round(const Graph& g, const Table& t, double continuation, double level) {
+#ifdef WIDE
+    clear_queue(t);
+#endif
+    int tid = threadIdx.x, threads = blockDim.x, front = sh.front, tail = sh.tail;
+    u64 taken = 0, edges = 0;
+    __syncthreads();
+    if (tid == 0) sh.sum = 0, sh.longs = 0, sh.front = tail;
+    __syncthreads();
+    for (int i = front + tid; i < tail; i += threads) {
+        int slot = t.queue[i], node = t.keys[slot];
+        u32 amount = t.held[slot];
         long long degree = g.indptr[node + 1] - g.indptr[node];
-        t.sent[slot] = t.got[slot];
-        t.amount[i] = amount;
+        t.held[slot] = 0;
+        t.amounts[i] = amount;
         taken += amount, edges += degree;
         if (degree > LONG_ROW) {
             int place = atomicAdd(&sh.longs, 1);
@@ -157,29 +200,24 @@ __device__ void push_round(const Graph& g, Table& t, double continuation, double
     add_up(&sh.edges, edges);
     __syncthreads();
     bool has_long = sh.longs > 0 && sh.longs <= MOST_LONG;
-    int lanes = LANES < threads ? LANES : threads, lane = tid % lanes;
-    for (int i = tid / lanes; i < count; i += threads / lanes) {
-        int node = t.keys[t.front[i]];
+    int lanes = LANES < threads ? LANES : threads;
+    for (int i = front + tid / lanes; i < tail; i += threads / lanes) {
+        int node = t.keys[t.queue[i]];
         if (has_long && g.indptr[node + 1] - g.indptr[node] > LONG_ROW) continue;
-        spread(g, t, i, lane, lanes, continuation, level);
+        spread(g, t, i, tid % lanes, lanes, continuation, level);
     }
     for (int j = 0; has_long && j < sh.longs; j++) spread(g, t, sh.long_rows[j], tid, threads, continuation, level);
     __syncthreads();
-    Slot* other = t.front;
-    t.front = t.next, t.next = other;
-    if (tid == 0) sh.front = sh.next;
-    __syncthreads();
 }
 
-// List what is above the level per neighbour in front; sets sum (all residuals).
-__device__ void list_above(const Graph& g, Table& t, double level) {
-    int tid = threadIdx.x;
+// Let all above the level per neighbour wait; sets sum (all residuals).
+__device__ void wait_above(const Graph& g, const Table& t, double level) {
     u64 rest = 0;
-    if (tid == 0) sh.sum = 0, sh.next = 0;
+    if (threadIdx.x == 0) sh.sum = 0;
     __syncthreads();
-    for (int i = tid; i < sh.count; i += blockDim.x) {
+    for (int i = threadIdx.x; i < sh.count; i += blockDim.x) {
         int slot = t.list[i];
-        u32 residual = t.got[slot] - t.sent[slot];
+        u32 residual = t.held[slot];
         rest += residual;
         if (residual == 0 || residual <= level) continue;
         int node = t.keys[slot];
@@ -187,21 +225,17 @@ __device__ void list_above(const Graph& g, Table& t, double level) {
     }
     add_up(&sh.sum, rest);
     __syncthreads();
-    Slot* other = t.front;
-    t.front = t.next, t.next = other;
-    if (tid == 0) sh.front = sh.next;
-    __syncthreads();
 }
 
 // Push one root, as _push and the sweeps of kernels/push.py do; returns the mass left over.
-__device__ double push(const Graph& g, Table& t, int root, double continuation, double goal, double least,
+__device__ double push(const Graph& g, const Table& t, int root, double continuation, double goal, double least,
                        double budget, double unit) {
     long long degree = g.indptr[root + 1] - g.indptr[root];
     if (threadIdx.x == 0) {
-        sh.count = 0, sh.full = 0, sh.edges = 0, sh.front = 1;
+        sh.count = 0, sh.full = 0, sh.edges = 0, sh.front = 0, sh.tail = 1;
         int slot = find(t, root);
-        t.got[slot] = (u32)unit;
-        t.front[0] = (Slot)slot;
+        t.held[slot] = (u32)unit;
+        t.queue[0] = (Slot)slot;
     }
     __syncthreads();
     if (degree == 0) return 0.0;
@@ -209,60 +243,77 @@ __device__ double push(const Graph& g, Table& t, int root, double continuation, 
     level = level > least ? level : least;
     bool spent = false;
     while (true) {
-        while (sh.front > 0 && rest > goal && !spent) {
+        while (sh.front < sh.tail && rest > goal && !spent) {
             push_round(g, t, continuation, level * unit);
             rest -= (1.0 - continuation) * (double)sh.sum / unit;
             spent = budget >= 0 && sh.edges > budget;
             if (sh.full) return rest;
-            __syncthreads();
         }
         if (rest <= goal || level <= least || spent) break;
+        __syncthreads();
         level *= least > 0 ? NEXT_BOUNDED_LEVEL : NEXT_LEVEL;
         level = level > least ? level : least;
-        list_above(g, t, level * unit);
+        wait_above(g, t, level * unit);
         rest = (double)sh.sum / unit;
         if (sh.full) return rest;
-        __syncthreads();
     }
-    for (; spent && rest > goal; rest *= continuation) {  // sweeps
-        list_above(g, t, 0.0);
-        if (!sh.full) push_round(g, t, continuation, 1e300);
-        if (sh.full) return rest;
+    __syncthreads();
+    if (spent && threadIdx.x == 0) sh.tail = sh.front;  // sweeps find for themselves who waits
+    for (; spent && rest > goal; rest *= continuation) {
         __syncthreads();
+        wait_above(g, t, 0.0);
+        if (!sh.full) push_round(g, t, continuation, NO_LEVEL);
+        if (sh.full) return rest;
     }
     return rest * continuation;
 }
 
-__device__ u64 key_of(const Table& t, int slot) { return (u64)t.got[slot] << 32 | (u32)~t.keys[slot]; }
+// Turn what nodes hold into all they ever received, of which they keep a fixed part.
+__device__ void add_pushed(const Table& t) {
+    __syncthreads();
+    for (int i = threadIdx.x; i < sh.front; i += blockDim.x) atomicAdd(&t.held[t.queue[i]], t.amounts[i]);
+    __syncthreads();
+#ifdef WIDE
+    for (int i = threadIdx.x; i < sh.count; i += blockDim.x) t.held[t.list[i]] += t.sent[t.list[i]];
+    __syncthreads();
+#endif
+}
 
-// A key that exactly k of the listed slots reach (or more, if keys were equal, which they are not).
+__device__ u64 key_of(const Table& t, int slot) { return (u64)t.held[slot] << 32 | (u32)~t.keys[slot]; }
+
+// A key that exactly k of the listed slots reach: digit by digit from the highest.
 __device__ u64 select(const Table& t, const Slot* list, int count, int k) {
     int tid = threadIdx.x, threads = blockDim.x;
     if (tid == 0) sh.prefix = 0, sh.wanted = k, sh.found = 0;
-    __syncthreads();
     for (int shift = 56; shift >= 0; shift -= 8) {
+        for (int bin = tid; bin < BINS; bin += threads) sh.bins[bin] = 0;
+        __syncthreads();
         u64 prefix = sh.prefix;
         u32 wanted = sh.wanted;
-        for (int bin = tid; bin < BINS; bin += threads) sh.bins[0][bin] = 0;
-        __syncthreads();
         for (int i = tid; i < count; i += threads) {
             u64 key = key_of(t, list[i]);
-            if (shift == 56 || key >> (shift + 8) == prefix >> (shift + 8))
-                atomicAdd(&sh.bins[0][key >> shift & 255], 1u);
+            if (shift == 56 || key >> (shift + 8) == prefix >> (shift + 8)) atomicAdd(&sh.bins[key >> shift & 255], 1u);
         }
         __syncthreads();
-        int side = 0;
-        for (int reach = 1; reach < BINS; reach *= 2, side ^= 1) {  // bins become sums from each to the last
-            for (int bin = tid; bin < BINS; bin += threads)
-                sh.bins[side ^ 1][bin] = sh.bins[side][bin] + (bin + reach < BINS ? sh.bins[side][bin + reach] : 0);
-            __syncthreads();
-        }
-        for (int bin = tid; bin < BINS; bin += threads) {
-            u32 from = sh.bins[side][bin], beyond = bin + 1 < BINS ? sh.bins[side][bin + 1] : 0;
-            if (from >= wanted && beyond < wanted) {
-                sh.prefix = prefix | (u64)bin << shift;
-                sh.wanted = wanted - beyond;
-                sh.found = from == wanted;
+        if (tid < WARP) {  // one warp finds the bin, from the last one down
+            u32 own = 0, beyond;
+            for (int j = 0; j < BINS / WARP; j++) own += sh.bins[BINS - 1 - (tid * (BINS / WARP) + j)];
+            u32 upto = own;
+            for (int offset = 1; offset < WARP; offset *= 2) {
+                u32 other = __shfl_up_sync(0xFFFFFFFFu, upto, offset);
+                if (tid >= offset) upto += other;
+            }
+            beyond = upto - own;
+            for (int j = 0; j < BINS / WARP && beyond < wanted && upto >= wanted; j++) {
+                int bin = BINS - 1 - (tid * (BINS / WARP) + j);
+                u32 here = sh.bins[bin];
+                if (beyond + here >= wanted) {
+                    sh.prefix = prefix | (u64)bin << shift;
+                    sh.wanted = wanted - beyond;
+                    sh.found = beyond + here == wanted;
+                    break;
+                }
+                beyond += here;
             }
         }
         __syncthreads();
@@ -273,21 +324,22 @@ __device__ u64 select(const Table& t, const Slot* list, int count, int k) {
     return least;
 }
 
-// The list's slots that can matter for the k largest, in front, if there is room for them.
+// The slots that can matter for the k largest, in the queue's place, if there is room for them.
 __device__ const Slot* shortlist(const Table& t, int k, u32 tie, int* count) {
     int all = sh.count, some = SOME * k < all ? SOME * k : all;
     u64 least = select(t, t.list, some, k) >> 32;  // at least k values reach it
-    if (threadIdx.x == 0) sh.front = 0;
+    if (threadIdx.x == 0) sh.tail = 0;
     __syncthreads();
     for (int i = threadIdx.x; i < all; i += blockDim.x) {
         Slot slot = t.list[i];
-        if ((u64)t.got[slot] + tie < least) continue;
-        int place = atomicAdd(&sh.front, 1);
-        if (place < t.wait_room) t.front[place] = slot;
+        if ((u64)t.held[slot] + tie < least) continue;
+        int place = atomicAdd(&sh.tail, 1);
+        if (place < t.queue_room) t.queue[place] = slot;
     }
     __syncthreads();
-    *count = sh.front <= t.wait_room ? sh.front : all;
-    return sh.front <= t.wait_room ? t.front : t.list;
+    bool fits = sh.tail <= t.queue_room;
+    *count = fits ? sh.tail : all;
+    return fits ? t.queue : t.list;
 }
 
 struct Top {
@@ -299,18 +351,47 @@ struct Top {
     int* tied_nodes;
 };
 
+// Write the tied nodes of one root; returns how many, and through kept how many places stay as they are.
+__device__ int keep_tied(const Table& t, const Slot* list, int count, int root, int row, int k, u32 tie, int* tied,
+                         const Top& top, int* kept) {
+    int tid = threadIdx.x, threads = blockDim.x;
+    u64 last = sh.last;
+    for (int i = tid; i < count; i += threads) {
+        u64 value = t.held[list[i]];
+        if (value > last + tie) atomicAdd(&sh.above, 1u);
+        else if (value + tie >= last) {
+            u32 place = atomicAdd(&sh.group, 1u);
+            if (place < ROOM * k) tied[place] = t.keys[list[i]];
+        }
+    }
+    __syncthreads();
+    int above = sh.above, group = sh.group;
+    if (above + group <= k) return 0;
+    *kept = above;
+    int* out = top.tied_nodes + (long long)row * ROOM * k;
+    if (above + group <= ROOM * k) {
+        for (int i = tid; i < group; i += threads) {
+            int rank = 0;
+            for (int j = 0; j < group; j++) rank += tied[j] < tied[i];
+            out[rank] = tied[i];
+        }
+        return group;
+    }
+    if (above > 0) return 0;
+    if (tid == 0) out[0] = root;  // dropping the group would leave nothing: the root alone
+    return 1;
+}
+
 // Write the k largest values and the tied nodes of one root, as keep_top of kernels/topk.py does.
-__device__ void keep_top(const Table& t, int root, int row, int k, u32 tie, double worth, const Top& top) {
-    int tid = threadIdx.x, threads = blockDim.x, count = sh.count, all = count;
-    int chosen = k < count ? k : count;
+__device__ void keep_top(const Table& t, int root, int row, int k, u32 tie, const Top& top) {
+    int tid = threadIdx.x, threads = blockDim.x, all = sh.count, count = all;
+    int chosen = k < all ? k : all, kept = chosen, group = 0;
     const Slot* list = t.list;
-    u64 least = 0;
-    if (count > k) {
+    u64 least = 0, *keys = (u64*)t.amounts;
+    if (all > k) {
         list = shortlist(t, k, tie, &count);
         least = select(t, list, count, k);
     }
-    u64* keys = (u64*)t.amount;
-    int* tied = (int*)(keys + k);
     if (tid == 0) sh.chosen = 0, sh.sum = 0, sh.last = 0xFFFFFFFFu, sh.above = 0, sh.group = 0;
     __syncthreads();
     for (int i = tid; i < count; i += threads) {
@@ -330,75 +411,42 @@ __device__ void keep_top(const Table& t, int root, int row, int k, u32 tie, doub
         top.nodes[out + rank] = (int)~(u32)keys[i];
         top.weights[out + rank] = (float)((double)(keys[i] >> 32) / total);
     }
-    int kept = chosen, group = 0;
-    if (all > k) {
-        u64 last = sh.last;
-        for (int i = tid; i < count; i += threads) {
-            u64 value = t.got[list[i]];
-            if (value > last + tie) atomicAdd(&sh.above, 1u);
-            else if (value + tie >= last) {
-                u32 place = atomicAdd(&sh.group, 1u);
-                if (place < ROOM * k) tied[place] = t.keys[list[i]];
-            }
-        }
-        __syncthreads();
-        int above = sh.above, alike = sh.group;
-        if (above + alike > k) {
-            kept = above;
-            if (above + alike <= ROOM * k) {
-                group = alike;
-                for (int i = tid; i < group; i += threads) {
-                    int rank = 0;
-                    for (int j = 0; j < group; j++) rank += tied[j] < tied[i];
-                    top.tied_nodes[(long long)row * ROOM * k + rank] = tied[i];
-                }
-            } else if (above == 0) {  // dropping the group would leave nothing: the root alone
-                group = 1;
-                if (tid == 0) top.tied_nodes[(long long)row * ROOM * k] = root;
-            }
-        }
-    }
-    if (tid == 0) top.mass[row] = total * worth, top.kept[row] = kept, top.tied[row] = group;
+    if (all > k) group = keep_tied(t, list, count, root, row, k, tie, (int*)(keys + k), top, &kept);
+    if (tid == 0) top.mass[row] = total / UNITS, top.kept[row] = kept, top.tied[row] = group;
 }
 
-// Rows 0 .. rows - 1 of the outputs, taken by blocks as they come. full[row] is set where the table was too small.
+// Roots are taken by blocks as they come; full[row] is set where the table was too small for the root of a row.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) push_roots(
-    const long long* indptr, const int* indices, const float* weights, const double* strengths, int has_weights,
-    const int* roots, const int* rows, int count, double continuation, double goal, double least, double budget,
-    int k, double tie, unsigned char* tables, int size, int room, int wait_room, int* taken,
+    const long long* indptr, const int* indices, const int* degrees, const float* weights, const double* strengths,
+    int has_weights, const int* roots, const int* rows, int count, double continuation, double goal, double least,
+    double budget, int k, double tie, unsigned char* tables, int size, int room, int queue_room, int* taken,
     int* nodes, float* out_weights, double* mass, int* kept, int* tied, int* tied_nodes, double* unassigned,
     int* full) {
-    Graph g = {indptr, indices, has_weights ? weights : 0, has_weights ? strengths : 0};
+    Graph g = {indptr, indices, degrees, has_weights ? weights : 0, has_weights ? strengths : 0};
     Top top = {nodes, out_weights, mass, kept, tied, tied_nodes};
-    // Below 2^32 with room for rounding: a value is at most 1.
-    double unit = (1.0 - continuation) * 4290000000.0, worth = 1.0 / 4290000000.0;
-    u32 tie_units = (u32)(tie * 4290000000.0);
 #ifdef WIDE
-    size_t bytes = (size_t)size * 12 + (size_t)wait_room * 12 + (size_t)room * 4;
-    Table t = table_at(tables + blockIdx.x * ((bytes + 15) / 16 * 16), size, room, wait_room);
+    Table t = table_at(tables + blockIdx.x * bytes_of(size, room, queue_room), size, room, queue_room);
 #else
-    Table t = table_at(memory, size, room, wait_room);
+    Table t = table_at(memory, size, room, queue_room);
 #endif
-    for (int i = threadIdx.x; i < size; i += blockDim.x) t.keys[i] = EMPTY, t.got[i] = 0, t.sent[i] = 0;
+    for (int i = threadIdx.x; i < size; i += blockDim.x) clear_slot(t, i);
     while (true) {
         if (threadIdx.x == 0) sh.row = atomicAdd(taken, 1);
         __syncthreads();
         if (sh.row >= count) return;
         int row = rows[sh.row], root = roots[sh.row];
-        double left = push(g, t, root, continuation, goal, least, budget, unit);
+        double left = push(g, t, root, continuation, goal, least, budget, (1.0 - continuation) * UNITS);
         int is_full = sh.full;
         if (threadIdx.x == 0) unassigned[row] = left, full[row] = is_full;
         if (!is_full) {
-            if (indptr[root + 1] == indptr[root] && threadIdx.x == 0) t.got[t.list[0]] = 4290000000u;
+            add_pushed(t);
+            if (indptr[root + 1] == indptr[root] && threadIdx.x == 0) t.held[t.list[0]] = (u32)UNITS;
             __syncthreads();
-            keep_top(t, root, row, k, tie_units, worth, top);
+            keep_top(t, root, row, k, (u32)(tie * UNITS), top);
         }
         __syncthreads();
         int used = is_full ? size : sh.count;
-        for (int i = threadIdx.x; i < used; i += blockDim.x) {
-            int slot = is_full ? i : t.list[i];
-            t.keys[slot] = EMPTY, t.got[slot] = 0, t.sent[slot] = 0;
-        }
+        for (int i = threadIdx.x; i < used; i += blockDim.x) clear_slot(t, is_full ? i : t.list[i]);
         __syncthreads();
     }
 }

@@ -12,8 +12,10 @@ from spinegraph.gpu.topk import ROOM, TIE
 
 _THREADS = 512
 _BLOCKS_PER_PROCESSOR = 2
+_LANES = 8
 _ROOTS_TOGETHER = 1 << 19  # bounds the memory for ties
-_STATIC = 2560  # bytes of shared memory that the kernel takes besides its table
+_LEAST_QUEUE = 1536
+_STATIC = 1536  # bytes of shared memory that the kernel takes besides its table
 _FIRST_WIDE = 1 << 17
 _SHARE_OF_MEMORY = 0.25  # that wide tables may take
 
@@ -26,16 +28,18 @@ class Kernels(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A table: its slots, how many may be used, and how many nodes may wait for a round."""
+    """A table: its slots, how many may be used, and how many pushes its queue holds."""
 
     size: int
     room: int
-    waiting: int
+    queue: int
 
     def bytes(self, wide: bool) -> int:
-        """Memory of one table."""
-        slot = 4 if wide else 2
-        found = 12 * self.size + (4 + 2 * slot) * self.waiting + slot * self.room
+        """Memory of one table, as the kernel lays it out."""
+        each = (12, 8, 4) if wide else (8, 6, 2)
+        found = sum(
+            size * count for size, count in zip(each, (self.size, self.queue, self.room), strict=True)
+        )
         return -(-found // 16) * 16
 
 
@@ -44,7 +48,7 @@ def push_kernels(device: torch.device) -> Kernels | None:
     if device.type != "cuda":
         return None
     index = torch.cuda.current_device() if device.index is None else device.index
-    launch = (f"THREADS {_THREADS}", f"BLOCKS {_BLOCKS_PER_PROCESSOR}")
+    launch = (f"THREADS {_THREADS}", f"BLOCKS {_BLOCKS_PER_PROCESSOR}", f"LANES {_LANES}")
     found = Kernels(
         kernel("push.cu", "push_roots", index, *launch),
         kernel("push.cu", "push_roots", index, *launch, "WIDE"),
@@ -78,7 +82,7 @@ def _push(
     out = _new_rows(len(roots), k, graph.device)
     has_weights = graph.weights is not None
     weighing = (graph.weights, graph.strengths) if has_weights else (graph.indices, graph.indices)
-    links = [graph.indptr, graph.indices, *weighing, int(has_weights)]
+    links = [graph.indptr, graph.indices, graph.neighbor_degrees, *weighing, int(has_weights)]
     settings = [continuation, bounds[0], bounds[1], float(bounds[2]), k, TIE]
     rows = torch.arange(len(roots), dtype=torch.int32, device=graph.device)
     layout, wide = shared_layout(graph.device, k), False
@@ -116,17 +120,17 @@ def layout_within(limit: int, k: int) -> Layout:
     >>> layout_within(100_000, k=30).bytes(wide=False) <= 100_000
     True
     """
-    waiting = max(1024, 8 * k)
-    size = (limit - 8 * waiting + 2 * _THREADS) // 14 // 16 * 16
+    queue = max(_LEAST_QUEUE, 8 * k)
+    size = (limit - 6 * queue + 2 * _THREADS - 16) // 10 // 16 * 16
     # Every thread may add one node more than there is room for, before it sees that there is none.
-    return Layout(size, size - _THREADS - 1, waiting)
+    return Layout(size, size - _THREADS - 1, queue)
 
 
 def wide_layout(size: int, num_nodes: int, k: int) -> Layout:
     """Return a table of so many slots, or as many as any root of the graph can need."""
     size = min(max(size, 64 * k), max(2 * num_nodes, 64 * k) + 2 * _THREADS)
     size = -(-size // 16) * 16
-    return Layout(size, size - _THREADS - 1, size)
+    return Layout(size, size - _THREADS - 1, 3 * size)
 
 
 def _launch(
