@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -108,6 +109,18 @@ class Running:
         answer = self.client.post("/v1/nodes", json=body)
         assert answer.status_code == 201, answer.text
         return answer.json()
+
+    def wait_for_roles(self, name, seconds=120):
+        """Wait until the map is drawn and roles are found; return the answer about a node's role."""
+        until = time.monotonic() + seconds
+        while True:
+            answer = self.client.get(f"/v1/nodes/{name}/role")
+            if answer.status_code == 200:
+                return answer.json()
+            assert answer.status_code == 503, answer.text
+            assert answer.headers["retry-after"]
+            assert time.monotonic() < until, "no roles"
+            time.sleep(0.2)
 
     def vectors(self):
         """Return (version, names, vectors) of one moment."""

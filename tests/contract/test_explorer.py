@@ -35,6 +35,7 @@ def network(tmp_path_factory):
     (folder / "labels.csv").write_text("\n".join(["node,label", *labels]))
     arguments = ["--labels", str(folder / "labels.csv")]
     with Running(small_model(folder / "model", graph), folder / "store", arguments) as running:
+        running.wait_for_roles("n3")
         yield running
 
 

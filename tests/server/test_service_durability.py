@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 import httpx
@@ -62,11 +63,15 @@ class Stream(Thread):
                 self.acknowledged += 1
 
 
-def killed_again_and_again(model_folder, folder, times):
-    """Kill a service in the middle of writing, restart it, and return it with the version it came to."""
+def killed_again_and_again(model_folder, folder, kills, stops):
+    """Kill a service at random moments of writing, end it in order at others, and restart it each time.
+
+    Returns it with the version it came to.
+    """
     rng = np.random.default_rng(5)
     running, version = Running(model_folder, folder / "killed"), 0
-    for turn in range(times):
+    ends = rng.permutation(["kill"] * kills + ["stop"] * stops)
+    for turn, end in enumerate(ends):
         running.start()
         found = running.get("/readyz")["version"]
         assert version <= found <= version + 1  # the one that was on its way may have reached the disk
@@ -75,10 +80,10 @@ def killed_again_and_again(model_folder, folder, times):
         time.sleep(0.3 + rng.random())
         if turn % 3 == 2:
             running.client.post("/v1/compact", headers={"Content-Type": "application/json"})
-        if turn % 4 == 3:
-            running.stop()
-        else:
+        if end == "kill":
             running.kill()
+        else:
+            assert running.stop() == 0
         stream.join(30)
         assert not stream.is_alive()
         version = stream.acknowledged
@@ -98,9 +103,9 @@ def require_same(first, second):
             assert first.get(f"/v1/nodes/{name}{path}") == second.get(f"/v1/nodes/{name}{path}")
 
 
-def require_survival(model_folder, folder, times):
-    killed, version = killed_again_and_again(model_folder, folder, times)
-    assert version > times  # something was written between the stops
+def require_survival(model_folder, folder, kills, stops):
+    killed, version = killed_again_and_again(model_folder, folder, kills, stops)
+    assert version > kills + stops  # something was written between the stops
     try:
         with Running(model_folder, folder / "whole") as whole:
             for number in range(1, version + 1):
@@ -118,12 +123,36 @@ def require_survival(model_folder, folder, times):
 
 
 def test_killed_three_times_it_answers_as_if_never_interrupted(model_folder, tmp_path):
-    require_survival(model_folder, tmp_path, 3)
+    require_survival(model_folder, tmp_path, kills=3, stops=0)
 
 
 @pytest.mark.slow
 def test_killed_twenty_times_it_answers_as_if_never_interrupted(model_folder, tmp_path):
-    require_survival(model_folder, tmp_path, 20)
+    require_survival(model_folder, tmp_path, kills=20, stops=5)
+
+
+def test_what_writers_side_by_side_were_told_is_there_after_a_kill(model_folder, tmp_path):
+    """Their changes are computed together as they come; the log says which, so vectors are the same bits."""
+    with Running(model_folder, tmp_path / "store") as running:
+        told = {}
+
+        def write(which):
+            headers = {"Authorization": f"Bearer {running.token}"}
+            with httpx.Client(base_url=running.url, headers=headers, timeout=30, trust_env=False) as client:
+                for number in range(12):
+                    name = f"{which} {number}"
+                    body = {"name": name, "edges": [f"n{number}", f"n{number + 30}"], "features": {}}
+                    told[name] = client.post("/v1/nodes", json=body).json()["version"]
+
+        with ThreadPoolExecutor(5) as pool:
+            list(pool.map(write, "abcde"))
+        before = running.vectors()
+        running.kill()
+    with Running(model_folder, tmp_path / "store") as again:
+        after = again.vectors()
+    assert len(told) == before[0] == after[0] == max(told.values()) == 60
+    assert before[1] == after[1]
+    np.testing.assert_array_equal(before[2], after[2])
 
 
 @pytest.mark.slow

@@ -134,14 +134,7 @@ def test_the_explorer_gets_its_columns(shared_service):
 def test_two_nodes_are_explained_and_roles_are_told_once_found(shared_service):
     found = shared_service.get("/v1/nodes/n3/explain/n4")
     assert found["words"]
-    for _ in range(240):
-        answer = shared_service.client.get("/v1/nodes/n3/role")
-        if answer.status_code == 200:
-            break
-        assert answer.status_code == 503
-        assert answer.headers["retry-after"]
-        time.sleep(0.5)
-    role = answer.json()
+    role = shared_service.wait_for_roles("n3")
     assert role["title"] == role["titles"][role["role"]]
     assert sum(role["memberships"]) == pytest.approx(1, abs=1e-3)
 

@@ -31,7 +31,7 @@ async function read(tries = 0) {
   const { size } = state.network;
   document.getElementById("about").textContent = `${shown(size)} ${size === 1 ? "node" : "nodes"}` +
     (told.role ? ` in ${told.titles.length} ${told.titles.length === 1 ? "role" : "roles"}` : ", roles are being found …");
-  if (!told.role && tries < SOON.length) setTimeout(() => read(tries + 1).catch(failed), 1000 * SOON[tries]);
+  if (!told.role) setTimeout(() => read(tries + 1).catch(failed), 1000 * SOON[Math.min(tries, SOON.length - 1)]);
 }
 
 function offerColorings() {

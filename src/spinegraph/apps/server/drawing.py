@@ -31,7 +31,7 @@ from spinegraph.model_graph import graph_arrays, graph_of
 
 MAP = "map.safetensors"
 _MODEL, _GRAPH = "model", "graph.safetensors"
-_POLITENESS = 10  # of 19
+_POLITENESS = 5  # of 19
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 

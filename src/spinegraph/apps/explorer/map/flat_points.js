@@ -1,5 +1,7 @@
 // The same points by the processor alone, for machines without a graphics card: WebGL in software is far slower.
 
+const FEW = 5000; // points up to which smooth edges cost little
+
 /** Draws points on a canvas, pixel by pixel, over an opaque ground. */
 export class FlatPoints {
   constructor(canvas) {
@@ -32,24 +34,61 @@ export class FlatPoints {
     const pixels = new Uint32Array(this.image.data.buffer);
     const [red, green, blue] = this.ground;
     pixels.fill((255 << 24) | (blue << 16) | (green << 8) | red);
-    const rows = disc(size);
-    const reach = (rows.length - 1) / 2;
-    for (let next = 0; next < shown.length; next += 1) {
-      const at = shown[next];
-      const x = before[2 * at] + (after[2 * at] - before[2 * at]) * share;
-      const y = before[2 * at + 1] + (after[2 * at + 1] - before[2 * at + 1]) * share;
-      const across = Math.round(wide / 2 + (x - view.x) * view.scale);
-      const down = Math.round(high / 2 - (y - view.y) * view.scale);
-      if (across < reach || across >= wide - reach || down < reach || down >= high - reach) continue;
-      const color = packed[at];
-      for (let row = -reach; row <= reach; row += 1) {
-        const half = rows[row + reach];
-        const middle = (down + row) * wide + across;
-        for (let to = middle - half; to <= middle + half; to += 1) pixels[to] = color;
-      }
-    }
+    const all = { pixels, wide, high, packed, shown, places: between(before, after, share) };
+    const window = { scale: view.scale, left: wide / 2 - view.x * view.scale, top: high / 2 + view.y * view.scale };
+    if (shown.length > FEW) plain(all, window, disc(size)); else smooth(all, window, size / 2);
     this.pen.putImageData(this.image, 0, 0);
   }
+}
+
+function between(before, after, share) {
+  return share >= 1 ? after : after.map((place, at) => before[at] + (place - before[at]) * share);
+}
+
+// Discs of whole pixels, row by row: the quickest there is.
+function plain({ pixels, wide, high, packed, shown, places }, { scale, left, top }, rows) {
+  const reach = (rows.length - 1) / 2;
+  for (let next = 0; next < shown.length; next += 1) {
+    const at = shown[next];
+    const across = Math.round(left + places[2 * at] * scale);
+    const down = Math.round(top - places[2 * at + 1] * scale);
+    if (across < reach || across >= wide - reach || down < reach || down >= high - reach) continue;
+    const color = packed[at];
+    for (let row = -reach; row <= reach; row += 1) {
+      const half = rows[row + reach];
+      const middle = (down + row) * wide + across;
+      for (let to = middle - half; to <= middle + half; to += 1) pixels[to] = color;
+    }
+  }
+}
+
+// Discs whose edges are blended with what lies below them, as a graphics card draws them.
+function smooth({ pixels, wide, high, packed, shown, places }, { scale, left, top }, radius) {
+  const whole = Math.max(0, radius - 1) ** 2;
+  for (let next = 0; next < shown.length; next += 1) {
+    const at = shown[next];
+    const x = left + places[2 * at] * scale;
+    const y = top - places[2 * at + 1] * scale;
+    const [first, last] = [Math.max(0, Math.floor(x - radius)), Math.min(wide - 1, Math.ceil(x + radius))];
+    const bottom = Math.min(high - 1, Math.ceil(y + radius));
+    for (let down = Math.max(0, Math.floor(y - radius)); down <= bottom; down += 1) {
+      const far = (down + 0.5 - y) ** 2;
+      for (let across = first; across <= last; across += 1) {
+        const apart = far + (across + 0.5 - x) ** 2;
+        const to = down * wide + across;
+        if (apart <= whole) pixels[to] = packed[at];
+        else if (apart < radius ** 2) pixels[to] = mixed(pixels[to], packed[at], Math.min(1, radius - Math.sqrt(apart)));
+      }
+    }
+  }
+}
+
+// Two colours and the second one's part: red and blue in one go, then green.
+function mixed(below, above, part) {
+  const more = (256 * part) | 0;
+  const both = ((below & 0xff00ff) * (256 - more) + (above & 0xff00ff) * more) >>> 8;
+  const green = ((below & 0xff00) * (256 - more) + (above & 0xff00) * more) >>> 8;
+  return (255 << 24) | (both & 0xff00ff) | (green & 0xff00);
 }
 
 // Half the length of each pixel row of a disc, from the top to the bottom.

@@ -44,8 +44,8 @@ function isSlow() {
 
 /** Draws points on a canvas; null from `of` where there is no WebGL 2, or only one that is slow. */
 export class GlPoints {
-  static of(canvas, isSlowAllowed = false) {
-    if (!isSlowAllowed && isSlow()) return null;
+  static of(canvas, isAnyAllowed = false) {
+    if (!isAnyAllowed && isSlow()) return null;
     const gl = canvas.getContext("webgl2", { antialias: false });
     return gl && new GlPoints(canvas, gl);
   }

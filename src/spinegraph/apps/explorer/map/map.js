@@ -8,7 +8,6 @@ import { Grid } from "./grid.js";
 import { drawMarks } from "./marks.js";
 import { control, View } from "./view.js";
 
-const FEW = 5000;
 const REACH = 14; // pixels from a point that still pick it
 const MOVING = 700; // milliseconds that points take to a new place
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -47,8 +46,7 @@ export class MapView {
 
   /** Take over a network; nodes that were there move to their new places. */
   take(network, before) {
-    // Few points are smooth in any WebGL, and rounder.
-    this.points ??= GlPoints.of(this.canvas, network.size <= FEW) ?? new FlatPoints(this.canvas);
+    this.points ??= GlPoints.of(this.canvas) ?? new FlatPoints(this.canvas);
     this.points.onrestored = () => this.redraw();
     const after = interleaved(network.x, network.y);
     const from = after.slice();
