@@ -285,7 +285,8 @@ def _listed_parts(about: JsonObject) -> dict[str, Part]:
             part = Part(**entry)
         except TypeError:
             continue
-        parts[part.file] = part
+        if type(part.file) is str:
+            parts[part.file] = part
     return parts
 
 

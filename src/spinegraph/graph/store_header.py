@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from hashlib import blake2b
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,7 @@ class Header:
             "report": None if self.report is None else asdict(self.report),
             "files": {name: asdict(entry) for name, entry in self.files.items()},
         }
+        about["digest"] = _digest(about)
         (folder / HEADER).write_text(json.dumps(about, indent=1), encoding="utf-8")
 
     @classmethod
@@ -106,6 +108,8 @@ class Header:
                 about = JsonObject(json.loads(file.read(_MOST_BYTES)), "top level")
             about.one_of("format", FORMAT)
             _require_version(about)
+            if about.meta.get("digest", _digest(about.meta)) != _digest(about.meta):
+                raise ModelFormatError("its content is not what was written: it was damaged")
             return _checked(about)
         except (ModelFormatError, ValueError, RecursionError, OSError) as fault:
             raise GraphFormatError(f"{path}: {str(fault)[:300]}{_WAY_OUT}") from fault
@@ -124,6 +128,12 @@ def is_store(path: Any) -> bool:
         return (Path(path) / HEADER).is_file()
     except (OSError, ValueError):
         return False
+
+
+def _digest(about: dict[str, Any]) -> str:
+    """Return a digest of all that a header says besides."""
+    others = {key: value for key, value in about.items() if key != "digest"}
+    return blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _require_version(about: JsonObject) -> None:

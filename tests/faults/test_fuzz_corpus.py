@@ -1,0 +1,34 @@
+"""Every input that ever made a reader fail, and the fuzzer's seeds: each is answered plainly."""
+
+import importlib
+import pkgutil
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("atheris", reason="fuzzing needs Linux and a Python that atheris has a wheel for")
+
+from fuzz import outcome, targets
+
+CORPUS = Path(__file__).parent / "corpus"
+NAMES = sorted(module.name for module in pkgutil.iter_modules(targets.__path__))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_found_and_what_it_began_with_is_answered_plainly(name, tmp_path, injected):
+    module = importlib.import_module(f"fuzz.targets.{name}")
+    target = module.begin(tmp_path)
+    kept = sorted((CORPUS / name).glob("*"))
+    with warnings.catch_warnings():
+        outcome.strict_warnings()
+        for place, data in [*enumerate(module.SEEDS), *((file.name, file.read_bytes()) for file in kept)]:
+            fault = outcome.fault_of(target, data)
+            assert fault is None, f"{name} {place}: {fault!r}"
+    injected("kept inputs", len(module.SEEDS) + len(kept))
+
+
+def test_every_kept_input_has_its_target():
+    assert {folder.name for folder in CORPUS.iterdir() if folder.is_dir()} <= set(NAMES)
+    assert sys.version_info >= (3, 11)
