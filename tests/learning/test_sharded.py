@@ -73,7 +73,7 @@ def test_shards_differ_from_whole_batches_by_rounding_alone(given):
 
 
 def test_a_batch_of_fewer_pairs_than_shards_is_no_trouble(given):
-    inputs, start, sampler, config = given
+    inputs, start = given[:2]
     sampler = PairSampler.__new__(PairSampler)
     vars(sampler).update(vars(given[2]), config=Config(batch_size=3, negative_samples=7))
     few = Config(steps=5, batch_size=3, negative_samples=7)
@@ -83,16 +83,16 @@ def test_a_batch_of_fewer_pairs_than_shards_is_no_trouble(given):
 
 
 def test_a_stopped_run_ends_with_the_same_matrix(given, tmp_path):
-    class Stopped(Exception):
+    class StoppedError(Exception):
         pass
 
     def stop(stage, done, total):
         if done:
-            raise Stopped
+            raise StoppedError
 
     whole, history = ShardedTrainer(*given).train()
     states = Checkpoints(tmp_path, "run", every=10)
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         ShardedTrainer(*given).train(states, stop)
     again, lines = ShardedTrainer(*given).train(Checkpoints(tmp_path, "run", every=10))
     np.testing.assert_array_equal(again, whole)
@@ -101,4 +101,6 @@ def test_a_stopped_run_ends_with_the_same_matrix(given, tmp_path):
 
 @pytest.mark.parametrize("workers", range(1, SHARDS + 1))
 def test_every_shard_has_one_worker(workers):
-    assert [shard for worker in range(workers) for shard in own_shards(worker, workers)] == list(range(SHARDS))
+    assert [shard for worker in range(workers) for shard in own_shards(worker, workers)] == list(
+        range(SHARDS)
+    )

@@ -19,6 +19,7 @@ from spinegraph.engines.shards import (
     embed_shard,
     fill,
     needs_columns,
+    plan,
     run_of,
 )
 from spinegraph.generator import Generator, profile_of
@@ -65,8 +66,16 @@ class LocalEngine:
     def embed(
         self, generator: Generator, graph: Any, profile: RootedPageRank | None = None
     ) -> NDArray[np.float32]:
-        """Return the vectors (n, d) of all nodes."""
-        return generator.embed(graph, profile=profile)
+        """Return the vectors (n, d) of all nodes; those of a large graph in shards, as other engines do."""
+        if profile is not None or len(graph) <= ROWS:
+            return generator.embed(graph, profile=profile)
+        shards, columns = plan(len(graph), ROWS), None
+        if needs_columns(generator):
+            columns = np.concatenate([columns_shard(generator, graph, shard) for shard in shards])
+        vectors = np.empty((len(graph), generator.dim), dtype=np.float32)
+        for shard in shards:
+            vectors[shard.start : shard.stop] = embed_shard(generator, graph, shard, columns).vectors
+        return vectors
 
 
 def embed_to_folder(

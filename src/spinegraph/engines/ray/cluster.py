@@ -1,6 +1,7 @@
 """The cluster: connected to in bounded time, or started here; its machines are asked for the package."""
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -96,12 +97,22 @@ def _begin(ray: Any, wanted: str) -> None:
 
 
 def _require_same(wanted: str, found: str) -> None:
-    if wanted in ("auto", "local") or wanted.rpartition(":")[2] == found.rpartition(":")[2]:
-        return  # one head by several names has one port
+    if wanted in ("auto", "local") or _is_same(wanted, found):
+        return
     raise ParameterError(
         f"this process is connected to the Ray cluster at {found}, not to {wanted}; call ray.shutdown() "
         "first, or leave address out"
     )
+
+
+def _is_same(wanted: str, found: str) -> bool:
+    """Say whether an address by name or number is that of a head, which Ray tells by number."""
+    (host, _, port), (number, _, other) = wanted.rpartition(":"), found.rpartition(":")
+    try:
+        known = socket.gethostbyname(host.strip("[]"))
+    except OSError:
+        known = host
+    return port == other and (known == number or known.startswith("127."))
 
 
 def require_package(ray: Any) -> None:

@@ -102,7 +102,7 @@ class RayEngine:
         if profile is not None or len(graph) <= ROWS:  # soon done
             return LocalEngine().embed(generator, graph, profile)
         connect(self.address)
-        shared, work, shards = self._shared(graph), Shared.of(generator), plan(len(graph))
+        shared, work, shards = self._shared(graph), Shared.of(generator), plan(len(graph), ROWS)
         columns = columns_of(work, shared, generator, shards) if needs_columns(generator) else None
         vectors = np.empty((len(graph), generator.dim), dtype=np.float32)
         calls = [(work, shared, columns, shard) for shard in shards]

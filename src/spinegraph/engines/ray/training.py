@@ -49,7 +49,7 @@ def train(
         raise ClusterError(
             f"training_workers={workers}, but the cluster has {num_workers()} cores; ask for fewer"
         )
-    listener = ray.remote(num_cpus=0)(Listener).remote()
+    listener = _listener(ray)
     job = {
         "given": [ray.put((inputs, start, sampler, config))],
         "workers": workers,
@@ -65,6 +65,14 @@ def train(
                 if progress is not None:
                     progress(*line)
     return run.found()
+
+
+def _listener(ray: Any) -> Any:
+    """Start the actor that hears of progress: here, where no other machine's loss ends it."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    return ray.remote(num_cpus=0, scheduling_strategy=here)(Listener).remote()
 
 
 class Listener:
@@ -120,7 +128,9 @@ class _Run(threading.Thread):
             if isinstance(cause, SpineError):
                 raise cause from None
         reason = str(next(iter(failures.values()), self._fault)).strip().split("\n")[-1][:300]
-        raise ClusterError(f"training failed {_FAILURES + 1} times: {reason}") from self._fault
+        raise ClusterError(
+            f"training by workers failed: {reason}; leave training_workers out to train here"
+        ) from self._fault
 
 
 def work(job: dict[str, Any]) -> Found:
