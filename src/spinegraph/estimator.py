@@ -36,6 +36,7 @@ class SPINE:
     Attributes
     ----------
     embeddings_ : Embeddings, or a list of them after fitting a list of graphs
+        None after a fit with ``vectors=False``.
     generator_ : Generator
         All that ``transform`` needs.
     history_ : list of Moment
@@ -93,6 +94,7 @@ class SPINE:
         encoder: FeatureEncoder | None = None,
         checkpoint: str | Path | None = None,
         progress: "Progress | None" = None,
+        vectors: bool = True,
     ) -> Self:
         """Learn a generator from one network, or from several together.
 
@@ -108,6 +110,9 @@ class SPINE:
             Folder for the state of training. A run that was stopped goes on from there and ends with the
             same vectors.
         progress : callable (stage, done, total), optional
+        vectors : bool
+            Whether to embed the training nodes. False leaves ``embeddings_`` None: for a store (see
+            ``open_store``) whose vectors would not fit in memory, and go to a folder instead.
         """
         from spinegraph.learning.balance import balanced
         from spinegraph.learning.sampling import PairSampler, gather_corpus
@@ -126,7 +131,7 @@ class SPINE:
         told("rooted PageRank", 0, 0)
         profile = engine.profile(whole, config, nodes)
         inputs = Inputs.of(whole, config, nodes, profile)
-        degrees = whole.degrees[corpus.nodes]
+        degrees = whole.degrees_at(corpus.nodes)
         told("structural twins", 0, 0)
         similar = engine.similar(profile, degrees, config)
         sampler = PairSampler(corpus, similar, degrees, config)
@@ -139,15 +144,17 @@ class SPINE:
         self.config_, self.fingerprint_, self.history_ = config, data, history
         self.generator_, self.table_encoder_ = Generator(inputs, weights), encoder
         self.familiarity_ = Familiarity.of(whole)
-        told("embedding", 0, 0)
-        vectors = engine.embed(self.generator_, whole, profile if nodes is None else None)
-        self.graph_, self.embeddings_ = graph, _parted(graph, vectors)
+        self.graph_, self.embeddings_ = graph, None
+        if vectors:
+            told("embedding", 0, 0)
+            found = engine.embed(self.generator_, whole, profile if nodes is None else None)
+            self.embeddings_ = _parted(graph, found)
         return self
 
     def fit_transform(self, graph: Graph | Sequence[Graph], y: None = None) -> Embeddings | list[Embeddings]:
         """Fit, and return the training nodes' vectors."""
         self.fit(graph)
-        return self.embeddings_
+        return self.embeddings_  # type: ignore[return-value]
 
     def transform(self, graph: Any, nodes: Iterable[Any] | None = None) -> Embeddings:
         """Return vectors of the nodes of any network with the fitted features.

@@ -1,6 +1,7 @@
 """Familiarity: what the training data looked like, and a warning with numbers for data unlike it."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy.sparse import issparse
 from spinegraph.errors import UnfamiliarDataWarning
 
 _ODD_SHARE = 0.2  # of nodes, before it is worth a word
+_PIECE = 2**18  # nodes looked at a time
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,15 @@ class Familiarity:
         >>> Familiarity.of(Graph.from_edges([(0, 1), (1, 2)])).largest_degree
         2
         """
-        degrees = graph.degrees
+        extremes = [(int(some.min()), int(some.max())) for some in _degrees(graph, None)]
         empty, blank = 0.0, tuple[int, ...]()
         if graph.has_features:
-            empty = float(np.mean(_filled(graph.features, axis=1) == 0))
-            blank = tuple(np.flatnonzero(_filled(graph.features, axis=0) == 0).tolist())
-        return cls(len(graph), int(degrees.min()), int(degrees.max()), empty, blank)
+            rows, columns = _filled(graph.features)
+            empty = float(np.mean(rows == 0))
+            blank = tuple(np.flatnonzero(columns == 0).tolist())
+        return cls(
+            len(graph), min(low for low, _ in extremes), max(high for _, high in extremes), empty, blank
+        )
 
     def warn(self, graph: Any, positions: NDArray[np.int64] | None = None) -> None:
         """Warn once, with numbers and advice, when a graph lies outside what was seen."""
@@ -63,15 +68,17 @@ class Familiarity:
 
     def oddities(self, graph: Any, positions: NDArray[np.int64] | None = None) -> list[str]:
         """Say, one sentence part each, how the nodes differ from those of training."""
-        degrees = graph.degrees if positions is None else graph.degrees_at(positions)
-        if not len(degrees):
+        count = len(graph) if positions is None else len(positions)
+        if not count:
             return []
-        odd = []
-        outside = (degrees < self.smallest_degree) | (degrees > self.largest_degree)
-        if outside.mean() > _ODD_SHARE or degrees.max() > 2 * max(self.largest_degree, 1):
+        odd, outside, largest = [], 0, 0
+        for some in _degrees(graph, positions):
+            outside += int(((some < self.smallest_degree) | (some > self.largest_degree)).sum())
+            largest = max(largest, int(some.max()))
+        if outside > _ODD_SHARE * count or largest > 2 * max(self.largest_degree, 1):
             odd.append(
-                f"{int(outside.sum())} of {len(degrees)} nodes have a degree outside the "
-                f"{self.smallest_degree} to {self.largest_degree} seen in training, up to {degrees.max()}"
+                f"{outside} of {count} nodes have a degree outside the "
+                f"{self.smallest_degree} to {self.largest_degree} seen in training, up to {largest}"
             )
         if graph.has_features:
             rows = graph.features if positions is None else graph.feature_rows(positions)
@@ -80,7 +87,7 @@ class Familiarity:
 
     def _feature_oddities(self, rows: Any) -> list[str]:
         odd = []
-        filled = _filled(rows, axis=1)
+        filled, columns = _filled(rows)
         # As many as three deviations more than chance: one empty node of one is no news where half were.
         chance = 3 * np.sqrt(self.empty_share * (1 - self.empty_share) / len(filled))
         if np.mean(filled == 0) > self.empty_share + max(_ODD_SHARE, chance):
@@ -89,7 +96,7 @@ class Familiarity:
                 f"{self.empty_share:.0%} had in training"
             )
         if self.blank_columns and filled.sum():
-            unknown = _filled(rows, axis=0)[list(self.blank_columns)].sum() / filled.sum()
+            unknown = columns[list(self.blank_columns)].sum() / filled.sum()
             if unknown > _ODD_SHARE:
                 odd.append(f"{unknown:.0%} of feature values lie in columns that were empty in training")
         return odd
@@ -99,12 +106,28 @@ class Familiarity:
         return asdict(self)
 
 
-def _filled(features: Any, axis: int) -> NDArray[np.int64]:
-    """Count values that are not zero."""
-    if issparse(features):
-        filled = features.data != 0
-        if axis == 0:
-            return np.bincount(features.indices[filled], minlength=features.shape[1])
-        rows = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
-        return np.bincount(rows[filled], minlength=features.shape[0])
-    return np.asarray(np.count_nonzero(features, axis=axis))
+def _degrees(graph: Any, positions: NDArray[np.int64] | None) -> Iterator[NDArray[np.int64]]:
+    """Yield the degrees of some nodes, or of all, a piece at a time: a graph may be larger than memory."""
+    count = len(graph) if positions is None else len(positions)
+    for start in range(0, count, _PIECE):
+        some = np.arange(start, min(start + _PIECE, count))
+        yield graph.degrees_at(some if positions is None else positions[some])
+
+
+def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the values that are not zero in each row and in each column."""
+    rows, width = features.shape
+    per_row, per_column = np.zeros(rows, dtype=np.int32), np.zeros(width, dtype=np.int64)
+    for start in range(0, rows, _PIECE):
+        stop = min(start + _PIECE, rows)
+        if not issparse(features):
+            is_filled = features[start:stop] != 0
+            per_row[start:stop], per_column = is_filled.sum(axis=1), per_column + is_filled.sum(axis=0)
+            continue
+        first, last = features.indptr[start], features.indptr[stop]
+        is_filled = features.data[first:last] != 0
+        lengths = np.diff(features.indptr[start : stop + 1])
+        of = np.repeat(np.arange(stop - start), lengths)[is_filled]
+        per_row[start:stop] = np.bincount(of, minlength=stop - start)
+        per_column += np.bincount(features.indices[first:last][is_filled], minlength=width)
+    return per_row, per_column

@@ -1,5 +1,6 @@
 """Scaling of features that are already one matrix of numbers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ from spinegraph.graph.rows import row_sums
 
 # In standard deviations: keeps a value of 1e300 finite in float32 without touching real outliers.
 FARTHEST = 1e6
+_PIECE = 2**22  # values looked at a time
 SCALINGS = ("auto", "row", "row_sum", "column", "none")
 
 Matrix: TypeAlias = Any  # scipy.sparse.csr_array or NDArray[np.float32]: SciPy has no types
@@ -52,10 +54,11 @@ class MatrixScaling:
         rows = max(checked.shape[0], 1)
         if sp.issparse(checked):
             mean = None
-            scale = np.sqrt(np.asarray(checked.astype(np.float64).power(2).sum(axis=0)) / rows)
+            scale = np.sqrt(_squares(checked) / rows)
         else:
             mean = checked.sum(axis=0, dtype=np.float64) / rows
-            scale = np.sqrt(((checked - mean) ** 2).sum(axis=0) / rows)
+            squares = (((piece - mean) ** 2).sum(axis=0) for piece in _pieces(checked, _PIECE // max(width, 1)))
+            scale = np.sqrt(sum(squares, start=np.zeros(width)) / rows)
             # A constant column has a spread of rounding errors only.
             scale[scale <= 1e-7 * np.abs(mean)] = 1.0
         scale[scale == 0] = 1.0
@@ -82,6 +85,21 @@ class MatrixScaling:
             return _near((dense - (0.0 if self.mean is None else self.mean)) / self.scale)
 
 
+def _squares(matrix: sp.csr_array) -> NDArray[np.float64]:
+    """Return the sum of squares of each column, (f,)."""
+    total = np.zeros(matrix.shape[1])
+    both = zip(_pieces(matrix.indices, _PIECE), _pieces(matrix.data, _PIECE), strict=True)
+    for columns, values in both:
+        total += np.bincount(columns, values.astype(np.float64) ** 2, minlength=len(total))
+    return total
+
+
+def _pieces(array: NDArray[Any], rows: int) -> Iterator[NDArray[Any]]:
+    """Yield some rows at a time: an array may be a memory map larger than memory."""
+    for start in range(0, len(array), max(rows, 1)):
+        yield array[start : start + max(rows, 1)]
+
+
 def _near(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return standardised values as float32."""
     return np.clip(values, -FARTHEST, FARTHEST).astype(np.float32)
@@ -105,8 +123,8 @@ def check_matrix(matrix: Any) -> Matrix:
         )
     with np.errstate(over="ignore"):
         found = found.astype(np.float32, copy=False)
-    values = found.data if sparse else found
-    if not np.isfinite(values).all():
+    values: NDArray[Any] = found.data if sparse else found  # type: ignore[assignment]
+    if not all(np.isfinite(piece).all() for piece in _pieces(values, _PIECE)):
         row, column = first_unusable(found)
         raise GraphFormatError(
             f"features must be finite 32-bit floats; row {row}, column {column} is not (NaN, infinite or too "

@@ -12,7 +12,7 @@ import typer
 
 COMMANDS = {
     "demo": "See what SPINE does, on a made organisation, in less than a minute.",
-    "data": "Look at network files.",
+    "data": "Look at network files, and build stores of them.",
     "fit": "Learn from networks how to make vectors of nodes.",
     "embed": "Make vectors of the nodes of any network, by a model.",
     "evaluate": "Measure vectors beside controls: classes, links, clusters.",
@@ -35,7 +35,7 @@ def examples(name: str) -> list[str]:
     Examples
     --------
     >>> examples("data")
-    ['spine data describe edges.csv --features people.parquet']
+    ['spine data describe edges.csv --features people.parquet', ...]
     """
     command = load(name)
     texts = [one.help or "" for one in (command, *getattr(command, "commands", {}).values())]

@@ -1,15 +1,25 @@
-"""``spine data``: what files hold."""
+"""``spine data``: what files hold, and stores made of them."""
 
+import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spinegraph.apps.cli.options import Json, takes
+from spinegraph.apps.cli.options import Json, Quiet, takes
 from spinegraph.apps.cli.reading import Reading, reading
 
-app = typer.Typer(help="Look at network files.", no_args_is_help=True, add_completion=False)
+if TYPE_CHECKING:
+    from spinegraph.graph.files.contents import FileContents
+    from spinegraph.graph.graph import Graph
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+
+app = typer.Typer(
+    help="Look at network files, and build stores of them.", no_args_is_help=True, add_completion=False
+)
 
 
 @app.callback()
@@ -20,7 +30,9 @@ def _data() -> None:
 @app.command()
 @takes(how=reading)
 def describe(
-    file: Annotated[Path, typer.Argument(help="Edges: CSV, TSV, white space, Parquet, npz or GraphML.")],
+    file: Annotated[
+        Path, typer.Argument(help="Edges: CSV, TSV, white space, Parquet, npz or GraphML; or a store.")
+    ],
     features: Annotated[Path | None, typer.Option(help="Node features: npz, npy, CSV, Parquet.")] = None,
     labels: Annotated[Path | None, typer.Option(help="Node labels: a table of names and labels.")] = None,
     json: Json = False,
@@ -35,8 +47,7 @@ def describe(
     from spinegraph.graph.describe import describe as describe_graph
     from spinegraph.graph.files.labels import read_labels
 
-    contents = how.contents(file, features)
-    graph = how.graph(contents)
+    contents, graph = _opened(file, features, how)
     known = contents.labels if labels is None else read_labels(labels, graph.names)
     found = describe_graph(graph, known)
     if json:
@@ -45,3 +56,99 @@ def describe(
         typer.echo(dumps({"file": contents.path, "understood": contents.notes, **asdict(found)}, indent=2))
     else:
         print_description(contents, graph, found)
+
+
+@app.command()
+@takes(how=reading)
+def build(
+    edges: Annotated[
+        Path, typer.Argument(metavar="EDGES", help="CSV, TSV, white space or Parquet, of any size.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="STORE", help="The store's folder.")],
+    features: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Node features; Parquet of numbers may be of any size."),
+    ] = None,
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Memory to work with, such as 500M or 8G.")
+    ] = "2G",
+    json: Json = False,
+    quiet: Quiet = False,
+    *,
+    how: Reading,
+) -> None:
+    """Build a store: a network on disk that may be larger than memory, for every command that reads networks.
+
+    A build that was stopped goes on when the same command is run again.
+
+    Example: spine data build edges.csv -o network.store --memory 2G
+    """
+    from spinegraph.apps.cli.progress import shown_progress
+    from spinegraph.graph.store_build import build_store
+
+    room, options = _bytes(memory), how.build_options()
+    with shown_progress(quiet=quiet) as report:
+        graph = build_store(edges, output, features=features, memory=room, progress=report, **options)
+    _say(graph, output, json=json, quiet=quiet)
+
+
+@app.command()
+def check(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A folder that build made.")],
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read a store through once: every checksum, and every rule that its content has to keep.
+
+    Example: spine data check network.store
+    """
+    from spinegraph.graph.store import open_store
+
+    _say(open_store(store, verify=True), store, json=json, quiet=quiet)
+
+
+def _say(graph: "Graph", store: Path, *, json: bool, quiet: bool) -> None:
+    size = sum(file.stat().st_size for file in store.iterdir())
+    facts = {
+        "store": str(store),
+        "nodes": len(graph),
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+    }
+    if json:
+        from json import dumps
+
+        report = None if graph.report is None else asdict(graph.report)
+        typer.echo(
+            dumps({**facts, "weighted": graph.weights is not None, "bytes": size, "report": report}, indent=2)
+        )
+    elif not quiet:
+        features = f", {graph.num_features:,} features" if graph.has_features else ""
+        typer.echo(
+            f"{store}: {len(graph):,} nodes, {graph.num_edges:,} edges{features}, {size / 1e6:,.1f} MB"
+        )
+
+
+def _opened(file: Path, features: Path | None, how: Reading) -> "tuple[FileContents, Graph]":
+    """Return what a file or a store holds, and its graph."""
+    from spinegraph.graph.files.contents import FileContents
+    from spinegraph.graph.store_header import is_store
+
+    if not is_store(file):
+        contents = how.contents(file, features)
+        return contents, how.graph(contents)
+    graph = how.network(file, features)
+    note = "a store" if graph.report is None else f"a store; {graph.report}"
+    return FileContents(str(file), graph.names, graph.indices[:0], notes=(note,)), graph
+
+
+def _bytes(text: str) -> int:
+    """Return a size such as 500M or 2G in bytes.
+
+    >>> _bytes("1.5K")
+    1536
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise typer.BadParameter(f"expected a size such as 500M or 2G; got {text!r}", param_hint="--memory")
+    return int(float(found[1]) * _UNITS[found[2].upper()])

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,27 +11,32 @@ from spinegraph.apps.cli.options import Json, Quiet, some_settings, takes
 from spinegraph.apps.cli.reading import Reading, reading
 
 if TYPE_CHECKING:
+    from spinegraph.apps.cli.progress import Report
     from spinegraph.embeddings import Embeddings
+    from spinegraph.estimator import SPINE
     from spinegraph.generator import Generator
     from spinegraph.graph.graph import Graph
 
-_STANDARD_OUTPUT = Path("-")
+_STANDARD_OUTPUT = "-"
 
 
 @takes(settings=some_settings("threads"), how=reading)
 def embed(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that fit wrote.")],
     edges: Annotated[
-        Path, typer.Argument(metavar="EDGES", help="Any network, seen or not; - is the standard input.")
+        Path,
+        typer.Argument(
+            metavar="EDGES", help="Any network, seen or not, or a store; - is the standard input."
+        ),
     ],
     output: Annotated[
-        Path,
+        str,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
             help=".parquet, .npz, .csv, .txt (word2vec), .projector (a folder for TensorBoard); "
-            "- prints CSV.",
+            "- prints CSV. A folder, FOLDER/, gets Parquet parts, and goes on after a stop.",
         ),
     ],
     features: Annotated[
@@ -61,25 +67,63 @@ def embed(
         from spinegraph.embeddings import require_savable
         from spinegraph.estimator import SPINE
 
-        if output != _STANDARD_OUTPUT:
-            require_savable(output)
+        is_folder = _is_folder(output)
+        if is_folder and nodes is not None:
+            raise typer.BadParameter("goes with a file, not with a folder of all nodes", param_hint="--nodes")
+        if output != _STANDARD_OUTPUT and not is_folder:
+            require_savable(Path(output))
         fitted = SPINE.load(model)
         if settings:
             fitted.generator_ = _changed(fitted.generator_, settings)
         graph = how.network(edges, features, fitted.table_encoder_)
         wanted = None if nodes is None else _names(nodes, graph)
         count = len(graph if wanted is None else wanted)
-        report(f"embedding {count:,} nodes", 0, 0)
-        vectors = fitted.transform(graph, wanted)
-        report("writing", 0, 0)
-        _write(vectors, output)
+        facts: dict[str, Any] = {"output": output, "nodes": count, "dim": fitted.generator_.dim}
+        if is_folder:
+            facts |= _write_shards(fitted, graph, Path(output), report)
+        else:
+            report(f"embedding {count:,} nodes", 0, 0)
+            vectors = fitted.transform(graph, wanted)
+            report("writing", 0, 0)
+            _write(vectors, output)
     if json:
         from json import dumps
 
-        facts = {"output": str(output), "nodes": len(vectors), "dim": vectors.dim}
         typer.echo(dumps(facts, indent=2))
     elif not quiet and output != _STANDARD_OUTPUT:
-        typer.echo(f"{output}: {len(vectors):,} vectors of {vectors.dim} dimensions")
+        typer.echo(f"{output}: {count:,} vectors of {facts['dim']} dimensions{_rate(facts)}")
+
+
+def _is_folder(output: str) -> bool:
+    return output.endswith("/") or (Path(output).is_dir() and Path(output).suffix != ".projector")
+
+
+def _write_shards(fitted: "SPINE", graph: "Graph", folder: Path, report: "Report") -> dict[str, Any]:
+    """Write all vectors to a folder, and return how many parts there are and how quickly this run went."""
+    from spinegraph.engines.local import embed_to_folder
+
+    if fitted.generator_.inputs.encoder is not None:
+        fitted.generator_.inputs.require_features(graph)
+    fitted.familiarity_.warn(graph)
+    first: list[int] = []
+
+    def told(stage: str, done: int, total: int) -> None:
+        first.append(done)
+        report(stage, done, total)
+
+    start = perf_counter()
+    embed_to_folder(fitted.generator_, graph, folder, progress=told)
+    seconds = perf_counter() - start
+    made = len(graph) - first[0]
+    parts = len(list(folder.glob("part-*.parquet")))
+    return {"parts": parts, "embedded_now": made, "nodes_per_second": round(made / max(seconds, 1e-9), 1)}
+
+
+def _rate(facts: dict[str, Any]) -> str:
+    if "parts" not in facts:
+        return ""
+    parts = f" in {facts['parts']} part{'s' * (facts['parts'] != 1)}"
+    return parts + (f", {facts['nodes_per_second']:,.0f} nodes a second" if facts["embedded_now"] else "")
 
 
 def _changed(generator: "Generator", settings: dict[str, Any]) -> "Generator":
@@ -99,9 +143,9 @@ def _names(given: list[str], graph: "Graph") -> list[Any]:
     return [int(text) if text.lstrip("-").isdecimal() else text for text in texts]
 
 
-def _write(vectors: "Embeddings", output: Path) -> None:
+def _write(vectors: "Embeddings", output: str) -> None:
     if output != _STANDARD_OUTPUT:
-        vectors.save(output)
+        vectors.save(Path(output))
         return
     import sys
 

@@ -19,7 +19,7 @@ def fit(
         list[Path],
         typer.Argument(
             metavar="EDGES",
-            help="CSV, TSV, white space, Parquet, npz or GraphML; - is the standard input. "
+            help="CSV, TSV, white space, Parquet, npz or GraphML, or a store; - is the standard input. "
             "Several networks are fitted together.",
         ),
     ],
@@ -38,8 +38,13 @@ def fit(
     checkpoint: CheckpointFolder = None,
     resume: Resume = False,
     data: Annotated[
-        bool, typer.Option("--data/--no-data", help="Save the training network and its vectors as well.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--data/--no-data",
+            help="Save the training network and its vectors as well; by default, unless it is a store.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -67,7 +72,9 @@ def fit(
         model = SPINE(**config.to_json())
         with interruptible(checkpoint):
             whole = graphs if len(graphs) > 1 else graphs[0]
-            model.fit(whole, encoder=encoder, checkpoint=checkpoint, progress=told)
+            data = all(graph.store is None for graph in graphs) if data is None else data
+            vectors = data or known is not None  # what nobody asks for may not fit in memory
+            model.fit(whole, encoder=encoder, checkpoint=checkpoint, progress=told, vectors=vectors)
         report("saving", 0, 0)
         model.save(output, data=data)
         scores = None

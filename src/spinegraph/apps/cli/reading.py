@@ -71,6 +71,15 @@ class Reading:
             encoder=encoder,
         )
 
+    def build_options(self) -> dict[str, Any]:
+        """Return these settings as ``build_store`` takes them."""
+        from spinegraph.errors import ParameterError
+
+        if self.extra != "error":
+            raise ParameterError("--extra isolated goes with files that are read whole; leave it out")
+        names = ("columns", "weighted", "header", "delimiter", "num_nodes", "missing", "reciprocal")
+        return {name: getattr(self, name) for name in names}
+
     def graph(self, contents: "FileContents") -> "Graph":
         """Build the graph of a file's contents."""
         from spinegraph.graph.read import build_graph
@@ -78,7 +87,12 @@ class Reading:
         return build_graph(contents, reciprocal=self.reciprocal)  # type: ignore[arg-type]
 
     def network(self, edges: Path, features: Path | None, encoder: "FeatureEncoder | None" = None) -> "Graph":
-        """Read one network."""
+        """Read one network, or open a store."""
+        from spinegraph.graph.read import open_whole_store
+        from spinegraph.graph.store_header import is_store
+
+        if is_store(edges):
+            return open_whole_store(edges, features)
         return self.graph(self.contents(edges, features, encoder))
 
 
