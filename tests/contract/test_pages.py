@@ -84,6 +84,18 @@ def test_the_parameters_page_lists_every_setting_with_its_values():
     assert page == parameters(page), "run python docs/refresh.py"
 
 
+def test_the_api_page_has_every_public_name():
+    page = (ROOT / "docs" / "api.md").read_text()
+    modules = {
+        "datasets": "graph.datasets",
+        "errors": "errors",
+        "made": "graph.made",
+        "plot": "analysis.plots",
+    }
+    for name in set(spinegraph.__all__) - {"__version__"}:
+        assert f":: spinegraph.{modules.get(name, name)}\n" in page, name
+
+
 def test_the_changelog_begins_with_this_version():
     versions = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert versions[0] == spinegraph.__version__
