@@ -47,7 +47,7 @@ soak: .venv/dev.stamp
 
 # Every fault of tests/faults, the long ones too; the counts are kept for docs/reliability.md.
 faults: .venv/dev.stamp
-	$(ONE_THREAD) SPINEGRAPH_FAULTS=tests/faults/results.json $(BIN)/pytest tests/faults -m "slow or not slow"
+	$(ONE_THREAD) SPINEGRAPH_FAULTS=tests/faults/faults.json $(BIN)/pytest tests/faults -m "slow or not slow"
 
 FUZZ_SECONDS ?= 30
 fuzz: .venv/dev.stamp

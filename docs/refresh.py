@@ -1,8 +1,9 @@
-"""Write into the pages what the code decides: settings, commands, and the demo's table in README.md.
+"""Write into the pages what the code decides: settings, commands, faults, and the demo's table in README.md.
 
 Run by hand after defaults have changed: ``python docs/refresh.py``. The tests say when that is needed.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -37,6 +38,18 @@ def commands(page: str) -> str:
     return LIST.sub(lambda found: "".join(f"{line}\n" for line in lines), page)
 
 
+def counts(page: str) -> str:
+    """Return the page with the numbers of faults injected and of inputs tried."""
+    for name, unit in (("faults", "faults injected"), ("fuzz", "inputs tried")):
+        found = json.loads((ROOT / "tests" / "faults" / f"{name}.json").read_text())
+        rows = {key: value["inputs"] if isinstance(value, dict) else value for key, value in found.items()}
+        lines = [f"| | {unit} |", "|---|--:|", *(f"| {key} | {value:,} |" for key, value in rows.items())]
+        lines.append(f"| **in all** | **{sum(rows.values()):,}** |")
+        pattern = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end of {name} -->)", re.DOTALL)
+        page = pattern.sub("".join(f"{line}\n" for line in lines), page)
+    return page
+
+
 def demo_table(demo: Demo) -> str:
     """Return the demo's scores as a table of Markdown."""
     titles = ("vectors", "departments, fitted", "departments, unseen", "roles, fitted", "roles, unseen")
@@ -53,5 +66,7 @@ if __name__ == "__main__":
     page.write_text(parameters(page.read_text()))
     command = ROOT / "docs" / "command.md"
     command.write_text(commands(command.read_text()))
+    reliability = ROOT / "docs" / "reliability.md"
+    reliability.write_text(counts(reliability.read_text()))
     table = demo_table(run_demo(lambda stage, done, total: None))
     readme.write_text(TABLE.sub(lambda found: table, readme.read_text()))
