@@ -63,7 +63,8 @@ coverage: .venv/dev.stamp
 
 mutation: .venv/dev.stamp
 	$(INSTALL) --editable '.[mutation]'
-	$(ONE_THREAD) $(BIN)/python -m mutation
+	$(ONE_THREAD) $(BIN)/mutmut run
+	$(BIN)/mutmut results
 
 bench: .venv/dev.stamp
 	$(BIN)/python -m benchmarks
