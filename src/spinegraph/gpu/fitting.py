@@ -182,8 +182,8 @@ def _scale(vectors: Tensor) -> float:
 
 def _turn(rows: int, columns: int, config: Config, like: Tensor) -> Tensor:
     """Return a random matrix that turns vectors and gives them the norm of the start."""
-    rng = np.random.default_rng([config.seed, 11])
-    return _tensor(_START_NORM * np.linalg.qr(rng.standard_normal((columns, rows)))[0].T, like)
+    random = np.random.default_rng([config.seed, 11]).standard_normal((columns, rows))
+    return _tensor(_START_NORM * torch.linalg.qr(torch.from_numpy(random))[0].T.numpy(), like)
 
 
 def _mean_square(vectors: Tensor) -> float:
