@@ -1,7 +1,6 @@
 """The service as its users meet it: a real process, asked over HTTP."""
 
 import io
-import time
 from urllib.parse import quote
 
 import numpy as np
