@@ -5,8 +5,6 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-import spinegraph
-
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -25,6 +23,8 @@ def resident(field="VmHWM"):
 
 def describe(*packages):
     """Return cores, load, platform and the versions of packages, to write beside results."""
+    import spinegraph  # not above: other packages' environments read this module and do not have it
+
     return {
         "cores": os.cpu_count(),
         "load_average_at_start": round(os.getloadavg()[0], 2),

@@ -22,7 +22,10 @@ on the first run under ``.peers/`` by pip from pinned versions.
 
 import argparse
 import json
+import signal
+import sys
 import time
+from itertools import product
 from pathlib import Path
 
 from benchmarks.machine import describe
@@ -45,6 +48,14 @@ def merged(before, rows):
 
 def _cell(row):
     return row["peer"], row["network"], row["seed"]
+
+
+def wanted(given, rows):
+    """Return the cells that are asked for: peer, network and seed."""
+    there = {_cell(row) for row in rows} if given.missing else set()
+    chosen = [peer for peer in PEERS if peer.name in given.peers]
+    every = product(given.networks, chosen, range(given.seeds))
+    return [(peer, network, seed) for network, peer, seed in every if (peer.name, network, seed) not in there]
 
 
 def show(row):
@@ -72,28 +83,24 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--dim", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--dry", action="store_true", help="write nothing")
+    parser.add_argument("--missing", action="store_true", help="only cells without a result")
     parser.add_argument("--draw", action="store_true", help="measure nothing; page and figure from the JSON")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # and with it the peer that runs
     found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": []}
+    started = time.perf_counter()
     if not given.draw:
-        started, rows = time.perf_counter(), []
         settings = {"dim": given.dim, "threads": given.threads, "limit": given.limit}
-        found = {"machine": describe(), "settings": {**settings, "about": __doc__.strip()}, **found}
-        for network in given.networks:
-            for peer in (peer for peer in PEERS if peer.name in given.peers):
-                for seed in range(given.seeds):
-                    rows.append(measure(peer, network, settings, seed))
-                    show(rows[-1])
         found |= {"machine": describe(), "settings": {**settings, "about": __doc__.strip()}}
-        found["rows"] = merged(found["rows"], rows)
+        for peer, network, seed in wanted(given, found["rows"]):
+            row = measure(peer, network, settings, seed)
+            show(row)
+            found["rows"] = merged(found["rows"], [row])
+            RESULTS.write_text(json.dumps(found, indent=1) + "\n")  # a run that is stopped keeps what it has
         print(f"{time.perf_counter() - started:.0f} s in all")
-    if given.dry:
-        return
     from benchmarks.peers_figure import draw
     from benchmarks.peers_page import write_page
 
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     write_page(found)
     draw(found)
 

@@ -81,15 +81,16 @@ def network_file(name):
 def skipped(peer, network):
     """Return why a peer has nothing to do on a network, or None."""
     if network.features is None and peer.sees == "features":
-        return "the network has no features"
+        return "needs features"
     if network.features is None and peer.variant == "graph alone":
-        return "the network has no features: as above"
+        return "as spinegraph"
     return None
 
 
 def measure(peer, name, settings, seed=0, python=None):
     """Return one row: what became of one peer on one network."""
-    row = {"peer": peer.name, "network": name, "seed": seed, "load_average": round(os.getloadavg()[0], 2)}
+    row = {"peer": peer.name, "network": name, "seed": seed, "limit": settings["limit"]}
+    row["load_average"] = round(os.getloadavg()[0], 2)
     path = network_file(name)
     network = Network.read(path)
     if reason := skipped(peer, network):
@@ -123,17 +124,20 @@ def _wait(command, report_file, settings):
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, **pipes)
     started = time.time()
-    while True:
-        try:
-            _, errors = process.communicate(timeout=0.5)
-            break
-        except subprocess.TimeoutExpired:
-            begun = report_file.stat().st_mtime if report_file.exists() else None
-            deadline = started + _START if begun is None else begun + settings["limit"]
-            if time.time() > deadline:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                return {"status": "over", "reason": "stopped" + " before the fit began" * (begun is None)}
+    try:
+        while True:
+            try:
+                _, errors = process.communicate(timeout=0.5)
+                break
+            except subprocess.TimeoutExpired:
+                begun = report_file.stat().st_mtime if report_file.exists() else None
+                deadline = started + _START if begun is None else begun + settings["limit"]
+                if time.time() > deadline:
+                    return {"status": "over", "reason": "stopped" + " before the fit began" * (begun is None)}
+    finally:  # over the limit, or this process itself is being ended
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
     if process.returncode:
         last = next((line for line in reversed(errors.splitlines()) if line.strip()), "")
         return {"status": "failed", "reason": last[:300] or f"ended with code {process.returncode}"}

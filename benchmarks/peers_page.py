@@ -37,11 +37,11 @@ def cells_of(found):
     return cells
 
 
-def seconds_of(cell, limit):
+def seconds_of(cell):
     """Return a cell's time as text."""
     if cell["status"] == "ok":
         return number(cell["seconds"])
-    return {"over": f"over {limit:,.0f}", "not run": "", "not installed": "not installed"}.get(
+    return {"over": f"over {cell['limit']:,.0f}", "not run": "", "not installed": "not installed"}.get(
         cell["status"], "failed"
     )
 
@@ -73,18 +73,18 @@ def _machine(found):
 
 def _standing(found):
     """Say network by network who is quicker, who is more accurate and who needs less memory."""
-    cells, limit = cells_of(found), found["settings"]["limit"]
+    cells = cells_of(found)
     for network in NETWORKS:
         ours = cells.get((OURS, network), {"status": "not run"})
         others = {peer.name: cells.get((peer.name, network)) for peer in PEERS if OURS not in peer.name}
         if ours["status"] == "ok":
-            yield f"- **{network}**: {' '.join(_place(ours, others, limit))}"
+            own = f"{number(ours['seconds'])} s{_accuracy(ours, ', accuracy ')}, {ours['peak_mb']:,.0f} MB"
+            yield from (f"**{network}**: spinegraph {own}.", "", *_place(ours, others), "")
 
 
-def _place(ours, others, limit):
-    """Yield sentences about one network."""
-    done = {name: cell for name, cell in others.items() if cell and cell["status"] == "ok"}
-    yield f"spinegraph {number(ours['seconds'])} s{_accuracy(ours, ', ')}, {ours['peak_mb']:,.0f} MB."
+def _place(ours, others):
+    """Yield one line for each way to be ahead or behind."""
+    done = {short(name): cell for name, cell in others.items() if cell and cell["status"] == "ok"}
     yield _told("Quicker", done, lambda cell: cell["seconds"] < ours["seconds"])
     if "accuracy" in ours:
         best = ours["accuracy"]
@@ -92,11 +92,17 @@ def _place(ours, others, limit):
         yield _told("Within half a point", done, lambda cell: abs(cell["accuracy"] - best) <= _ALIKE)
     times = {name: cell["seconds"] / ours["seconds"] for name, cell in done.items()}
     longer = [f"{name} {times[name]:.1f} times" for name in times if times[name] >= 1]
-    over = [name for name, cell in others.items() if cell and cell["status"] == "over"]
-    longer += [f"{name} over {limit / ours['seconds']:.0f} times" for name in over]
-    yield f"As long or longer: {', '.join(longer) or 'nobody'}."
+    for name, cell in others.items():
+        if cell and cell["status"] == "over":
+            longer.append(f"{short(name)} over {cell['limit'] / ours['seconds']:.0f} times")
+    yield f"- As long or longer: {'; '.join(longer) or 'nobody'}."
     less = [name for name, cell in done.items() if cell["peak_mb"] < ours["peak_mb"]]
-    yield f"Less memory: {', '.join(less) or 'nobody'}."
+    yield f"- Less memory: {'; '.join(less) or 'nobody'}."
+
+
+def short(name):
+    """Return a peer's name without its package."""
+    return name.partition(" (")[0]
 
 
 def _told(title, cells, is_so):
@@ -105,7 +111,7 @@ def _told(title, cells, is_so):
         for name, cell in cells.items()
         if is_so(cell)
     ]
-    return f"{title}: {', '.join(names) or 'nobody'}."
+    return f"- {title}: {'; '.join(names) or 'nobody'}."
 
 
 def _accuracy(cell, before=""):
@@ -114,21 +120,22 @@ def _accuracy(cell, before=""):
 
 def _table(found, network):
     """Yield one network's table, the quickest first, and the reasons of rows without a figure."""
-    cells, limit = cells_of(found), found["settings"]["limit"]
+    cells = cells_of(found)
     rows = [(peer, cells[peer.name, network]) for peer in PEERS if (peer.name, network) in cells]
     rows = [(peer, cell) for peer, cell in rows if cell["status"] != "not run"]
     if not rows:
         return
     has_labels = any("accuracy" in cell for _, cell in rows)
     yield from (f"## {TITLES[network]}", "")
-    yield f"| | sees | seconds | peak MB |{' accuracy |' * has_labels} start, s | loading, s |"
-    yield f"|---|---|--:|--:|{'--:|' * has_labels}--:|--:|"
-    rows.sort(key=lambda item: item[1]["seconds"] if item[1]["status"] == "ok" else limit)
+    yield f"| | sees | seconds | processor, s | peak MB |{' accuracy |' * has_labels} start, s | loading, s |"
+    yield f"|---|---|--:|--:|--:|{'--:|' * has_labels}--:|--:|"
+    rows.sort(key=lambda item: item[1]["seconds"] if item[1]["status"] == "ok" else item[1]["limit"])
     for peer, cell in rows:
         name = f"**{peer.name}**" if peer.name == OURS else peer.name
         sees = "graph" if peer.sees == "graph" or network == "ego_twitter" else "graph, features"
         start = "import_seconds" in cell
-        values = [name, sees, seconds_of(cell, limit), f"{cell['peak_mb']:,.0f}" if "peak_mb" in cell else ""]
+        values = [name, sees, seconds_of(cell), number(cell["processor"]) if cell.get("processor") else ""]
+        values += [f"{cell['peak_mb']:,.0f}" if "peak_mb" in cell else ""]
         values += [_accuracy(cell)] * has_labels
         values += [number(cell["import_seconds"] + cell["warm_seconds"]) if start else ""]
         values += [number(cell["load_seconds"]) if start else ""]

@@ -50,11 +50,12 @@ class GraphSage:
         given = {"dim": self.settings.dim, "seed": self.settings.seed, "max_seconds": self.settings.limit}
         if splits is not None:
             self.embed, info = self.train(graph, lambda embed: self._score(embed(graph), splits), **given)
-            return self.embed(graph), info
+            return self.embed(graph), {**info, "processor": None}  # scoring and later epochs are in it
         self.embed, info = self.train(
             graph, self._always_better(), max_epochs=EPOCHS, check_every=CHECK_EVERY, **given
         )
-        return self.embed(graph), {name: info[name] for name in ("seconds", "epochs", "epoch_seconds")}
+        kept = {name: info[name] for name in ("seconds", "epochs", "epoch_seconds")}
+        return self.embed(graph), kept
 
     def _score(self, vectors, splits):
         from threadpoolctl import threadpool_limits
