@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -183,7 +183,10 @@ class SPINE:
             names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
         else:
             names = graph.names if positions is None else graph.names[positions]
-        return Embeddings(names, generator.embed(graph, positions))
+        if positions is not None or isinstance(graph, Overlay):
+            return Embeddings(names, generator.embed(graph, positions))
+        place = replace(self.config_, engine=self.engine, address=self.address, device="cpu")  # type: ignore[attr-defined]
+        return Embeddings(names, engine_for(place.check()).embed(generator, graph))
 
     def save(self, folder: str | Path, *, data: bool = True) -> None:
         """Write the model to a folder, with the training graph and vectors unless ``data=False``."""

@@ -1,5 +1,6 @@
 """Engine: who runs the stages of a fit. The stages and their values are the same whoever runs them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -7,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.config import Config
+from spinegraph.engines import local
 from spinegraph.engines.local import LocalEngine
+from spinegraph.engines.shards import ROWS
 from spinegraph.generator import Generator
 from spinegraph.structure.profile import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes
@@ -45,6 +48,28 @@ class Engine(Protocol):
         self, generator: Generator, graph: Any, profile: RootedPageRank | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes; ``profile`` of all saves computing it again."""
+
+
+def embed_to_folder(
+    generator: Generator,
+    graph: Any,
+    folder: str | Path,
+    *,
+    rows: int = ROWS,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Path:
+    """Write the vectors of all nodes to a folder of Parquet parts, by the engine of the generator's settings.
+
+    See ``engines.local.embed_to_folder`` and ``engines.ray.folder.embed_to_folder``.
+    """
+    config = generator.inputs.config
+    if config.engine == "ray":
+        from spinegraph.engines.ray import folder as on_cluster
+
+        return on_cluster.embed_to_folder(
+            generator, graph, folder, address=config.address, rows=rows, progress=progress
+        )
+    return local.embed_to_folder(generator, graph, folder, rows=rows, progress=progress)
 
 
 def engine_for(config: Config) -> Engine:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _STANDARD_OUTPUT = "-"
 
 
-@takes(settings=some_settings("threads"), how=reading)
+@takes(settings=some_settings("threads", "engine", "address"), how=reading)
 def embed(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that fit wrote.")],
     edges: Annotated[
@@ -74,7 +74,7 @@ def embed(
             require_savable(Path(output))
         fitted = SPINE.load(model)
         if settings:
-            fitted.generator_ = _changed(fitted.generator_, settings)
+            fitted.set_params(**settings).generator_ = _changed(fitted.generator_, settings)
         graph = how.network(edges, features, fitted.table_encoder_)
         wanted = None if nodes is None else _names(nodes, graph)
         count = len(graph if wanted is None else wanted)
@@ -100,7 +100,7 @@ def _is_folder(output: str) -> bool:
 
 def _write_shards(fitted: "SPINE", graph: "Graph", folder: Path, report: "Report") -> dict[str, Any]:
     """Write all vectors to a folder, and return how many parts there are and how quickly this run went."""
-    from spinegraph.engines.local import embed_to_folder
+    from spinegraph.engines.engine import embed_to_folder
 
     if fitted.generator_.inputs.encoder is not None:
         fitted.generator_.inputs.require_features(graph)

@@ -98,7 +98,7 @@ def _setting(name: str, group: str | None, changes: str) -> inspect.Parameter:
     option = typer.Option(
         f"--{name.replace('_', '-')}",
         help=f"{text[0].upper() if chosen is None else text[0]}{text[1:]}. Default {default}.",
-        metavar="NAME" if kind is str or chosen is not None else "NUMBER",
+        metavar="NAME" if kind in (str, str | None) or chosen is not None else "NUMBER",
         show_default=False,
         rich_help_panel=group,
     )

@@ -99,9 +99,9 @@ class RayEngine:
         self, generator: Generator, graph: Any, profile: RootedPageRank | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes."""
+        connect(self.address)
         if profile is not None or len(graph) <= ROWS:  # soon done
             return LocalEngine().embed(generator, graph, profile)
-        connect(self.address)
         shared, work, shards = self._shared(graph), Shared.of(generator), plan(len(graph), ROWS)
         columns = columns_of(work, shared, generator, shards) if needs_columns(generator) else None
         vectors = np.empty((len(graph), generator.dim), dtype=np.float32)

@@ -1,6 +1,6 @@
 """Tasks in bounded number: finished results come out while the rest is still running."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from spinegraph.engines.ray.cluster import num_workers, require_ray
@@ -10,7 +10,9 @@ RETRIES = 5  # of a task whose machine or process is lost
 _AHEAD = 2  # tasks per core that are handed out, so that none waits for the next one
 
 
-def finished(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+def finished(
+    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+) -> Generator[tuple[int, Any], None, None]:
     """Run calls of a function as tasks of one core each; yield (place, result) as they finish.
 
     So many are under way that every core has one and one waits for it: results that nobody has taken yet do

@@ -1,6 +1,7 @@
 """Vectors of a whole graph to a folder of Parquet parts, by the machines of a cluster."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -60,10 +61,11 @@ def embed_to_folder(
             shared, work = Shared.of(graph), Shared.of(generator)
             columns = columns_of(work, shared, generator, shards.shards) if needs_columns(generator) else None
             calls = [(work, shared, columns, shard, here, token) for shard in missing]
-            for place, found in finished(tasks.write_vectors, calls):
-                _keep(shards, missing[place], found)
-                done += missing[place].stop - missing[place].start
-                told("embedding nodes", done, shards.num_nodes)
+            with closing(finished(tasks.write_vectors, calls)) as parts:  # a stop stops them too
+                for place, found in parts:
+                    _keep(shards, missing[place], found)
+                    done += missing[place].stop - missing[place].start
+                    told("embedding nodes", done, shards.num_nodes)
         finally:
             (here / token).unlink(missing_ok=True)
     return shards.folder
