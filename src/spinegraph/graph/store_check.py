@@ -1,6 +1,7 @@
 """A store read through once: every checksum, and every rule that kernels rely on."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 from spinegraph.errors import GraphFormatError
 from spinegraph.graph.store_files import digest_of, pieces
 from spinegraph.graph.store_header import Header
+from spinegraph.graph.store_names import StoredNames
 
-_ROWS = 2**18
+_ROWS, _NAMES = 2**18, 2**16  # looked at together
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -68,6 +70,7 @@ def _name_faults(arrays: Arrays, n: int) -> Iterator[str]:
         ends = arrays["names_ends.bin"]
         if ends[0] < 0 or ends[-1] != len(arrays["names_text.bin"]) or not _ascends(ends):
             yield "names_ends.bin must rise to the length of names_text.bin"
+            return
     order = arrays.get("names_order.bin")
     if order is not None:
         seen = np.zeros(n, dtype=bool)
@@ -78,6 +81,28 @@ def _name_faults(arrays: Arrays, n: int) -> Iterator[str]:
             seen[piece] = True
         if not seen.all():
             yield "names_order.bin must hold every position once"
+            return
+    if not _names_ascend(arrays, n):
+        yield "names must be distinct, sound text or whole numbers, and ascend in the order that is given"
+
+
+def _names_ascend(arrays: Arrays, n: int) -> bool:
+    """Say whether names rise from one to the next: then none is there twice, and searches find them."""
+    order, last = arrays.get("names_order.bin"), None
+    is_text = "names_ends.bin" in arrays
+    names: Any = StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"]) if is_text else None
+    for start in range(0, n, _NAMES):
+        ranks = slice(start, min(start + _NAMES, n))
+        places = ranks if order is None else order[ranks]
+        try:
+            found = (names if is_text else arrays["names.bin"])[places].tolist()
+        except UnicodeDecodeError:
+            return False
+        listed = found if last is None else [last, *found]
+        if not all(one < other for one, other in pairwise(listed)):
+            return False
+        last = found[-1]
+    return True
 
 
 def _rises(indptr: NDArray[Any], last: int) -> bool:
