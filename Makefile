@@ -26,6 +26,7 @@ demo: .venv/core.stamp
 test: .venv/dev.stamp check
 	$(ONE_THREAD) $(BIN)/pytest --numprocesses 2 -m "not slow and not gpu"
 	$(ONE_THREAD) NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/kernels -m "not slow and not gpu and not compiled"
+	$(BIN)/python -m fuzz --light --runs 500
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .

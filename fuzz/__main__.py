@@ -18,6 +18,11 @@ from pathlib import Path
 from fuzz import targets
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(targets.__path__))
+# Those that fit no model first, so that they begin at once.
+_LIGHT = [
+    *("edges_text", "encoder_state", "graph_arrays", "graph_store", "graphml", "npz_arrays", "npz_bytes"),
+    *("old_pickles", "parquet_files", "tables", "vectors"),
+]
 _LIMITS = [
     *("-rss_limit_mb=4096", "-max_len=65536", "-print_final_stats=1", "-verbosity=0"),
     *("-timeout=300", "-report_slow_units=300"),  # seconds; a busy machine is no finding
@@ -25,9 +30,9 @@ _LIMITS = [
 _QUIET = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 
-def fuzz(name: str, folder: Path, seconds: float, seed: int = 0) -> dict[str, object]:
-    """Run one target for some seconds and return what came of it: inputs, seconds, files found."""
-    started, limit = time.monotonic(), f"-max_total_time={max(1, round(seconds))}"
+def fuzz(name: str, folder: Path, limit: str, seed: int = 0) -> dict[str, object]:
+    """Run one target up to one of libFuzzer's limits and return what came of it."""
+    started = time.monotonic()
     command = [sys.executable, "-m", "fuzz.one", name, str(folder / name), limit, f"-seed={seed}", *_LIMITS]
     done = subprocess.run(command, capture_output=True, env={**os.environ, **_QUIET}, check=False)
     text = done.stderr.decode(errors="replace")
@@ -48,17 +53,21 @@ def main() -> int:
     """Run the targets asked for and return 0 if none of them found anything."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="for all targets together")
+    parser.add_argument("--runs", type=int, help="inputs for each target instead: the same ones every time")
+    parser.add_argument("--light", action="store_true", help="only the targets that begin at once")
     parser.add_argument("--target", action="append", choices=NAMES, help="only this one; repeatable")
     parser.add_argument("--folder", type=Path, help="keeps corpora and findings; a temporary one by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="add the counts to this JSON file")
     given = parser.parse_args()
-    chosen = given.target or NAMES
+    chosen = given.target or (_LIGHT if given.light else NAMES)
+    seconds = f"-max_total_time={max(1, round(given.seconds / len(chosen)))}"
+    limit = seconds if given.runs is None else f"-runs={given.runs}"
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         rows = []
         for name in chosen:
-            rows.append(fuzz(name, folder, given.seconds / len(chosen), given.seed))
+            rows.append(fuzz(name, folder, limit, given.seed))
             print(
                 "{target:16} {inputs:>9,} inputs in {seconds:>6} s, found {found}".format(**rows[-1]),
                 flush=True,
