@@ -19,7 +19,12 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PLAYED = ("docs/explain.md", "docs/tutorials/roles.md", "docs/tutorials/tomorrow.md")
+PLAYED = (
+    "docs/explain.md",
+    "docs/tutorials/roles.md",
+    "docs/tutorials/tomorrow.md",
+    "docs/tutorials/large.md",
+)
 BLOCK = re.compile(
     r"^```(?P<kind>python|sh)\n(?P<code>.*?)^```\n(?P<printed>\n```text\n.*?^```\n)?",
     re.MULTILINE | re.DOTALL,
