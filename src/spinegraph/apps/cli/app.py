@@ -120,4 +120,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     """Run the command with these arguments, by default the process's own, and exit."""
     if current_thread() is main_thread():
         signal.signal(signal.SIGTERM, _end)
-    app(arguments)
+    try:
+        app(arguments)
+    except _ToldToEnd:  # before a command began, or after
+        sys.exit(143)
