@@ -34,9 +34,10 @@ from benchmarks.peers_cells import NETWORKS, PEERS, measure
 RESULTS = Path(__file__).parent / "results" / "peers.json"
 
 
-def merged(before, rows):
-    """Return all rows in order, new ones in the place of old ones of the same cell."""
-    cells = {_cell(row): row for row in [*before, *rows]}
+def merged(before, new):
+    """Return all rows in order, a new one in the place of an old one of the same cell."""
+    alike = [row for row in before if (row["dim"], row["threads"]) == (new["dim"], new["threads"])]
+    cells = {_cell(row): row for row in [*alike, new]}
     order = {
         (peer.name, network): (NETWORKS.index(network), place)
         for place, peer in enumerate(PEERS)
@@ -95,7 +96,7 @@ def main():
         for peer, network, seed in wanted(given, found["rows"]):
             row = measure(peer, network, settings, seed)
             show(row)
-            found["rows"] = merged(found["rows"], [row])
+            found["rows"] = merged(found["rows"], row)
             RESULTS.write_text(json.dumps(found, indent=1) + "\n")  # a run that is stopped keeps what it has
         print(f"{time.perf_counter() - started:.0f} s in all")
     from benchmarks.peers_figure import draw

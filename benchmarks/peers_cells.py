@@ -89,7 +89,7 @@ def skipped(peer, network):
 
 def measure(peer, name, settings, seed=0, python=None):
     """Return one row: what became of one peer on one network."""
-    row = {"peer": peer.name, "network": name, "seed": seed, "limit": settings["limit"]}
+    row = {"peer": peer.name, "network": name, "seed": seed, **settings}
     row["load_average"] = round(os.getloadavg()[0], 2)
     path = network_file(name)
     network = Network.read(path)
