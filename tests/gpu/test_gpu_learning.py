@@ -14,10 +14,13 @@ from spinegraph.gpu import balance, fitting, pairs, training
 from spinegraph.gpu.adam import Adam
 from spinegraph.gpu.graph import DeviceGraph
 from spinegraph.gpu.model import fit
+from spinegraph.gpu.objective import objective
 from spinegraph.learning import balance as cpu_balance
 from spinegraph.learning import fitting as cpu_fitting
 from spinegraph.learning import training as cpu_training
 from spinegraph.learning.checkpoint import Checkpoints
+from spinegraph.learning.objective import Views
+from spinegraph.learning.objective import objective as cpu_objective
 from spinegraph.structure.smoothing import Smoothed
 from spinegraph.structure.smoothing import principal_directions as cpu_directions
 
@@ -47,7 +50,7 @@ def inner_products_agree(one, other):
 def test_constants_are_those_of_the_cpu():
     for name in ("_UNKNOWN", "_MOST", "_NO_SIGN", "_DEVIATIONS", "_ODDS"):
         assert getattr(balance, name) == getattr(cpu_balance, name)
-    for name in ("_MOST_STRUCTURAL", "_CONTENT_SQUARE"):
+    for name in ("_MOST_STRUCTURAL", "CONTENT_SQUARE"):
         assert getattr(fitting, name) == getattr(cpu_fitting, name)
     assert fitting._START_NORM == cpu_training._START_NORM
     assert training._EVALUATE_EVERY == cpu_training._EVALUATE_EVERY
@@ -133,6 +136,7 @@ def test_a_stopped_training_goes_on_and_ends_alike(device, tmp_path):
     assert [moment.step for moment in again] == [moment.step for moment in history]
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
 @pytest.mark.parametrize("repeats", [50, 5000])
 def test_steps_of_rows_are_those_of_torch(device, repeats):
     draw = torch.Generator().manual_seed(1)
@@ -157,6 +161,14 @@ def test_steps_of_all_rows_are_those_of_torch(device):
         ours.step(other.grad)
         theirs.step()
     torch.testing.assert_close(start, other.detach())
+
+
+def test_both_kinds_at_once_have_the_objective_of_each(device):
+    made, kept = torch.randn(2, 11, 4, generator=torch.Generator().manual_seed(0)).to(device)
+    views = [Views(*vectors.split([4, 4, 3])) for vectors in (made, kept)]
+    expected = cpu_objective(*views, lambda1=0.5, lambda2=0.2, weight=2.0)
+    shares = torch.tensor([[0.5, 0.3], [0.3, 0.2]], device=device)
+    torch.testing.assert_close(objective(torch.stack([made, kept]), 4, shares, 2.0), expected)
 
 
 def test_pairs_are_drawn_by_their_chances(device):

@@ -1,5 +1,6 @@
 """GpuEngine: profiles, twins, training and vectors on a Torch device; see the room ``gpu``."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from scipy.sparse import issparse
 from spinegraph.config import Config
 from spinegraph.generator import Generator
 from spinegraph.gpu.generator import COLUMNS, DeviceGenerator, profile_of
-from spinegraph.gpu.graph import DeviceGraph, tensor_of
+from spinegraph.gpu.graph import DeviceGraph, features_of, tensor_of
 from spinegraph.gpu.pairs import DevicePairs
 from spinegraph.gpu.profile import DeviceProfile
 from spinegraph.gpu.similar import candidates, similar_nodes
@@ -98,8 +99,8 @@ class GpuEngine:
         if profile is None and inputs.columns and not here:  # other columns are made by the host
             profile = self.profile(graph, config)
         links = self._links(graph)
-        features = DeviceGraph.of(graph, self.device, inputs.around(graph, None, profile)).features
-        links = DeviceGraph(links.indptr, links.indices, links.weights, features)
+        features = features_of(inputs.around(graph, None, profile), self.device)
+        links = replace(links, features=features)
         past = inputs.columns if inputs.past and here else ()
         rows = inputs.num_through + len(past)
         device = DeviceGenerator(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spinegraph.learning.checkpoint import Checkpoints
 
 # As in learning/fitting.py and learning/training.py.
-_MOST_STRUCTURAL, _CONTENT_SQUARE, _LEAST_SQUARE, _START_NORM = 0.25, 2.0, 1e-10, 0.3
+_MOST_STRUCTURAL, CONTENT_SQUARE, _LEAST_SQUARE, _START_NORM = 0.25, 2.0, 1e-10, 0.3
 
 
 def learn(
@@ -50,8 +50,8 @@ def learn(
     has_content = _mean_square(vectors) > _LEAST_SQUARE
     size = _mean_square(shortened(ACTIVATIONS[config.activation](vectors), power)) if has_content else 1.0
     if has_content and config.activation == "identity" and power < 1:
-        trained = trained * (_CONTENT_SQUARE / size) ** (0.5 / (1 - power))
-        size = _CONTENT_SQUARE
+        trained = trained * (CONTENT_SQUARE / size) ** (0.5 / (1 - power))
+        size = CONTENT_SQUARE
     through, share = inputs.shape[1], float(config.structural_share or 0)
     weights = inputs.new_zeros(through + len(channel), config.dim)
     weights[:through, : trained.shape[1]] = trained

@@ -43,7 +43,7 @@ class DeviceGraph:
             tensor_of(graph.indptr, device).long(),
             tensor_of(graph.indices, device).int(),
             None if graph.weights is None else tensor_of(graph.weights, device),
-            None if features is None else _features(features, device),
+            None if features is None else features_of(features, device),
         )
 
     def __len__(self) -> int:
@@ -101,7 +101,8 @@ def tensor_of(array: Any, device: torch.device | str) -> Tensor:
         return torch.as_tensor(array).to(device)
 
 
-def _features(features: Any, device: torch.device | str) -> "Rows | Tensor":
+def features_of(features: Any, device: torch.device | str) -> "Rows | Tensor":
+    """Copy features, CSR or dense, to a device."""
     if hasattr(features, "indptr"):
         indptr, indices = tensor_of(features.indptr, device), tensor_of(features.indices, device)
         return Rows(indptr.long(), indices, tensor_of(features.data, device), features.shape[1])

@@ -12,7 +12,7 @@ typedef unsigned int Slot;
 typedef unsigned short Slot;
 #endif
 #ifndef THREADS
-#define THREADS 512
+#define THREADS 768
 #define BLOCKS 2        // on a multiprocessor at a time
 #define LANES 8         // threads that share a row of neighbours
 #endif

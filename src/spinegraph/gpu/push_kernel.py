@@ -10,7 +10,9 @@ from spinegraph.gpu.graph import DeviceGraph
 from spinegraph.gpu.profile import DeviceProfile
 from spinegraph.gpu.topk import ROOM, TIE
 
-_THREADS = 512
+# Measured on an H200: 768 threads with rows by 8 do 2.13 million roots a second, 512 do 2.02, three tables a
+# multiprocessor 1.73, since some roots then need wide ones.
+_THREADS = 768
 _BLOCKS_PER_PROCESSOR = 2
 _LANES = 8
 _ROOTS_TOGETHER = 1 << 19  # bounds the memory for ties

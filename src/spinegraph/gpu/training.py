@@ -10,9 +10,10 @@ from torch.nn import functional
 
 from spinegraph.config import Config
 from spinegraph.gpu.adam import Adam
+from spinegraph.gpu.objective import objective
 from spinegraph.gpu.pairs import HELD_OUT, PRETRAINING, DevicePairs
 from spinegraph.learning.history import Moment
-from spinegraph.learning.objective import Views, contrast, objective
+from spinegraph.learning.objective import contrast
 
 if TYPE_CHECKING:
     from spinegraph.learning.checkpoint import Checkpoints, TrainingState
@@ -54,6 +55,8 @@ class DeviceTrainer:
         self._masks = torch.ones(block, len(start), device=device)
         self._losses = torch.zeros(block, device=device)
         self._held_out: Tensor | None = None
+        cross = 1 - config.lambda1 - config.lambda2
+        self._shares = torch.tensor([[config.lambda1, cross], [cross, config.lambda2]], device=device)
 
     def train(
         self, checkpoints: "Checkpoints | None" = None, progress: Progress | None = None
@@ -129,16 +132,10 @@ class DeviceTrainer:
         self._at += 1
 
     def _loss(self, places: Tensor, weights: Tensor, auxiliary: Tensor) -> Tensor:
-        config, s = self.config, self.config.negative_samples
-        b = (len(places) - s) // 2
+        config = self.config
+        b = (len(places) - config.negative_samples) // 2
         made = self._activation(self.inputs[places] @ weights)  # (2b + s, d), Eq. 4
-        return objective(
-            Views(*made.split([b, b, s])),
-            Views(*auxiliary.split([b, b, s])),
-            lambda1=config.lambda1,
-            lambda2=config.lambda2,
-            weight=config.negatives,
-        )
+        return objective(torch.stack([made, auxiliary]), b, self._shares, config.negatives)
 
     def _held_out_loss(self) -> Tensor:
         """Objective on pairs of walks that training never sees."""
