@@ -256,10 +256,8 @@ def _fault(name: str, value: Any) -> str | None:
     if name == "address":
         if value is None or (isinstance(value, str) and _ADDRESS.fullmatch(value)):
             return None
-        return (
-            f"address must be HOST:PORT of a Ray cluster's head, 'auto', 'local' or None; got {value!r}; "
-            "instead of ray:// run where the cluster is, or by 'ray job submit'"
-        )
+        rule = "HOST:PORT of a Ray cluster's head, without ray://, or 'auto', 'local' or None"
+        return f"address must be {rule}; got {value!r}"
     if value is None and name in _OPTIONAL:
         return None
     least, largest = (_WHOLE | _OPTIONAL)[name]
