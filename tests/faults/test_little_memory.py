@@ -7,6 +7,7 @@ import pytest
 from command import QUICK
 from injected import begin, require_plain
 from spinegraph import SPINE
+from spinegraph.apps.cli import app
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits a process's memory by Linux's means")
 # Loads and compiles everything by running the command once; then as little more as the first argument says.
@@ -57,6 +58,12 @@ def check(place, kind, room, injected):
     assert not [file.name for file in place.iterdir() if file.name.endswith(".tmp")]
     injected("too little memory", 1)
     return run.returncode
+
+
+@pytest.mark.parametrize("words", ["DefaultCPUAllocator: can't allocate memory", "CUDA out of memory"])
+def test_what_pytorch_says_of_memory_is_understood(words):
+    assert app._is_memory(RuntimeError(words))
+    assert not app._is_memory(RuntimeError("shapes do not match"))
 
 
 @pytest.mark.parametrize("room", ROOMS[:1])
