@@ -151,13 +151,19 @@ def test_two_nodes_are_explained_and_roles_are_told_once_found(shared_service):
             "body.edges.0",
             "have no weight",
         ),
-        ({"name": "x", "features": {}, "edges": ["zoe"]}, 404, None, "'zoe'"),
-        ({"name": "n1", "features": {}}, 409, "body.nodes", "is there already"),
-        ({"nodes": [{"name": "x", "features": {}}] * 2}, 422, "body.nodes", "twice"),
+        ({"name": "x", "features": {}, "edges": ["zoe"]}, 404, "body.edges.0", "'zoe'"),
+        (
+            {"nodes": [{"name": "x", "features": {}, "edges": ["n1", "zoe"]}]},
+            404,
+            "body.nodes.0.edges.1",
+            "no node 'zoe'",
+        ),
+        ({"name": "n1", "features": {}}, 409, "body.name", "is there already"),
+        ({"nodes": [{"name": "x", "features": {}}] * 2}, 422, "body.nodes.1.name", "twice"),
         ({"name": ""}, 422, "body.name", "at least 1 character"),
-        ({"name": "x", "features": {"word 1": 1e39}}, 422, "body.features", "less than or equal"),
+        ({"name": "x", "features": {"word 1": 1e39}}, 422, "body.features.word 1", "; got 1e+39"),
         ({"name": "x", "edges": [["n1"]]}, 422, "body.edges.0", ""),
-        ({"name": "x", "colour": 1}, 422, "body", "Extra inputs"),
+        ({"name": "x", "colour": 1}, 422, "body.colour", "Extra inputs"),
         ({"nodes": []}, 422, "body.nodes", "at least 1 item"),
     ],
 )
@@ -169,8 +175,15 @@ def test_what_breaks_a_rule_is_told_by_field_and_rule(shared_service, body, stat
     assert set(problem) == {"type", "title", "status", "detail", "field", "rule"}
     assert problem["status"] == status
     assert words in problem["detail"]
-    if field is not None:
-        assert problem["field"] == field
+    assert problem["field"] == field
+    assert problem["rule"]
+
+
+def test_an_edge_to_nobody_is_told_by_its_end(shared_service):
+    body = {"edges": [{"source": "n1", "target": "n5"}, {"source": "zoe", "target": "n1"}]}
+    answer = shared_service.client.post("/v1/edges", json=body)
+    assert answer.status_code == 404
+    assert answer.json()["field"] == "body.edges.1.source"
 
 
 def test_a_change_that_breaks_a_rule_changes_nothing(service):

@@ -119,9 +119,19 @@ def _of_validation(request: Request, error: Any) -> Response:
     if first["type"] == "json_invalid":
         why = first.get("ctx", {}).get("error", "")
         return problem(400, f"the body is not JSON: {why}", "body", "a JSON document")
-    # Names of alternatives stand between the names of fields.
-    where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or part in _FIELDS)
-    return problem(422, f"{where}: {first['msg']}", where, first["type"])
+    where = _field(first["loc"], is_extra=first["type"] == "extra_forbidden")
+    given = "" if first["type"] == "missing" else f"; got {repr(first.get('input'))[:80]}"
+    return problem(422, f"{where}: {first['msg']}{given}", where, first["type"])
+
+
+def _field(location: tuple[Any, ...], *, is_extra: bool) -> str:
+    """Return where a value stands; names of alternatives lie between those of fields."""
+    parts = []
+    for place, part in enumerate(location):
+        is_column = place > 0 and str(location[place - 1]).startswith("dict[")
+        if is_column or isinstance(part, int) or part in _FIELDS or (is_extra and place == len(location) - 1):
+            parts.append(str(part)[:80])
+    return ".".join(parts)
 
 
 def _of_closed(request: Request, error: Any) -> Response:

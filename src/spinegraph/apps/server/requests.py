@@ -10,6 +10,45 @@ from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.schemas import Edge, Link, NewNode, NewNodes
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import quoted
+from spinegraph.graph.overlay import Overlay
+
+
+def require_new(body: NewNode | NewNodes, overlay: Overlay) -> None:
+    """Refuse a name that is there already, or is given twice."""
+    seen: set[Name] = set()
+    for where, node in _nodes(body):
+        if overlay.position(node.name) >= 0:
+            detail = f"{where}.name: node {quoted(node.name)} is there already"
+            raise ProblemError(409, detail, field=f"{where}.name", rule="new names")
+        if node.name in seen:
+            detail = f"{where}.name: {quoted(node.name)} is given twice"
+            raise ProblemError(422, detail, field=f"{where}.name", rule="each name once")
+        seen.add(node.name)
+
+
+def require_known(body: NewNode | NewNodes | list[Edge], overlay: Overlay) -> None:
+    """Refuse an edge to a name that is neither in the graph nor new."""
+    new: set[Name] = set()
+    if isinstance(body, list):
+        ends = [(f"body.edges.{place}.source", edge.source) for place, edge in enumerate(body)]
+        ends += [(f"body.edges.{place}.target", edge.target) for place, edge in enumerate(body)]
+    else:
+        new = {node.name for _, node in _nodes(body)}
+        ends = [
+            (f"{where}.edges.{place}", link.to if isinstance(link, Link) else link)
+            for where, node in _nodes(body)
+            for place, link in enumerate(node.edges)
+        ]
+    for where, name in ends:
+        if name not in new and overlay.position(name) < 0:
+            detail = f"{where}: no node {quoted(name)}; add it first, or in the same request"
+            raise ProblemError(404, detail, field=where, rule="a name in the graph")
+
+
+def _nodes(body: NewNode | NewNodes) -> list[tuple[str, NewNode]]:
+    if isinstance(body, NewNodes):
+        return [(f"body.nodes.{place}", node) for place, node in enumerate(body.nodes)]
+    return [("body", body)]
 
 
 class Reader:
@@ -37,9 +76,7 @@ class Reader:
     def nodes(self, body: NewNode | NewNodes) -> Change:
         """Return new nodes and their edges as one change."""
         edges, weights, rows = [], [], []
-        nodes = body.nodes if isinstance(body, NewNodes) else [body]
-        for place, node in enumerate(nodes):
-            where = f"body.nodes.{place}" if isinstance(body, NewNodes) else "body"
+        for where, node in _nodes(body):
             for number, link in enumerate(node.edges):
                 target, weight = (link.to, link.weight) if isinstance(link, Link) else (link, None)
                 self._require_edge(node.name, target, weight, f"{where}.edges.{number}")
@@ -47,7 +84,8 @@ class Reader:
                 weights.append(weight)
             rows.append(self._row(node.features, f"{where}.features"))
         features = None if self.columns is None else feature_rows([row for row in rows if row is not None])
-        return Change("add", [node.name for node in nodes], edges, self._weights(weights), features)
+        names = [node.name for _, node in _nodes(body)]
+        return Change("add", names, edges, self._weights(weights), features)
 
     def edges(self, edges: list[Edge]) -> Change:
         """Return new edges as one change."""

@@ -10,6 +10,7 @@ from spinegraph.apps.server.limits import MOST_MATCHES
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.quick import matches, similar_body
 from spinegraph.apps.server.replies import beside, reply, service_of
+from spinegraph.apps.server.requests import require_known, require_new
 from spinegraph.apps.server.schemas import Explanation, Matches, Node, OneOrMany, Role, TriedNodes
 from spinegraph.apps.server.service import Service
 from spinegraph.graph.names import quoted
@@ -72,10 +73,8 @@ async def embed(request: Request, body: OneOrMany, n: Count = 10) -> Any:
     """Return the vectors that new nodes would have, and whom they would be like; nothing is stored."""
     service = service_of(request)
     change = service.reader.nodes(body)
-    names = change.names
-    there = service.snapshot.overlay.find(names)
-    if (there >= 0).any() or len(set(names)) < len(names):
-        raise ProblemError(409, "a name is there already", field="body.nodes", rule="new names")
+    require_new(body, service.snapshot.overlay)
+    require_known(body, service.snapshot.overlay)
     return reply(await beside(service, _tried, service, change, n))
 
 

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from spinegraph.apps.server.changes import Change, Name
+from spinegraph.apps.server.changes import Change
 from spinegraph.apps.server.limits import MOST_NAME
 from spinegraph.apps.server.live import Snapshot
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.replies import reply, service_of
+from spinegraph.apps.server.requests import require_known, require_new
 from spinegraph.apps.server.schemas import Added, Changed, Compacted, NewEdges, OneOrMany
 from spinegraph.apps.server.service import Service
 from spinegraph.errors import GraphFormatError
@@ -25,13 +26,12 @@ async def add_nodes(request: Request, body: OneOrMany) -> Any:
     service = service_of(request)
     change = service.reader.nodes(body)
     names = change.names
-    if len(set(names)) < len(names):
-        raise ProblemError(422, "a name is given twice", field="body.nodes", rule="each name once")
-    _require_new(service, names)
+    require_new(body, service.snapshot.overlay)
+    require_known(body, service.snapshot.overlay)
     try:
         after = await _stored(service, change)
     except GraphFormatError:
-        _require_new(service, names)  # another request was first
+        require_new(body, service.snapshot.overlay)  # another request was first
         raise
     rows = after.vectors.take(after.overlay.positions(names))
     vectors = [{"name": name, "vector": row.tolist()} for name, row in zip(names, rows, strict=True)]
@@ -42,7 +42,9 @@ async def add_nodes(request: Request, body: OneOrMany) -> Any:
 async def add_edges(request: Request, body: NewEdges) -> Any:
     """Store edges between nodes that are there; one that is there already stays one, its weight grows."""
     service = service_of(request)
-    return _changed(await _stored(service, service.reader.edges(body.edges)), 201)
+    change = service.reader.edges(body.edges)
+    require_known(body.edges, service.snapshot.overlay)
+    return _changed(await _stored(service, change), 201)
 
 
 @router.delete("/edges", response_model=Changed)
@@ -78,13 +80,6 @@ async def compact(request: Request) -> Any:
     after = await asyncio.wrap_future(service_of(request).writer.submit(None))
     overlay = after.overlay
     return reply({"version": after.version, "nodes": overlay.num_nodes, "edges": overlay.num_edges})
-
-
-def _require_new(service: Service, names: list[Name]) -> None:
-    there = service.snapshot.overlay.find(names) >= 0
-    if there.any():
-        detail = f"node {quoted(names[int(there.argmax())])} is there already"
-        raise ProblemError(409, detail, field="body.nodes", rule="new names")
 
 
 async def _stored(service: Service, change: Change) -> Snapshot:
