@@ -110,7 +110,7 @@ class Running:
         assert answer.status_code == 201, answer.text
         return answer.json()
 
-    def wait_for_roles(self, name, seconds=120):
+    def wait_for_roles(self, name, seconds=300):
         """Wait until the map is drawn and roles are found; return the answer about a node's role."""
         until = time.monotonic() + seconds
         while True:

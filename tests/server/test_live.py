@@ -5,6 +5,7 @@ import sqlite3
 import warnings
 from contextlib import closing
 from itertools import groupby
+from threading import Event
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from running_service import small_graph
 from spinegraph import SPINE, Graph
 from spinegraph.analysis.search import Search
+from spinegraph.apps.server import lookup as lookup_module
 from spinegraph.apps.server.changes import Change
 from spinegraph.apps.server.chunks import SIZE, Chunks
 from spinegraph.apps.server.live import Live
@@ -272,6 +274,21 @@ def test_look_ups_are_those_of_search(model, exact_up_to):
     assert agreed >= 0.95 * 5 * len(names)
 
 
+def test_look_ups_are_ready_once_the_first_index_is_made(model, monkeypatch):
+    may_go_on, make = Event(), lookup_module.NearestIndex
+    monkeypatch.setattr(
+        lookup_module, "NearestIndex", lambda unit, threads: may_go_on.wait(30) and make(unit, threads)
+    )
+    live, lookup = begun(model), Lookup(exact_up_to=10)
+    assert lookup.is_ready
+    lookup.keep_up(live.tip)
+    assert not lookup.is_ready
+    assert len(lookup.nearest(live.tip, live.tip.vector(0), 3, 0).positions) == 3  # every node is compared
+    may_go_on.set()
+    lookup.wait()
+    assert lookup.is_ready
+
+
 def test_blocks_are_shared_by_those_that_are_the_same():
     rows = Chunks.of(np.random.default_rng(0).random((5 * SIZE + 3, 4), np.float32))
     changed = rows.replaced(np.array([2, SIZE * 2]), np.zeros((2, 4), np.float32), len(rows) + 1)
@@ -282,4 +299,6 @@ def test_blocks_are_shared_by_those_that_are_the_same():
     assert len(changed) == len(rows) + 1
     assert rows.take(np.array([2]))[0].any()
     vector = np.ones(4, np.float32)
-    np.testing.assert_allclose(changed.products(vector), changed.matrix() @ vector, rtol=1e-5)
+    for start in (0, 5, SIZE, len(changed) - 1, len(changed)):
+        expected = changed.matrix()[start:] @ vector
+        np.testing.assert_allclose(changed.products(vector, start), expected, rtol=1e-5)

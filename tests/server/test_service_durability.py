@@ -1,5 +1,6 @@
 """What was acknowledged survives any stop, and the service goes on as if it had never stopped."""
 
+import signal
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -83,7 +84,7 @@ def killed_again_and_again(model_folder, folder, kills, stops):
         if end == "kill":
             running.kill()
         else:
-            assert running.stop() == 0
+            assert running.stop() == 128 + signal.SIGTERM
         stream.join(30)
         assert not stream.is_alive()
         version = stream.acknowledged

@@ -1,0 +1,79 @@
+"""The process that draws the map and finds roles: it ends with the service, and what it made is kept."""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from running_service import Running, small_graph
+from spinegraph import SPINE
+from spinegraph.analysis.layout import layout
+from spinegraph.analysis.roles import Roles
+from spinegraph.apps.server.drawing import MAP, draw, drawing, read_map
+from spinegraph.apps.server.live import Live
+
+
+def snapshot_of(model):
+    live = Live(model.generator_, model.graph_)
+    live.compute_all(model.embeddings_.vectors)
+    return live.tip
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SPINE(dim=8, steps=5, k=10).fit(small_graph())
+
+
+def test_it_makes_the_map_and_the_roles_of_the_snapshot(model, tmp_path):
+    now = snapshot_of(model)
+    with drawing(model, now, tmp_path / "handed over") as process:
+        assert process.wait(120) == 0
+    places, roles = read_map(tmp_path / MAP, now)
+    np.testing.assert_array_equal(places, layout(model.embeddings_.vectors))
+    assert roles.titles == Roles.find(model.graph_, model.generator_, model.embeddings_).titles
+
+
+def test_a_map_of_another_version_or_a_damaged_one_is_none(model, tmp_path):
+    now = snapshot_of(model)
+    with drawing(model, now, tmp_path / "handed over") as process:
+        process.kill()
+    draw(tmp_path / "handed over")
+    live = Live(model.generator_, model.graph_, version=3)
+    assert read_map(tmp_path / MAP, live.tip) is None
+    (tmp_path / MAP).write_bytes((tmp_path / MAP).read_bytes()[:-7])
+    assert read_map(tmp_path / MAP, now) is None
+    assert read_map(tmp_path / "nothing", now) is None
+
+
+def until(is_so, seconds=60):
+    """Wait for something; say whether it came."""
+    end = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.05)
+    return is_so()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_it_ends_with_a_service_that_is_killed(model_folder, tmp_path):
+    with Running(model_folder, tmp_path / "store") as running:
+        pid = running.process.pid
+        drawn_already = tmp_path / "store" / MAP
+        assert until(lambda: drawn_already.exists() or started_by(pid))
+        begun = started_by(pid)
+        running.kill()
+    assert until(lambda: not any(Path(f"/proc/{child}").exists() for child in begun))
+
+
+def started_by(pid):
+    """Return the processes that a service started, from all its threads."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(one) for task in tasks for one in (task / "children").read_text().split()]
+
+
+def test_nothing_of_it_is_left_when_the_service_stops(model_folder, tmp_path):
+    with Running(model_folder, tmp_path / "store") as running:
+        until(lambda: list((tmp_path / "store").glob("drawing-*")), seconds=5)
+        running.stop()
+    assert not list((tmp_path / "store").glob("drawing-*"))
