@@ -29,7 +29,7 @@ ADVICE: dict[str, dict[str, Advice]] = {  # group -> setting -> advice
             "threads of kernels and of Torch; None takes all cores",
             "1 on a busy machine; the vectors stay the same",
         ),
-        "device": Advice("where training runs", "'cuda' with a GPU and a large network"),
+        "device": Advice("where a fit computes", "'cuda' with a GPU"),
         "engine": Advice(
             "who runs the stages: this process, or tasks on a Ray cluster",
             "'ray' for networks that one machine would take hours for; the vectors stay the same",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, eye_array, issparse
 
 from spinegraph.config import Config
 from spinegraph.generator import Generator
@@ -15,6 +15,7 @@ from spinegraph.gpu.generator import COLUMNS, DeviceGenerator, profile_of
 from spinegraph.gpu.graph import DeviceGraph, features_of, tensor_of
 from spinegraph.gpu.pairs import DevicePairs
 from spinegraph.gpu.profile import DeviceProfile
+from spinegraph.gpu.rows import Rows
 from spinegraph.gpu.similar import candidates, similar_nodes
 from spinegraph.gpu.training import DeviceTrainer
 from spinegraph.graph.names import draw_keys
@@ -88,6 +89,7 @@ class GpuEngine:
         progress: "Progress",
     ) -> "tuple[NDArray[np.float32], list[Moment]]":
         """Return W_M and the training history; pairs are drawn on the device, by the same chances."""
+        smoothed = self._multiplied(smoothed)
         return learn(smoothed, past, sampler, config, data, power, checkpoint, progress, self._train)
 
     def embed(
@@ -145,6 +147,17 @@ class GpuEngine:
         trainer = DeviceTrainer(dense, tensor_of(start, self.device), pairs, config)
         trained, history = trainer.train(checkpoints, progress)
         return trained.cpu().numpy(), history
+
+    def _multiplied(self, smoothed: Smoothed) -> Smoothed:
+        """Multiply T F on the device, where it is small: many products with it follow."""
+        rows, columns = smoothed.shape
+        if 4 * max(rows, smoothed.features.shape[0]) * columns > _MOST_INPUTS:
+            return smoothed
+        operator = features_of(smoothed.operator, self.device)
+        features = features_of(smoothed.features, self.device)
+        assert isinstance(operator, Rows)
+        product = operator.times(features.dense() if isinstance(features, Rows) else features)
+        return Smoothed(csr_array(eye_array(rows, dtype=np.float32)), product.cpu().numpy(), smoothed.threads)
 
     def _links(self, graph: Any) -> DeviceGraph:
         """Return the links on the device; those of the last graph stay there."""
