@@ -39,7 +39,7 @@ def test_fit_says_what_it_did_and_what_comes_next(place):
         "encoded from a table",
         "8 dimensions",
         "25 steps",
-        "spine embed model",
+        "spine embed model edges.csv --features people.",
     ):
         assert part in said
     assert "s  training\n" in said

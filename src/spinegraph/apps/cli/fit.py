@@ -94,7 +94,8 @@ def fit(
 
         typer.echo(dumps(facts, indent=2))
     elif not quiet:
-        print_fit(facts, [str(path) for path in edges], scores)
+        files = [str(edges[0]), *(["--features", str(features[0])] if features else [])]
+        print_fit(facts, files, scores)
 
 
 class _Told:

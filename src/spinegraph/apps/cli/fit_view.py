@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 from rich.console import Console
@@ -39,17 +40,17 @@ def fit_facts(
 
 def print_fit(
     facts: dict[str, Any],
-    edges: Sequence[str],
+    files: Sequence[str],
     scores: Sequence[ClassScore] | None,
     console: Console | None = None,
 ) -> None:
-    """Print a model's size, its training, and what to do next.
+    """Print a model's size, its training, and what to do next with its ``files``, as embed takes them.
 
     Examples
     --------
     >>> facts = {"model": "m", "networks": 1, "nodes": 5, "edges": 4, "features": 0, "encoded": False}
     >>> facts |= {"dim": 8, "resumed_from": None, "steps": 50, "held_out_loss": [1.3, 1.2]}
-    >>> print_fit(facts, ["edges.csv"], None, Console(width=70))
+    >>> print_fit(facts, ["edges.csv", "--features", "people.csv"], None, Console(width=70))
     m
       nodes     5, edges 4
       features  none; structure alone
@@ -57,7 +58,7 @@ def print_fit(
       training  50 steps; held-out loss 1.300 to 1.200
     <BLANKLINE>
     Next
-      spine embed m edges.csv -o vectors.parquet
+      spine embed m edges.csv --features people.csv -o vectors.parquet
     ...
     """
     console = console or Console(highlight=False)
@@ -75,13 +76,12 @@ def print_fit(
     if scores is not None:
         print_classes(scores, console)
     console.print("[bold]Next[/bold]")
-    model = escape(facts["model"])
-    for line in (
-        f"spine embed {model} {escape(edges[0])} -o vectors.parquet",
-        f"spine evaluate {model} --labels LABELS",
-        f"spine similar {model} NODE",
+    for words in (
+        ["embed", facts["model"], *files, "-o", "vectors.parquet"],
+        ["evaluate", facts["model"], "--labels", "LABELS"],
+        ["similar", facts["model"], "NODE"],
     ):
-        console.print(f"  {line}", soft_wrap=True)
+        console.print(f"  spine {join(words)}", markup=False, soft_wrap=True)
 
 
 def _training(facts: dict[str, Any]) -> str:
