@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from spinegraph.atomic import make_folder, sweep, whole_file
 from spinegraph.config import MACHINE
@@ -20,7 +21,9 @@ from spinegraph.json_object import JsonObject
 
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
 ROWS = 65_536
-_BLOCK = 8192  # nodes whose surroundings are held at a time
+# Nodes whose surroundings are held at a time: so many, or as many as have surroundings of about this size.
+_LEAST_BLOCK, _MOST_BLOCK, _BLOCK_BYTES = 16, 8192, 2**27
+_BYTES_PER_VALUE = 16  # of a feature, while it is gathered and scaled
 _CHUNK = 2**22
 
 
@@ -76,7 +79,7 @@ def embed_shard(
     Embeddings(3 nodes, 4 dimensions)
     """
     vectors = np.empty((shard.stop - shard.start, generator.dim), dtype=np.float32)
-    for start, stop in _blocks(shard):
+    for start, stop in _blocks(shard, _rows_at_a_time(generator, graph)):
         positions = np.arange(start, stop)
         vectors[start - shard.start : stop - shard.start] = generator.embed(graph, positions, columns=columns)
     return Embeddings(graph.names[shard.start : shard.stop], vectors)
@@ -91,7 +94,7 @@ def columns_shard(generator: Generator, graph: Any, shard: Shard) -> NDArray[np.
     (3, 10)
     """
     inputs = generator.inputs
-    parts = [inputs.structural(graph, np.arange(start, stop)) for start, stop in _blocks(shard)]
+    parts = [inputs.structural(graph, np.arange(start, stop)) for start, stop in _blocks(shard, _MOST_BLOCK)]
     return np.concatenate(parts)
 
 
@@ -258,9 +261,19 @@ def fill(
         told("embedding nodes", done, shards.num_nodes)
 
 
-def _blocks(shard: Shard) -> Iterator[tuple[int, int]]:
-    for start in range(shard.start, shard.stop, _BLOCK):
-        yield start, min(start + _BLOCK, shard.stop)
+def _blocks(shard: Shard, rows: int) -> Iterator[tuple[int, int]]:
+    for start in range(shard.start, shard.stop, rows):
+        yield start, min(start + rows, shard.stop)
+
+
+def _rows_at_a_time(generator: Generator, graph: Any) -> int:
+    """Return how many nodes to embed at a time; it follows from the graph and the model alone."""
+    features = graph.features
+    values = len(generator.inputs.columns)
+    if features is not None:
+        values += int(features.nnz if issparse(features) else features.size) // len(graph)
+    around = 4 * generator.inputs.config.k // 3  # ties make rows of T a little longer than k
+    return min(max(_BLOCK_BYTES // (_BYTES_PER_VALUE * around * max(values, 1)), _LEAST_BLOCK), _MOST_BLOCK)
 
 
 def _read_manifest(folder: Path) -> JsonObject:
