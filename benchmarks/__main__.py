@@ -15,6 +15,7 @@ BENCHMARKS = {
     "explorer": "the explorer's map in a browser, frames a second",
     "fit_speed": "fitting beside GraphSAGE and Deep Graph Infomax",
     "peers": "SPINE beside other packages, each in an environment of its own",
+    "growth": "made networks up to 3,000,000 nodes: time, memory, growth",
     "postgres": "vectors into PostgreSQL, and look-alikes by SQL",
     "service": "the service under load, and its memory",
     "transform_speed": "unseen nodes, a whole network and one by one",
