@@ -1,5 +1,8 @@
 """Walks, structural twins and balance on a device against the CPU's."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -106,3 +109,11 @@ def test_a_made_graph_is_symmetric_without_loops_or_repeats(heavy_tailed):
     assert len(links) == len(graph.indices)
     assert all(a != b and (b, a) in links for a, b in links)
     np.testing.assert_allclose(graph.features.dense().norm(dim=1), 1, atol=1e-6)
+
+
+def test_the_room_loads_neither_numba_nor_scipy_nor_arrow():
+    code = (
+        "import sys, spinegraph.gpu.model, spinegraph.gpu.made\n"
+        "assert not {'numba', 'scipy', 'pyarrow', 'sklearn'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
