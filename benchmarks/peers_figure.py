@@ -52,7 +52,7 @@ def draw(found, folder=FIGURES):
         for name, panel in zip(scored, panels, strict=True):
             _draw_accuracy(panel, name, cells)
         part.suptitle(
-            f"Accuracy of one linear probe against time to fit, {threads} threads: up and left is better.\n"
+            f"Accuracy of one linear probe against time to fit, threads: {threads}. Up and left is better.\n"
             "Filled: gives an unseen node a vector. Hollow: starts over, or cannot.",
             fontsize=9.5,
             y=0.98,
@@ -162,6 +162,7 @@ def _draw_times(panel, network, cells):
 
 def _tidy(panel):
     panel.xaxis.set_major_formatter("{x:g}")
+    panel.xaxis.set_minor_formatter("")
     panel.grid(color="#dddddd", linewidth=0.6)
     panel.set_axisbelow(True)
     panel.spines[["top", "right"]].set_visible(False)

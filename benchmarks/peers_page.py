@@ -64,7 +64,7 @@ def _machine(found):
     loads = [row["load_average"] for row in found["rows"]]
     is_busy = max(loads) > settings["threads"] + 1
     yield (
-        f"Measured with {settings['threads']} threads on {machine['cores']} {machine['machine']} cores, "
+        f"Threads: {settings['threads']}, on {machine['cores']} {machine['machine']} cores, "
         f"Python {machine['python']}, {settings['dim']} dimensions, at most {settings['limit']:.0f} s a fit. "
         f"Load average when a row began: {min(loads):.1f} to {max(loads):.1f}"
         f"{'; the machine was busy, so times are indicative' * is_busy}."
