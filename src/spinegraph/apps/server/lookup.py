@@ -102,9 +102,10 @@ class Lookup:
             making.join()
 
     def _make(self, snapshot: Snapshot) -> None:
-        unit = unit_rows(snapshot.vectors.matrix())
-        _yield_to_others()
-        made = _Index(NearestIndex(unit, threads=1), snapshot)
+        unit, is_first = unit_rows(snapshot.vectors.matrix()), self._index is None
+        if not is_first:  # for the first one all wait; for another one nobody should
+            _yield_to_others()
+        made = _Index(NearestIndex(unit, threads=0 if is_first else 1), snapshot)
         with self._lock:
             self._index, self._moved = made, self._since[self._since < len(snapshot.overlay)]
 
