@@ -59,7 +59,8 @@ def write_own_network(folder):
 def ask_the_service(spine, folder):
     """Start the service, ask for look-alikes, store somebody new; return the answers."""
     command = [spine, "serve", "model", "--store", "changes", "--port", "0", "--json"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as service:
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(command, cwd=folder, **quiet) as service:
         try:
             about = json.loads(service.stdout.readline())
             token = Path(folder, about["token_file"]).read_text().strip()
@@ -119,6 +120,10 @@ def table(found):
     for what, seconds in found["steps"]:
         passed += seconds
         yield f"| {what} | {seconds:.1f} | {int(passed // 60)}:{int(passed % 60):02d} |"
+    load, cores = found["machine"]["load_average_at_start"], found["machine"]["cores"]
+    if load > cores / 2:
+        yield ""
+        yield f"The {cores} cores were busy with other work, load average {load:g}; quiet ones are quicker."
 
 
 def write_page(found):
