@@ -229,18 +229,24 @@ def measure_training(nodes, steps):
     return found
 
 
+def counted(number, noun):
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def figures(found):
     """Return the figures of a run as tables of Markdown."""
     lines = [
         f"{found['nodes']:,} nodes, {EDGES} edges a node, {COLUMNS} sparse columns, shards of "
         f"{found['rows_per_shard']:,}, on {found['machine']['cores']} cores (load "
-        f"{found['machine']['load_average_at_start']} when it began); nodes of the cluster are processes of "
-        "this machine with one core each. `python -m benchmarks.ray_scale`.\n",
+        f"{found['machine']['load_average_at_start']} when it began: above 1 or so, only ratios mean "
+        "something); nodes of the cluster are processes of this machine with one core each.\n"
+        "`python -m benchmarks.ray_scale`.\n",
         "| vectors to a folder | seconds | nodes a second | the same files |",
         "|---|--:|--:|---|",
     ]
     for row in found["embedding"]:
-        who = f"{row['threads']} threads here" if "threads" in row else f"Ray, {row['workers']} workers"
+        who = counted(row["threads"], "thread") + " here" if "threads" in row else ""
+        who = who or f"Ray, {counted(row['workers'], 'worker')}"
         who += ", one killed half-way" * row.get("killed", False)
         same = "yes" if row["identical"] else "**no**"
         lines.append(f"| {who} | {row['seconds']:.1f} | {row['nodes_per_second']:,.0f} | {same} |")
@@ -272,6 +278,7 @@ def main():
     given = parser.parse_args()
     # Processes of a cluster give way to others by default, and would do so to this one too.
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
+    machine = describe("ray", "torch")
     with tempfile.TemporaryDirectory(prefix="ray-scale-") as place:
         embedding = Embedding(given.nodes, Path(place))
         for threads in (1, 2):
@@ -283,7 +290,7 @@ def main():
                 if workers == 2:
                     embedding.there(workers, cluster, victim=added[0])
         found = {
-            "machine": describe(),
+            "machine": machine,
             "nodes": given.nodes,
             "rows_per_shard": ROWS,
             "start_seconds": {"cluster": started, "first_task": task},
