@@ -287,3 +287,19 @@ def test_a_full_disk_leaves_no_half_store(tmp_path):
     assert run.returncode == 1
     assert "store: cannot be written (No space left on device)" in run.stderr
     assert "left:" not in run.stdout
+
+
+def test_stored_text_names_go_everywhere_that_names_go(tmp_path):
+    graph = Graph.from_edges([("cy", "ann"), ("ann", "bob")], names=["cy", "ann", "bob"])
+    write_store(graph, tmp_path / "store")
+    stored = open_store(tmp_path / "store")
+    assert stored.overlay([], [("cy", "bob")]).names.tolist() == ["cy", "ann", "bob"]
+    assert stored.overlay([], [("cy", "bob")]).neighbors("cy").tolist() == ["ann", "bob"]
+    assert set(stored.to_networkx().nodes) == {"ann", "bob", "cy"}
+    assert_same(Graph.from_dataframe(stored.to_dataframe()), Graph.from_dataframe(graph.to_dataframe()))
+    assert stored.subgraph(["bob", "ann"]).names.tolist() == ["bob", "ann"]
+    assert stored.relabel({"ann": "amy"}).names.tolist() == ["cy", "amy", "bob"]
+    assert Graph.union([stored, graph], keys="ab").names.tolist()[3] == ("b", "cy")
+    assert "cy, ann, bob" in stored._repr_html_()
+    write_store(stored, tmp_path / "copy")
+    assert_same(open_store(tmp_path / "copy"), stored)

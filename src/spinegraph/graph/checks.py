@@ -15,13 +15,15 @@ Features = Any  # csr_array (float32) or NDArray[np.float32], shape (n, f)
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view of an array; the caller's own array stays as it is.
+    """Return a read-only view of an array; the caller's own stays as it is; names on disk are so anyway.
 
     Examples
     --------
     >>> frozen(np.zeros(3)).flags.writeable
     False
     """
+    if not isinstance(array, np.ndarray):
+        return array
     view = array.view()
     view.flags.writeable = False
     return view

@@ -115,7 +115,7 @@ class Graph(Conversions):
             "indptr": frozen(indptr.astype(np.int64, copy=False)),
             "indices": frozen(indices.astype(index_type, copy=False)),
             "weights": None if weights is None else frozen(weights),
-            "names": frozen(names) if isinstance(names, np.ndarray) else names,
+            "names": frozen(names),
             "features": frozen_features(features),
             "feature_names": feature_names,
             "report": report,
