@@ -67,7 +67,7 @@ def embed(
         from spinegraph.embeddings import require_savable
         from spinegraph.estimator import SPINE
 
-        is_folder = _is_folder(output)
+        is_folder = _is_folder(output, edges)
         if is_folder and nodes is not None:
             raise typer.BadParameter("goes with a file, not with a folder of all nodes", param_hint="--nodes")
         if output != _STANDARD_OUTPUT and not is_folder:
@@ -94,8 +94,12 @@ def embed(
         typer.echo(f"{output}: {count:,} vectors of {facts['dim']} dimensions{_rate(facts)}")
 
 
-def _is_folder(output: str) -> bool:
-    return output.endswith("/") or (Path(output).is_dir() and Path(output).suffix != ".projector")
+def _is_folder(output: str, edges: Path) -> bool:
+    from spinegraph.graph.store_header import is_store
+
+    suffix = Path(output).suffix
+    is_named = output.endswith("/") or (Path(output).is_dir() and suffix != ".projector")
+    return is_named or (not suffix and output != _STANDARD_OUTPUT and is_store(edges))
 
 
 def _write_shards(fitted: "SPINE", graph: "Graph", folder: Path, report: "Report") -> dict[str, Any]:
