@@ -57,8 +57,9 @@ class MatrixScaling:
             scale = np.sqrt(_squares(checked) / rows)
         else:
             mean = checked.sum(axis=0, dtype=np.float64) / rows
-            squares = (((piece - mean) ** 2).sum(axis=0) for piece in _pieces(checked, _PIECE // max(width, 1)))
-            scale = np.sqrt(sum(squares, start=np.zeros(width)) / rows)
+            some = _pieces(checked, _PIECE // max(width, 1))
+            squares = sum((((piece - mean) ** 2).sum(axis=0) for piece in some), start=np.zeros(width))
+            scale = np.sqrt(squares / rows)
             # A constant column has a spread of rounding errors only.
             scale[scale <= 1e-7 * np.abs(mean)] = 1.0
         scale[scale == 0] = 1.0
