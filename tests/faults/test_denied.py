@@ -56,7 +56,7 @@ def check(run, where):
     (line,) = [line for line in run.stderr.splitlines() if not line.startswith("note: ")]
     assert line.startswith("error: ")
     assert where in line
-    assert "may not be" in line or "cannot be" in line
+    assert "may not be" in line or "cannot be" in line or "Permission denied" in line
 
 
 def check_unreadable(place, kind, injected):

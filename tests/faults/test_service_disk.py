@@ -17,7 +17,11 @@ main()
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    return small_model(tmp_path_factory.mktemp("model") / "model", small_graph(n=40).with_features(None))
+    folder = tmp_path_factory.mktemp("model")
+    made = small_model(folder / "model", small_graph(n=40).with_features(None))
+    with Running(made, folder / "warm") as running:  # what is compiled is compiled, and kept
+        assert add(running, 0).status_code == 201
+    return made
 
 
 def add(running, number):
