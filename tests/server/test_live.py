@@ -277,7 +277,7 @@ def test_look_ups_are_those_of_search(model, exact_up_to):
 def test_look_ups_are_ready_once_the_first_index_is_made(model, monkeypatch):
     may_go_on, make = Event(), lookup_module.NearestIndex
     monkeypatch.setattr(
-        lookup_module, "NearestIndex", lambda unit, threads: may_go_on.wait(30) and make(unit, threads)
+        lookup_module, "NearestIndex", lambda *given, **named: may_go_on.wait(30) and make(*given, **named)
     )
     live, lookup = begun(model), Lookup(exact_up_to=10)
     assert lookup.is_ready

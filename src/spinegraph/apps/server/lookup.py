@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock, Thread, get_native_id
 
 import numpy as np
@@ -10,22 +10,24 @@ from numpy.typing import NDArray
 
 from spinegraph.analysis.nearest import EXACT_UP_TO, Nearest, ordered, unit_rows
 from spinegraph.analysis.nearest_index import NearestIndex, can_index
+from spinegraph.apps.server.fresh import Fresh
 from spinegraph.apps.server.live import Snapshot
 from spinegraph.graph.patch import REMOVED
 
 _ROUNDING = 1e-5  # of a float32 product; those this close are ordered by float64
 _MORE = 2  # times as many are asked of the index, since some may be gone or have moved
-_MOST_NEWER = 5_000  # nodes that the index does not know before it is made anew
+_MOST_FRESH = 5_000  # nodes that the index does not know as they are, before it is made anew
 _POLITENESS = 10  # of 19, of the thread that makes the index
 _NEAR_ENOUGH = 0.98  # cosine to the vector that the index knows
 
 
 @dataclass(frozen=True, eq=False)
 class _Index:
-    """An index of the vectors of one snapshot."""
+    """An index of the vectors of one snapshot, and those that came or moved since."""
 
     found: NearestIndex
     snapshot: Snapshot
+    fresh: Fresh
 
 
 class Lookup:
@@ -51,8 +53,9 @@ class Lookup:
         self._index: _Index | None = None
         self._lock = Lock()
         self._making: Thread | None = None
-        self._moved = np.zeros(0, np.int64)  # vectors far from those that the index knows
         self._since = np.zeros(0, np.int64)  # computed anew while an index is being made
+        self._latest: Snapshot | None = None
+        self._is_closed = False
 
     def nearest(
         self, snapshot: Snapshot, vector: NDArray[np.float32], n: int, itself: int | None = None
@@ -82,15 +85,16 @@ class Lookup:
         if len(snapshot.overlay) <= self._exact_up_to or not can_index():
             return
         with self._lock:
+            self._latest, index = snapshot, self._index
+            is_of_base = index is not None and index.snapshot.overlay.base is snapshot.overlay.base
+            if index is not None and is_of_base:
+                self._index = replace(index, fresh=_noted(index, snapshot))
             if self._making is not None and self._making.is_alive():
                 self._since = np.union1d(self._since, snapshot.refreshed)
                 return
-            index = self._index
-            if index is not None and index.snapshot.overlay.base is snapshot.overlay.base:
-                self._note(index, snapshot)
-                newer = len(snapshot.overlay) - len(index.snapshot.overlay) + len(self._moved)
-                if newer < max(_MOST_NEWER, len(snapshot.overlay) // 10):
-                    return
+            most = max(_MOST_FRESH, len(snapshot.overlay) // 5)
+            if is_of_base and self._index is not None and len(self._index.fresh) < most:
+                return
             self._since = np.zeros(0, np.int64)
             self._making = Thread(target=self._make, args=(snapshot,), name="index", daemon=True)
             self._making.start()
@@ -101,34 +105,47 @@ class Lookup:
         if making is not None:
             making.join()
 
+    def close(self) -> None:
+        """End the making of an index; the process may not end in the middle of it."""
+        self._is_closed = True
+        self.wait()
+
     def _make(self, snapshot: Snapshot) -> None:
         unit, is_first = unit_rows(snapshot.vectors.matrix()), self._index is None
         if not is_first:  # for the first one all wait; for another one nobody should
             _yield_to_others()
-        made = _Index(NearestIndex(unit, threads=0 if is_first else 1), snapshot)
+        found = NearestIndex(unit, 0 if is_first else 1, is_wanted=lambda: not self._is_closed)
         with self._lock:
-            self._index, self._moved = made, self._since[self._since < len(snapshot.overlay)]
-
-    def _note(self, index: _Index, snapshot: Snapshot) -> None:
-        """Remember nodes whose vectors are far from those that the index knows."""
-        again = snapshot.refreshed[snapshot.refreshed < len(index.snapshot.overlay)]
-        known, now = index.snapshot.vectors.take(again), snapshot.vectors.take(again)
-        cosine = (unit_rows(known) * unit_rows(now)).sum(axis=1)
-        self._moved = np.union1d(self._moved, again[cosine < _NEAR_ENOUGH])
+            latest = self._latest or snapshot
+            if latest.overlay.base is not snapshot.overlay.base:
+                return  # compacted meanwhile: positions are others
+            newer = np.arange(len(snapshot.overlay), len(latest.overlay))
+            fresh = Fresh.none(snapshot).taken(latest, np.union1d(self._since, newer).astype(np.int64))
+            self._index = _Index(found, snapshot, fresh)
 
     def _by_index(
         self, index: _Index, snapshot: Snapshot, vector: NDArray[np.float32], n: int, itself: int | None
     ) -> Nearest:
-        query, unit = unit_rows(vector[None])[0], _unit(vector)
-        known = index.found.nearest(query, _MORE * n + 8, None).positions
-        first = min(len(index.snapshot.overlay), len(snapshot.overlay))
-        near = np.union1d(known, self._moved)
-        near = near[near < first]  # the index may be newer than what this reader sees
-        products = (snapshot.vectors.take(near) @ unit, snapshot.vectors.products(unit, first))
-        near = np.concatenate((near, np.arange(first, len(snapshot.overlay))))
-        rough = _cosines(np.concatenate(products), snapshot.lengths[near], vector)
+        query, count = unit_rows(vector[None])[0], _MORE * n + 8
+        known = index.found.nearest(query, count, None).positions
+        # A reader may see more than was noted yet, or less.
+        newest = np.arange(min(len(index.fresh.rows), len(snapshot.overlay)), len(snapshot.overlay))
+        near = np.unique(np.concatenate((known, index.fresh.candidates(query, count), newest)))
+        near = near[near < len(snapshot.overlay)]
+        rough = _cosines(snapshot.vectors.take(near) @ _unit(vector), snapshot.lengths[near], vector)
         rough[(snapshot.overlay.patch.places[near] == REMOVED) | (near == itself)] = -np.inf
         return _best(snapshot, near, rough, vector, n)
+
+
+def _noted(index: _Index, snapshot: Snapshot) -> Fresh:
+    """Return what an index does not know: new nodes, and those far from the vectors that it knows."""
+    again = snapshot.refreshed[snapshot.refreshed < len(index.snapshot.overlay)]
+    known, now = index.snapshot.vectors.take(again), snapshot.vectors.take(again)
+    cosine = (unit_rows(known) * unit_rows(now)).sum(axis=1)
+    again = again[(cosine < _NEAR_ENOUGH) | index.fresh.holds(again)]
+    added = np.arange(len(index.fresh.rows), len(snapshot.overlay))
+    later = snapshot.refreshed[snapshot.refreshed >= len(index.snapshot.overlay)]
+    return index.fresh.taken(snapshot, np.unique(np.concatenate((again, later, added))))
 
 
 def _yield_to_others() -> None:

@@ -82,6 +82,7 @@ class Service:
     def close(self) -> None:
         """Finish what waits and close the store."""
         self.atlas.close()
+        self.lookup.close()
         self.writer.close()
         self.workers.shutdown(wait=False, cancel_futures=True)
 
