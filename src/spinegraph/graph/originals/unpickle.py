@@ -35,7 +35,10 @@ def read_pickle(path: Path) -> Any:
     with path.open("rb") as file:
         try:
             found = _Reader(file, encoding="latin1").load()
-            return found.value() if isinstance(found, _Array | _Csr) else found
+            whole = found.value() if isinstance(found, _Array | _Csr) else found
+            if not isinstance(whole, np.ndarray | sp.csr_array | dict):
+                raise GraphFormatError(f"expected an array, a matrix or a dict; got {type(whole).__name__}")
+            return whole
         except GraphFormatError as fault:
             raise GraphFormatError(f"{path}: {fault}") from fault
         except Exception as fault:  # a damaged pickle can fail in any way the opcodes allow
