@@ -36,8 +36,8 @@ def read_pickle(path: Path) -> Any:
         try:
             found = _Reader(file, encoding="latin1").load()
             whole = found.value() if isinstance(found, _Array | _Csr) else found
-            if not isinstance(whole, np.ndarray | sp.csr_array | dict):
-                raise GraphFormatError(f"expected an array, a matrix or a dict; got {type(whole).__name__}")
+            if isinstance(whole, _Call | _DType | type):
+                raise GraphFormatError("holds the name of a function or type, and no array")
             return whole
         except GraphFormatError as fault:
             raise GraphFormatError(f"{path}: {fault}") from fault
