@@ -47,7 +47,10 @@ class GraphSage:
     def fit(self, loaded):
         """Return vectors in the order of nodes, and how training went."""
         graph, splits = loaded
-        given = {"dim": self.settings.dim, "seed": self.settings.seed, "max_seconds": self.settings.limit}
+        given = {"dim": self.settings.dim, "seed": self.settings.seed}
+        given["max_seconds"] = (
+            0.6 * self.settings.limit
+        )  # of training; scoring needs some of the limit as well
         if splits is not None:
             self.embed, info = self.train(graph, lambda embed: self._score(embed(graph), splits), **given)
             return self.embed(graph), {**info, "processor": None}  # scoring and later epochs are in it

@@ -12,9 +12,7 @@ class PecanPy:
     """Node2vec by Numba and gensim."""
 
     packages = ("pecanpy", "gensim", "numba", "numpy")
-    tried = (
-        "`model.transform(node)`, the only name a method for it could have; `embed` returns an array alone"
-    )
+    tried = "`model.transform(node)`; no method takes a new node, and `embed` returns an array alone"
 
     def __init__(self, settings):
         from pecanpy import pecanpy

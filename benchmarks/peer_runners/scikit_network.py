@@ -8,12 +8,14 @@ class ScikitNetwork:
     """Eigenvectors or singular vectors by Lanczos."""
 
     packages = ("scikit-network", "scipy", "numpy")
-    tried = "`model.predict(adjacency_vector)`"
 
     def __init__(self, settings):
         from sknetwork import embedding
 
-        self.settings, self.kind = settings, getattr(embedding, settings.variant or "Spectral")
+        self.settings, self.kind = settings, getattr(embedding, settings.variant)
+        # Spectral's `predict` takes no vector any more.
+        self.method = {"GSVD": "predict", "Spectral": "transform"}[settings.variant]
+        self.tried = f"`model.{self.method}(adjacency_vector)`"
 
     def load(self, network):
         """Return the adjacency, which the package takes as it is."""
@@ -28,7 +30,7 @@ class ScikitNetwork:
         """Ask for the vector of the last node, by its row of the adjacency."""
         row = np.zeros(whole.num_nodes - 1)
         row[whole.neighbors_of_last()] = 1
-        return self.model.predict(row), None
+        return getattr(self.model, self.method)(row), None
 
 
 if __name__ == "__main__":
