@@ -48,15 +48,16 @@ class GraphSage:
         """Return vectors in the order of nodes, and how training went."""
         graph, splits = loaded
         given = {"dim": self.settings.dim, "seed": self.settings.seed}
-        given["max_seconds"] = (
-            0.6 * self.settings.limit
-        )  # of training; scoring needs some of the limit as well
+        limit = self.settings.limit
         if splits is not None:
-            self.embed, info = self.train(graph, lambda embed: self._score(embed(graph), splits), **given)
+            score, enough = (
+                (lambda embed: self._score(embed(graph), splits)),
+                0.6 * limit,
+            )  # scoring takes time
+            self.embed, info = self.train(graph, score, max_seconds=enough, **given)
             return self.embed(graph), {**info, "processor": None}  # scoring and later epochs are in it
-        self.embed, info = self.train(
-            graph, self._always_better(), max_epochs=EPOCHS, check_every=CHECK_EVERY, **given
-        )
+        given |= {"max_epochs": EPOCHS, "check_every": CHECK_EVERY, "max_seconds": limit}
+        self.embed, info = self.train(graph, self._always_better(), **given)
         kept = {name: info[name] for name in ("seconds", "epochs", "epoch_seconds")}
         return self.embed(graph), kept
 
