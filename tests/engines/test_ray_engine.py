@@ -229,10 +229,12 @@ def test_a_training_worker_that_dies_is_started_anew(cluster, featured, tmp_path
 
     def dying(job):
         import os
+        import time
 
         from torch import distributed
 
         if distributed.get_rank() == 1 and not marker.exists():
+            time.sleep(5)  # until Ray Train has seen it running
             marker.touch()
             os._exit(1)
         return work(job)
