@@ -18,6 +18,7 @@ from spinegraph import __version__
 from spinegraph.apps.cli.commands import COMMANDS, load
 from spinegraph.errors import SpineError, SpineWarning
 
+_signals: list[int] = []  # that asked this run to stop
 _OUT_OF_MEMORY = "out of memory: free some, or take fewer --dim, --k or --threads, or a smaller network"
 
 
@@ -54,11 +55,6 @@ class _Commands(TyperGroup):
         except MemoryError as fault:
             typer.echo(f"error: {_OUT_OF_MEMORY}{f' ({fault})' if str(fault) else ''}", err=True)
             raise typer.Exit(1) from None
-        except RuntimeError as fault:
-            if not _is_memory(fault):
-                raise
-            typer.echo(f"error: {_OUT_OF_MEMORY}", err=True)
-            raise typer.Exit(1) from None
         except OSError as fault:
             place = f"{fault.filename}: " if fault.filename else ""
             typer.echo(f"error: {place}{fault.strerror or fault}", err=True)
@@ -70,6 +66,15 @@ class _Commands(TyperGroup):
         except _ToldToEnd:
             typer.echo("ended by a signal", err=True)
             raise typer.Exit(143) from None
+        except Exception as fault:
+            if _signals:  # Arrow and others take what a signal raises in them for a fault of their own
+                is_interrupt = _signals[0] == signal.SIGINT
+                typer.echo("interrupted" if is_interrupt else "ended by a signal", err=True)
+                raise typer.Exit(130 if is_interrupt else 143) from None
+            if not _is_memory(fault):
+                raise
+            typer.echo(f"error: {_OUT_OF_MEMORY}", err=True)
+            raise typer.Exit(1) from None
 
 
 app = typer.Typer(
@@ -106,20 +111,24 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any, 
     typer.echo(f"{'note' if issubclass(category, SpineWarning) else category.__name__}: {message}", err=True)
 
 
-def _is_memory(fault: RuntimeError) -> bool:
+def _is_memory(fault: Exception) -> bool:
     """Say whether PyTorch's or a thread's complaint is one about memory; they have no error of their own."""
-    text = str(fault).lower()
+    text = str(fault).lower() if isinstance(fault, RuntimeError) else ""
     return "allocate memory" in text or "out of memory" in text or "can't start new thread" in text
 
 
-def _end(*_: Any) -> NoReturn:
-    raise _ToldToEnd
+def _stop(number: int, *_: Any) -> NoReturn:
+    _signals.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else _ToldToEnd
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the command with these arguments, by default the process's own, and exit."""
     if current_thread() is main_thread():
-        signal.signal(signal.SIGTERM, _end)
+        _signals.clear()
+        signal.signal(signal.SIGTERM, _stop)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is to be ignored
+            signal.signal(signal.SIGINT, _stop)
     try:
         app(arguments)
     except _ToldToEnd:  # before a command began, or after
