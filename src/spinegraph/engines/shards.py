@@ -22,7 +22,7 @@ from spinegraph.json_object import JsonObject
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
 ROWS = 65_536
 # Nodes whose surroundings are held at a time: so many, or as many as have surroundings of about this size.
-_LEAST_BLOCK, _MOST_BLOCK, _BLOCK_BYTES = 16, 8192, 2**27
+_LEAST_BLOCK, _MOST_BLOCK, _BLOCK_BYTES = 16, 32_768, 2**27
 _BYTES_PER_VALUE = 16  # of a feature, while it is gathered and scaled
 _CHUNK = 2**22
 
