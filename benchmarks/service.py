@@ -24,6 +24,7 @@ import json
 import os
 import tempfile
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -74,31 +75,43 @@ def measured(service, run):
 
 
 def measure(name, models, stores, seconds):
-    """Measure one network."""
-    service = Service(fitted(name, models), stores / name)
-    requests = Requests(network(name))
+    """Measure one network: look-ups as it was fitted, then inserts in a service of their own."""
+    model, requests = fitted(name, models), Requests(network(name))
     found = {"machine": describe("numba", "uvicorn", "fastapi")}
-    try:
+
+    def run(service, what, load):
+        found[what] = measured(service, load)
+        print(f"  {what:<40}{found[what]}", flush=True)
+
+    with started(model, stores / f"{name}_read") as service:
         found["seconds_to_answer"] = round(service.seconds_to_answer, 2)
         found["seconds_to_ready"] = round(
             found["seconds_to_answer"] + service.wait_for("/readyz", _PATIENCE), 2
         )
         print(f"{name}: ready after {found['seconds_to_ready']} s", flush=True)
-
-        def run(what, load):
-            found[what] = measured(service, load)
-            print(f"  {what:<40}{found[what]}", flush=True)
-
-        run("inserts at 100/s, map being drawn", at_rate(service, requests.inserts(), 100, seconds))
         service.wait_for("/v1/nodes/0/role", _PATIENCE)  # map and roles are made by another process
-        run("inserts at 100/s", at_rate(service, requests.inserts(), 100, seconds))
-        run("inserts at most", at_most(service, requests.inserts(), seconds, _CONNECTIONS))
-        run("look-ups at 1000/s", at_rate(service, requests.look_ups(), 1000, seconds))
-        run("look-ups at most", at_most(service, requests.look_ups(), seconds, _CONNECTIONS))
+        run(service, "look-ups at 1000/s", at_rate(service, requests.look_ups(), 1000, seconds))
+        run(service, "look-ups at most", at_most(service, requests.look_ups(), seconds, _CONNECTIONS))
+    with started(model, stores / f"{name}_written") as service:
+        service.wait_for("/readyz", _PATIENCE)
+        run(service, "inserts at 100/s, map being drawn", at_rate(service, requests.inserts(), 100, seconds))
+        service.wait_for("/v1/nodes/0/role", _PATIENCE)
+        run(service, "inserts at 100/s", at_rate(service, requests.inserts(), 100, seconds))
+        run(service, "inserts at most", at_most(service, requests.inserts(), seconds, _CONNECTIONS))
+        found["inserted"] = sum(found[what]["requests"] for what in found if what.startswith("inserts"))
+        run(service, "look-ups at 500/s", at_rate(service, requests.look_ups(), 500, seconds))
         found["resident_mb"] = round(service.resident(), 1)
+    return found
+
+
+@contextmanager
+def started(model, store):
+    """Yield a service that is ended afterwards."""
+    service = Service(model, store)
+    try:
+        yield service
     finally:
         service.stop()
-    return found
 
 
 def memory(models, stores, count):
