@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from fuzz.outcome import Target
-
-from spinegraph.graph.read import read_graph
+from fuzz.reading import network_or_features
 
 _HEAD = b'<?xml version="1.0" encoding="utf-8"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 SEEDS = [
@@ -27,14 +26,4 @@ SEEDS = [
 
 def begin(folder: Path) -> Target:
     """Return a function that reads bytes as GraphML."""
-    path, edges = folder / "network.graphml", folder / "edges.csv"
-    edges.write_text("0,1\n1,2\n")
-
-    def target(data: bytes) -> None:
-        path.write_bytes(data[1:])
-        if data and data[0] % 2:
-            read_graph(edges, path)
-        else:
-            read_graph(path)
-
-    return target
+    return network_or_features(folder, "network.graphml")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 from fuzz.outcome import Target
+from fuzz.reading import network_or_features
 from scipy import sparse
-
-from spinegraph.graph.read import read_graph
 
 _EDGES = np.array([[0, 1], [1, 2]])
 
@@ -34,14 +33,4 @@ SEEDS = [
 
 def begin(folder: Path) -> Target:
     """Return a function that reads bytes as a network or as node features."""
-    path, edges = folder / "arrays.npz", folder / "edges.csv"
-    edges.write_text("0,1\n1,2\n")
-
-    def target(data: bytes) -> None:
-        path.write_bytes(data[1:])
-        if data and data[0] % 2:
-            read_graph(edges, path)
-        else:
-            read_graph(path)
-
-    return target
+    return network_or_features(folder, "arrays.npz")
