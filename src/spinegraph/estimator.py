@@ -115,6 +115,8 @@ class SPINE:
             ``open_store``) whose vectors would not fit in memory, and go to a folder instead.
         """
         from spinegraph.learning.balance import balanced
+        from spinegraph.learning.checkpoint import Checkpoints
+        from spinegraph.learning.lesson import Lesson
         from spinegraph.learning.sampling import PairSampler, gather_corpus
 
         config = Config(**self.get_params()).check()
@@ -123,6 +125,7 @@ class SPINE:
         config, engine = balanced(config, whole), engine_for(config)
         _require_same_features(encoder, whole)
         data = fingerprint(whole)
+        states = None if checkpoint is None else Checkpoints.of_fit(checkpoint, data, config)
 
         told = progress or (lambda stage, done, total: None)
         told("walks", 0, 0)
@@ -138,8 +141,8 @@ class SPINE:
         told("features around every node", 0, 0)
         past = inputs.structural(whole, nodes, profile) if inputs.past else None
         smoothed = inputs.smoothed(whole, profile, nodes)  # T F
-        power = inputs.norm_power
-        weights, history = engine.learn(smoothed, past, sampler, config, data, power, checkpoint, told)
+        lesson = Lesson(smoothed, past, sampler, inputs.norm_power)
+        weights, history = engine.learn(lesson, config, states, told)
 
         self.config_, self.fingerprint_, self.history_ = config, data, history
         self.generator_, self.table_encoder_ = Generator(inputs, weights), encoder

@@ -10,6 +10,7 @@ from spinegraph import Config, made
 from spinegraph.errors import ParameterError
 from spinegraph.learning.auxiliary import first_auxiliary
 from spinegraph.learning.fitting import _merged, learn
+from spinegraph.learning.lesson import Lesson
 from spinegraph.learning.sampling import HELD_OUT, PairSampler, gather_corpus
 from spinegraph.learning.threads import torch_threads
 from spinegraph.learning.training import Trainer, first_weights
@@ -126,7 +127,7 @@ def test_the_callers_random_state_and_threads_are_left_alone():
     np.random.seed(5)
     settings = config()
     smoothed = Smoothed(csr_array(np.eye(len(GRAPH), dtype=np.float32)), INPUTS, 1)
-    learn(smoothed, None, sampler(settings), settings, "data", 0.5)
+    learn(Lesson(smoothed, None, sampler(settings), 0.5), settings)
     found = torch.rand(1), np.random.rand(1), torch.get_num_threads()
     assert found == expected
 

@@ -14,11 +14,11 @@ from spinegraph.engines.shards import ROWS
 from spinegraph.generator import Generator
 from spinegraph.structure.profile import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes
-from spinegraph.structure.smoothing import Smoothed
 
 if TYPE_CHECKING:
+    from spinegraph.learning.checkpoint import Checkpoints
     from spinegraph.learning.history import Moment
-    from spinegraph.learning.sampling import PairSampler
+    from spinegraph.learning.lesson import Lesson
     from spinegraph.learning.training import Progress
 
 
@@ -32,15 +32,7 @@ class Engine(Protocol):
         """Return the structural twins of the nodes of a profile, by place."""
 
     def learn(
-        self,
-        smoothed: Smoothed,
-        past: NDArray[np.float32] | None,
-        sampler: "PairSampler",
-        config: Config,
-        data: str,
-        power: float,
-        checkpoint: str | Path | None,
-        progress: "Progress",
+        self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
     ) -> "tuple[NDArray[np.float32], list[Moment]]":
         """Return W_M and the training history; see ``learning.fitting.learn``."""
 

@@ -1,7 +1,6 @@
 """GpuEngine: profiles, twins, training and vectors on a Torch device; see the room ``gpu``."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from spinegraph.structure.smoothing import Smoothed
 if TYPE_CHECKING:
     from spinegraph.learning.checkpoint import Checkpoints
     from spinegraph.learning.history import Moment
+    from spinegraph.learning.lesson import Lesson
     from spinegraph.learning.sampling import PairSampler
     from spinegraph.learning.training import Progress
 
@@ -78,19 +78,11 @@ class GpuEngine:
         return SimilarNodes(nodes.int().cpu().numpy(), chances.cpu().numpy())
 
     def learn(
-        self,
-        smoothed: Smoothed,
-        past: NDArray[np.float32] | None,
-        sampler: "PairSampler",
-        config: Config,
-        data: str,
-        power: float,
-        checkpoint: str | Path | None,
-        progress: "Progress",
+        self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
     ) -> "tuple[NDArray[np.float32], list[Moment]]":
         """Return W_M and the training history; pairs are drawn on the device, by the same chances."""
-        smoothed = self._multiplied(smoothed)
-        return learn(smoothed, past, sampler, config, data, power, checkpoint, progress, self._train)
+        lesson = replace(lesson, smoothed=self._multiplied(lesson.smoothed))
+        return learn(lesson, config, states, progress, self._train)
 
     def embed(
         self, generator: Generator, graph: Any, profile: RootedPageRank | None = None

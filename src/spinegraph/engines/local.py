@@ -26,11 +26,11 @@ from spinegraph.generator import Generator, profile_of
 from spinegraph.structure.candidates import candidates
 from spinegraph.structure.profile import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes, similar_nodes
-from spinegraph.structure.smoothing import Smoothed
 
 if TYPE_CHECKING:
+    from spinegraph.learning.checkpoint import Checkpoints
     from spinegraph.learning.history import Moment
-    from spinegraph.learning.sampling import PairSampler
+    from spinegraph.learning.lesson import Lesson
     from spinegraph.learning.training import Progress
 
 
@@ -48,20 +48,12 @@ class LocalEngine:
         return similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
 
     def learn(
-        self,
-        smoothed: Smoothed,
-        past: NDArray[np.float32] | None,
-        sampler: "PairSampler",
-        config: Config,
-        data: str,
-        power: float,
-        checkpoint: str | Path | None,
-        progress: "Progress",
+        self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
     ) -> "tuple[NDArray[np.float32], list[Moment]]":
         """Return W_M and the training history."""
         from spinegraph.learning.fitting import learn
 
-        return learn(smoothed, past, sampler, config, data, power, checkpoint, progress)
+        return learn(lesson, config, states, progress)
 
     def embed(
         self, generator: Generator, graph: Any, profile: RootedPageRank | None = None

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from spinegraph import __version__
 from spinegraph.atomic import make_folder, sweep, whole_file
+from spinegraph.config import MACHINE, Config
 from spinegraph.errors import ParameterError
 from spinegraph.tensor_file import read_signed, write_signed
 
@@ -74,6 +76,19 @@ class Checkpoints:
             raise ParameterError(f"{folder}: is a file; checkpoint names a folder, which is made if need be")
         make_folder(self.folder)
         sweep(self.folder, f"{self._run}-*")
+
+    @classmethod
+    def of_fit(cls, folder: str | Path, data: str, config: Config) -> "Checkpoints":
+        """Return the states of a fit, known by data and settings but those of the machine."""
+        settings = {name: value for name, value in config.to_json().items() if name not in MACHINE}
+        return cls(folder, f"{__version__} {data} {json.dumps(settings, sort_keys=True)}")
+
+    def apart(self, how: str) -> "Checkpoints":
+        """Return the states of the same fit run in another way, so that neither goes on from the other's.
+
+        The folder's path is a full one: another process may work elsewhere.
+        """
+        return Checkpoints(self.folder.resolve(), f"{self.fingerprint} {how}", self.every)
 
     def is_due(self, step: int) -> bool:
         """Say whether a state is to be saved after this step."""

@@ -1,18 +1,16 @@
 """From inputs and pairs to W_M: what is trained, and the structural channel beside it."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spinegraph import __version__
-from spinegraph.config import MACHINE, Config
+from spinegraph.config import Config
 from spinegraph.generator import activate, shortened
 from spinegraph.learning.checkpoint import Checkpoints
 from spinegraph.learning.history import Moment
+from spinegraph.learning.lesson import Lesson
 from spinegraph.learning.sampling import PairSampler
 from spinegraph.learning.threads import torch_threads
 from spinegraph.learning.training import LEAST_SQUARE, Progress, first_places, first_weights, train
@@ -27,13 +25,9 @@ CONTENT_SQUARE = 2.0  # mean square of what went through T; sets how far a probe
 
 
 def learn(
-    smoothed: Smoothed,
-    past: NDArray[np.float32] | None,
-    sampler: PairSampler,
+    lesson: Lesson,
     config: Config,
-    data: str,
-    power: float,
-    checkpoint: str | Path | None = None,
+    states: Checkpoints | None = None,
     progress: Progress | None = None,
     train: Training = train,
 ) -> tuple[NDArray[np.float32], list[Moment]]:
@@ -47,25 +41,23 @@ def learn(
 
     Parameters
     ----------
-    smoothed : Smoothed (m, f)
-        T F of the training nodes.
-    past : float32 array (m, s), optional
-    sampler : PairSampler
+    lesson : Lesson
     config : Config
         With a ``structural_share``.
-    data : str
-        Fingerprint of the training data; a checkpoint of other data or settings is passed over.
-    power : float
-        Power of the length that the generator divides content by.
+    states : Checkpoints, optional
+        A stopped run goes on from its last one.
+    progress : callable (stage, done, total), optional
     train : callable
         What runs the steps, as ``training.train`` does.
     """
+    smoothed, past, power = lesson.smoothed, lesson.past, lesson.power
     channel = _channel(past, config)  # (s, c)
     content = config.dim - channel.shape[1]
-    states = None if checkpoint is None else Checkpoints(checkpoint, _run_name(data, config))
     # One thread: the order in which Torch sums in a matrix product depends on how many there are.
     with torch_threads(1):
-        trained, history = _trained(smoothed, content, sampler, config, states, progress, train)  # (f, r)
+        trained, history = _trained(
+            smoothed, content, lesson.sampler, config, states, progress, train
+        )  # (f, r)
     vectors = smoothed.times(trained)
     has_content = _mean_square(vectors) > LEAST_SQUARE  # more than rounding
     size = _mean_square(shortened(activate(vectors, config.activation), power)) if has_content else 1.0
@@ -149,8 +141,3 @@ def _channel(past: NDArray[np.float32] | None, config: Config) -> NDArray[np.flo
         return np.eye(most, dtype=np.float32)
     _, vectors = np.linalg.eigh(past.T @ past)
     return signed(vectors[:, ::-1][:, :most])
-
-
-def _run_name(data: str, config: Config) -> str:
-    settings = {name: value for name, value in config.to_json().items() if name not in MACHINE}
-    return f"{__version__} {data} {json.dumps(settings, sort_keys=True)}"

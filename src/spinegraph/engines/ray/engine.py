@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +18,11 @@ from spinegraph.generator import Generator
 from spinegraph.structure.candidates import candidates
 from spinegraph.structure.profile import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes, compared, settled
-from spinegraph.structure.smoothing import Smoothed
 
 if TYPE_CHECKING:
+    from spinegraph.learning.checkpoint import Checkpoints
     from spinegraph.learning.history import Moment
-    from spinegraph.learning.sampling import PairSampler
+    from spinegraph.learning.lesson import Lesson
     from spinegraph.learning.training import Progress
 
 _LEAST_ROOTS = 1024  # in a task: below that, handing it out costs more than doing it
@@ -71,29 +70,20 @@ class RayEngine:
         return settled(nodes, found, config.threads)
 
     def learn(
-        self,
-        smoothed: Smoothed,
-        past: NDArray[np.float32] | None,
-        sampler: "PairSampler",
-        config: Config,
-        data: str,
-        power: float,
-        checkpoint: str | Path | None,
-        progress: "Progress",
+        self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
     ) -> "tuple[NDArray[np.float32], list[Moment]]":
         """Return W_M and the training history; by Ray Train where workers are asked for, else here."""
         workers = config.training_workers
         if workers is None:
-            return LocalEngine().learn(smoothed, past, sampler, config, data, power, checkpoint, progress)
+            return LocalEngine().learn(lesson, config, states, progress)
         from spinegraph.engines.ray.training import train
         from spinegraph.learning.fitting import learn
         from spinegraph.learning.sharded import SHARDS
 
         connect(self.address)
         # Sums in shards round otherwise: their states are not those of a run without.
-        run, by_workers = f"{data} in {SHARDS} shards", partial(train, workers)
-        where = None if checkpoint is None else Path(checkpoint).resolve()
-        return learn(smoothed, past, sampler, config, run, power, where, progress, by_workers)
+        states = None if states is None else states.apart(f"in {SHARDS} shards")
+        return learn(lesson, config, states, progress, partial(train, workers))
 
     def embed(
         self, generator: Generator, graph: Any, profile: RootedPageRank | None = None
