@@ -1,9 +1,10 @@
-"""What a FeatureEncoder learned from a table, as JSON; what is read encodes a table."""
+"""What a FeatureEncoder learned, as any JSON or sound JSON changed; what is read encodes a table."""
 
 import json
 from pathlib import Path
 
 import pyarrow as pa
+from fuzz.drawn_json import json_of
 from fuzz.outcome import Target
 
 from spinegraph.graph.encode import FeatureEncoder
@@ -17,13 +18,13 @@ _TABLE = pa.table(
         "words": [f"w{i}" for i in range(3)],
     }
 )
+_SOUND = FeatureEncoder().fit(_TABLE).state()[0]
 
 
 def _seeds() -> list[bytes]:
-    whole = FeatureEncoder().fit(_TABLE).state()[0]
-    found = [json.dumps(whole).encode()]
-    for column in whole["columns"]:
-        found.append(json.dumps({**whole, "columns": [column]}).encode())
+    found = [json.dumps(_SOUND).encode(), b"\1", bytes(range(128, 160))]
+    for column in _SOUND["columns"]:
+        found.append(json.dumps({**_SOUND, "columns": [column]}).encode())
     wide = pa.table({"street": [f"street {i % 300}" for i in range(900)]})
     return [*found, json.dumps(FeatureEncoder().fit(wide).state()[0]).encode()]
 
@@ -35,11 +36,7 @@ def begin(folder: Path) -> Target:
     """Return a function that reads an encoder from JSON and encodes with it."""
 
     def target(data: bytes) -> None:
-        try:
-            meta = json.loads(data)
-        except (ValueError, RecursionError):
-            return
-        encoder = FeatureEncoder.from_state(meta, {})
+        encoder = FeatureEncoder.from_state(json_of(data, _SOUND), {})
         assert FeatureEncoder.from_state(encoder.state()[0], {}).feature_names_ == encoder.feature_names_
         assert encoder.transform(_TABLE).shape[1] == encoder.num_features
 

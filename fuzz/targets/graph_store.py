@@ -1,9 +1,10 @@
-"""The header of a graph on disk as any JSON, and its files as any bytes; opened with all verified."""
+"""The header of a graph on disk as any JSON or its own changed, its files as any bytes; all verified."""
 
 import json
 from pathlib import Path
 
 import numpy as np
+from fuzz.drawn_json import changed
 from fuzz.outcome import Target
 
 from spinegraph.graph import store_header
@@ -26,7 +27,12 @@ def _seeds() -> list[bytes]:
         write_store(_GRAPH, Path(folder, "store"))
         files = sorted(Path(folder, "store").iterdir())
         header = Path(folder, "store", store_header.HEADER).read_bytes()
-        return [b"\0" + header, *(bytes([1 + place]) + file.read_bytes() for place, file in enumerate(files))]
+        return [
+            b"\0" + header,
+            b"\0\0",
+            b"\0\0" + bytes(range(64)),
+            *(bytes([1 + place]) + file.read_bytes() for place, file in enumerate(files)),
+        ]
 
 
 SEEDS = _seeds()
@@ -45,14 +51,14 @@ def begin(folder: Path) -> Target:
         role = data[0] % (1 + len(whole)) if data else 0
         name = store_header.HEADER if role == 0 else sorted(whole)[role - 1]
         if name == store_header.HEADER:
-            (store / name).write_bytes(_unsigned(data[1:]))
+            (store / name).write_bytes(_unsigned(data[1:], about))
         else:
             size = len(whole[name])
             (store / name).write_bytes(data[1 : 1 + size].ljust(size, b"\0"))
-            changed = {**about, "files": {**about["files"]}}
-            changed["files"][name] = {**about["files"][name], "digest": digest_of(store / name)}
-            changed.pop("digest", None)
-            (store / store_header.HEADER).write_text(json.dumps(changed))
+            signed = {**about, "files": {**about["files"]}}
+            signed["files"][name] = {**about["files"][name], "digest": digest_of(store / name)}
+            signed.pop("digest", None)
+            (store / store_header.HEADER).write_text(json.dumps(signed))
         graph = open_store(store, verify=True)
         assert len(graph.names.tolist()) == len(graph)
         assert graph.indices.max(initial=0) < len(graph)
@@ -61,9 +67,9 @@ def begin(folder: Path) -> Target:
     return target
 
 
-def _unsigned(data: bytes) -> bytes:
+def _unsigned(data: bytes, sound: dict[str, object]) -> bytes:
     try:
-        about = json.loads(data)
+        about = changed(data[1:], sound) if data[:1] == b"\0" else json.loads(data)
         about.pop("digest", None)
         return json.dumps(about).encode()
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):

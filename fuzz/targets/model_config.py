@@ -1,8 +1,9 @@
-"""A model's settings: any JSON, signed as if the model's own, beside sound arrays."""
+"""A model's settings: any JSON or sound ones changed, signed as if its own, beside sound arrays."""
 
 import json
 from pathlib import Path
 
+from fuzz.drawn_json import changed
 from fuzz.outcome import Target
 
 from spinegraph import model_folder
@@ -26,7 +27,15 @@ def _seeds() -> list[bytes]:
         text = _config(Path(folder))
     about = json.loads(text)
     small = {**about, "data": None, "history": []}
-    return [text, json.dumps(about).encode(), json.dumps(small).encode(), b"{}", b"[]"]
+    return [
+        text,
+        json.dumps(about).encode(),
+        json.dumps(small).encode(),
+        b"{}",
+        b"[]",
+        b"\0",
+        b"\0" + bytes(range(64)),
+    ]
 
 
 SEEDS = _seeds()
@@ -34,12 +43,13 @@ SEEDS = _seeds()
 
 def begin(folder: Path) -> Target:
     """Return a function that loads a model whose config.json is these bytes, signed if it can be."""
-    _config(folder)
+    sound = json.loads(_config(folder))
     path = folder / "model" / "config.json"
     graph = barbell(4)
 
     def target(data: bytes) -> None:
-        path.write_bytes(_signed(data))
+        drawn = json.dumps(changed(data[1:], sound)).encode() if data[:1] == b"\0" else data
+        path.write_bytes(_signed(drawn))
         model = SPINE.load(folder / "model")
         assert model.transform(graph).vectors.shape == (len(graph), 3)
 

@@ -1,8 +1,9 @@
-"""Roles as JSON; what is read is assigned."""
+"""Roles as any JSON, or sound ones that were changed; what is read is assigned."""
 
 import json
 from pathlib import Path
 
+from fuzz.drawn_json import json_of
 from fuzz.outcome import Target
 
 from spinegraph.analysis.roles import Roles
@@ -11,21 +12,15 @@ from spinegraph.graph.made import barbell
 
 _GRAPH = barbell(6, bridge=3)
 _MODEL = SPINE(dim=3, steps=1, k=4, threads=1).fit(_GRAPH)
-SEEDS = [
-    json.dumps(Roles.find(_GRAPH, _MODEL.generator_, _MODEL.embeddings_, count=2).to_json()).encode(),
-    b"{}",
-]
+_SOUND = Roles.find(_GRAPH, _MODEL.generator_, _MODEL.embeddings_, count=2).to_json()
+SEEDS = [json.dumps(_SOUND).encode(), b"{}", b"\1", bytes(range(128, 160))]
 
 
 def begin(folder: Path) -> Target:
     """Return a function that reads roles and assigns them."""
 
     def target(data: bytes) -> None:
-        try:
-            meta = json.loads(data)
-        except (ValueError, RecursionError):
-            return
-        roles = Roles.from_json(meta)
+        roles = Roles.from_json(json_of(data, _SOUND))
         found = roles.assign(_GRAPH, _MODEL.generator_, _GRAPH.names[:3].tolist())
         assert found.memberships.shape == (3, len(roles.titles))
 
