@@ -6,15 +6,20 @@ from collections import Counter
 from pathlib import Path
 
 import _pytest.nodes
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # A kernel's first call compiles it, whichever example that is.
 settings.register_profile("compiling", deadline=None)
 settings.load_profile("compiling")
 
-# mutmut 3.8 asks for an attribute that pytest no longer has.
-if os.environ.get("MUTANT_UNDER_TEST") and not hasattr(_pytest.nodes.Node, "_nodeid"):
-    _pytest.nodes.Node._nodeid = property(lambda node: node.nodeid)
+if "MUTANT_UNDER_TEST" in os.environ:
+    # Whether a mutant lives must not depend on luck, and nobody looks at the smallest example.
+    plain = (Phase.explicit, Phase.generate)
+    settings.register_profile("mutants", deadline=None, derandomize=True, database=None, phases=plain)
+    settings.load_profile("mutants")
+    # mutmut 3.8 asks for an attribute that pytest no longer has.
+    if not hasattr(_pytest.nodes.Node, "_nodeid"):
+        _pytest.nodes.Node._nodeid = property(lambda node: node.nodeid)
 
 
 def pytest_terminal_summary(terminalreporter):
