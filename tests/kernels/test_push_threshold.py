@@ -65,7 +65,8 @@ def test_a_root_is_the_same_alone_in_a_list_and_beside_other_networks(weighted):
     graph = random_graph(120, 400, seed=3, weighted=weighted)
     settings = {"k": 7, "continuation": 0.65, "tolerance": 0.01, "threshold": 1e-3}
     whole = rooted_pagerank(graph, **settings)  # places by node
-    alone = [rooted_pagerank(graph, roots=[root], **settings) for root in range(len(graph))]  # by hash
+    among_many = Graph.union([graph, random_graph(5000, 5000, seed=5, weighted=weighted)])
+    alone = [rooted_pagerank(among_many, roots=[root], **settings) for root in range(len(graph))]  # by hash
     for column in ("nodes", "weights", "mass", "kept", "tied_nodes", "unassigned"):
         np.testing.assert_array_equal(
             np.concatenate([getattr(one, column) for one in alone]), getattr(whole, column)
@@ -96,8 +97,8 @@ def test_the_root_is_pushed_whatever_the_threshold():
 
 def test_weights_too_small_to_share_are_still_met_once():
     heavy = np.array([1e30, 1e-30, 1e-30], dtype=np.float32)
-    graph = Graph.from_edges([(0, 1), (1, 2), (2, 3)], weights=heavy)
-    for roots in ([0, 1, 2, 3], np.arange(40) % 4):
+    graph = Graph.from_edges([(0, 1), (1, 2), (2, 3)], weights=heavy, num_nodes=20_000)
+    for roots in ([0, 1, 2, 3], np.arange(40) % 4):  # places by hash, and by node
         found = rooted_pagerank(graph, k=6, continuation=0.65, tolerance=1e-3, threshold=1e-4, roots=roots)
         for row in found.nodes:
             assert len(set(row[row >= 0])) == (row >= 0).sum()

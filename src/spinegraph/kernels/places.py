@@ -15,23 +15,23 @@ Places by node take time and memory in proportion to the graph, once for many ro
 the root reaches. Both are met in the same order, so that every sum is the same to the bit.
 """
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 from spinegraph.kernels.rows import row_of
 
 # Up to here a table by node costs less than hashing (measured at 80,000 nodes and at 3 million) ...
 _MOST_NODES = 1 << 18
-# ... once it serves so many roots.
-_FEWEST_ROOTS = 32
+# ... once there are no more nodes than this for each root that it serves.
+_MOST_NODES_A_ROOT = 1 << 12
 _FIRST_BITS = 12
 _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def new_places(adjacency, num_nodes, num_roots):
     """Make empty places: by node where that pays, else by hash."""
-    if num_nodes > _MOST_NODES or num_roots < _FEWEST_ROOTS:
+    if num_nodes > min(_MOST_NODES, num_roots * _MOST_NODES_A_ROOT):
         return _hashed_places(_FIRST_BITS)
     indptr, _, _, rows, patch_indptr, _, _ = adjacency
     state = np.zeros((num_nodes, 2))
@@ -50,7 +50,7 @@ def new_places(adjacency, num_nodes, num_roots):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _hashed_places(bits):
     room = 1 << (bits - 1)
     return (
@@ -65,7 +65,7 @@ def _hashed_places(bits):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def find_slot(table, shift, state, node):
     """Return the slot of the table that holds the node, or the empty one where it belongs."""
     mask = np.uint64(table.size - 1)
@@ -77,7 +77,7 @@ def find_slot(table, shift, state, node):
     return slot
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def clear_places(places, count):
     """Forget the first ``count`` nodes that were reached, at their cost alone."""
     table, _, slots, state, value, nodes, _, _ = places
@@ -90,7 +90,7 @@ def clear_places(places, count):
         value[place] = 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def grow_places(places, count, waiting, room):
     """Move hashed places, and the first ``waiting`` of those to push, to room for ``room`` nodes or more."""
     bits = 64 - places[1]

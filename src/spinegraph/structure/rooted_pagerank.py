@@ -163,9 +163,9 @@ def _profile(
         fill(start, stop, tuple(column[start:stop] for column in top), tied_nodes)
         return tied_nodes[np.arange(ROOM * k) < top.tied[start:stop, None]]
 
-    # Small enough that every thread gets several, whatever the number of roots.
-    even = count // (8 * thread_count(threads))
-    tied = run_blocks(task, count, block=min(block, max(even, 16)), threads=threads)
+    if (workers := thread_count(threads)) > 1:  # every thread gets several, whatever the number of roots
+        block = min(block, max(count // (8 * workers), 16))
+    tied = run_blocks(task, count, block=block, threads=threads)
     return RootedPageRank(
         nodes=top.nodes,
         weights=top.weights,
