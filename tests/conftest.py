@@ -23,7 +23,7 @@ if "MUTANT_UNDER_TEST" in os.environ:
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say how many faults were injected; SPINEGRAPH_FAULTS names a JSON file for the counts."""
+    """Say how many faults were injected; SPINEGRAPH_FAULTS names a JSON file for each kind's newest count."""
     found = Counter()
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties if report.when == "call" else ():
@@ -33,4 +33,5 @@ def pytest_terminal_summary(terminalreporter):
         return
     terminalreporter.write_line(f"{sum(found.values()):,} faults injected")
     if file := os.environ.get("SPINEGRAPH_FAULTS"):
-        Path(file).write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n")
+        before = json.loads(Path(file).read_text()) if Path(file).exists() else {}
+        Path(file).write_text(json.dumps(dict(sorted({**before, **found}.items())), indent=1) + "\n")
