@@ -70,3 +70,40 @@ def test_where_everybody_is_alike_it_is_nothing_and_the_seed_settles_it(num_node
     found = affinity(graph, graph.feature_rows, seed)
     assert found == affinity(graph, graph.feature_rows, seed)
     assert found is None or found.strength == 0
+
+
+def test_the_draws_are_settled_by_the_seed():
+    # Other values than these would be another measure; models keep what was decided by it.
+    graph = two_groups(0.6)
+    found = affinity(graph, graph.feature_rows), affinity(graph, graph.feature_rows, 1)
+    assert [each.strength for each in found] == pytest.approx([0.12195121951, 0.18292682927], rel=1e-9)
+    assert [each.deviations for each in found] == pytest.approx([5.17701367472, 3.62700615679], rel=1e-6)
+
+
+@pytest.mark.parametrize(("edges", "is_enough"), [(99, False), (100, True)])
+def test_a_hundred_edges_are_enough(edges, is_enough):
+    graph = Graph.from_edges([(i, i + 1) for i in range(edges)], features=np.eye(2)[np.arange(edges + 1) % 2])
+    found = affinity(graph, graph.feature_rows)
+    assert (found is not None) == is_enough
+    # Neighbours in this line are never alike: they lose every comparison, and strength is never below 0.
+    assert found is None or (found.strength == 0 and found.deviations < -3)
+
+
+@pytest.mark.parametrize(("nodes", "asked"), [(5000, 5000), (5001, 4999)])
+def test_many_edges_are_sampled(nodes, asked):
+    ring = Graph.from_edges([(i, (i + 1) % nodes) for i in range(nodes)], features=np.ones((nodes, 1)))
+    seen = []
+    affinity(ring, lambda positions: seen.append(positions) or ring.feature_rows(positions))
+    assert seen[0].dtype == np.int64
+    assert len(seen[0]) <= asked
+    assert (len(seen[0]) == nodes) == (nodes == 5000)
+
+
+def test_nodes_without_features_are_like_nobody():
+    graph = two_groups(1.0)
+    half = graph.features * (np.arange(60) % 3 > 0)[:, None]
+    for features in (half, csr_array(half)):
+        some = graph.with_features(features)
+        found = affinity(some, some.feature_rows)
+        assert found.strength == pytest.approx(0.24, abs=0.1)
+        assert np.isfinite(found.deviations)
