@@ -19,6 +19,7 @@ Each error is also a child of the builtin it refines, so both kinds of ``except`
     ├── EdgeCleaningWarning                         edges were dropped or merged
     ├── IsolatedNodesWarning                        nodes that see only themselves
     ├── SkippedColumnWarning                        a table column was left out
+    ├── UncachedKernelsWarning                      compiled code cannot be kept for the next process
     └── UnfamiliarDataWarning                       data unlike what the model was fitted on
 
 ``NotFittedError`` is a child of SpineError and of scikit-learn's own, made on first use since scikit-learn is
@@ -94,6 +95,10 @@ class IsolatedNodesWarning(SpineWarning):
 
 class SkippedColumnWarning(SpineWarning):
     """A column of a feature table was left out."""
+
+
+class UncachedKernelsWarning(SpineWarning):
+    """Compiled code cannot be kept on disk; every process compiles it again."""
 
 
 class UnfamiliarDataWarning(SpineWarning):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from spinegraph.errors import ParameterError
-from spinegraph.kernels import _forget_stale_caches
 from spinegraph.kernels.threads import run_blocks, thread_count
 
 
@@ -47,17 +46,3 @@ def test_all_cores_that_the_process_may_use_is_the_default():
 def test_other_numbers_of_threads_are_refused(threads):
     with pytest.raises(ParameterError, match=f"threads must be a whole number >= 1.*got {threads!r}"):
         thread_count(threads)
-
-
-def test_caches_older_than_a_source_are_forgotten_and_others_kept(tmp_path):
-    (tmp_path / "__pycache__").mkdir()
-    for name, time in [
-        ("a.py", 100),
-        ("b.py", 200),
-        ("__pycache__/old.nbi", 150),
-        ("__pycache__/new.nbi", 250),
-    ]:
-        (tmp_path / name).touch()
-        os.utime(tmp_path / name, (time, time))
-    _forget_stale_caches(tmp_path)
-    assert [path.name for path in (tmp_path / "__pycache__").iterdir()] == ["new.nbi"]

@@ -11,15 +11,15 @@
     visits  int32 (positions + 1,)  as many as each of these nodes had
 """
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 from spinegraph.kernels.topk import ROOM, write_row
 
 _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def new_counter(positions, like):
     """Make room for one root's ``positions``, at nodes of the dtype of ``like``."""
     bits = 8
@@ -36,7 +36,7 @@ def new_counter(positions, like):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def count_visits(counter, root, positions, seen, row, top, tied_nodes):
     """Keep the k most visited nodes; the root stands at every position that ``seen`` does not list.
 
@@ -66,7 +66,7 @@ def count_visits(counter, root, positions, seen, row, top, tied_nodes):
             tied_nodes[row, 0] = root
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _tally(counter, root, positions, seen):
     """Count into the hash table; returns how many distinct nodes there are."""
     keys, counts, bits, found, _, _, _ = counter
@@ -91,7 +91,7 @@ def _tally(counter, root, positions, seen):
     return distinct
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort(counter, distinct):
     """Sort the distinct nodes by count, descending, and empty the table."""
     keys, counts, _, found, sizes, nodes, visits = counter

@@ -5,8 +5,9 @@ in this form nothing cancels: a cost is right to a few float32 roundings however
 up, and so the float32 distance is within 1e-5 of the float64 one, relative.
 """
 
-import numba
 import numpy as np
+
+from spinegraph.kernels.compiled import compiled
 
 OFFSET = 1e-3
 _OFFSET = np.float32(OFFSET)
@@ -18,7 +19,7 @@ _FAR = np.float32(1e30)
 _LANES = 128
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _cell(a, over_a, b, over_b, up, diagonal, left):
     best = up if up < diagonal else diagonal
     best = best if best < left else left
@@ -26,7 +27,7 @@ def _cell(a, over_a, b, over_b, up, diagonal, left):
     return best + abs(a - b) * over_smaller
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _by_length(left, right, ends_a, ends_b, k):
     """Pairs in the order of their length (m,), and the number of pairs up to each length (k + 1,)."""
     lengths = np.empty(len(left), np.int64)
@@ -44,7 +45,7 @@ def _by_length(left, right, ends_a, ends_b, k):
     return order, upto
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _pack(table, slot, rows, chosen, length):
     """Copy the first ``length`` values of the ``chosen`` rows, one row per lane, and their inverses.
 
@@ -61,7 +62,7 @@ def _pack(table, slot, rows, chosen, length):
             table[i, slot + 1, lane] = _ONE / (table[i, slot, lane] + _OFFSET)
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _warp(table, length):
     """Fill the table for the packed pairs; the distances end in ``table[length + 1, 4]``.
 
@@ -107,7 +108,7 @@ def _warp(table, length):
                 table[1, 1, lane] = up1
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"}, error_model="numpy")
+@compiled(fastmath={"nnan", "nsz"}, error_model="numpy")
 def dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right):
     """DTW distances of ``rows_a[left]`` to ``rows_b[right]``, float32 (m,).
 
@@ -139,7 +140,7 @@ def dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right):
     return distances
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def warping_table(row_a, row_b):
     """Cheapest cost of warping ``row_a[:i + 1]`` onto ``row_b[:j + 1]``, and the local costs: (k, k)."""
     costs = np.empty((len(row_a), len(row_b)))

@@ -1,12 +1,12 @@
 """How far a change at some nodes reaches the rooted PageRank of others, by pushing against the walk."""
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 from spinegraph.kernels.rows import row_of, row_strength
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def push_back(adjacency, starts, residual, influence, marks, continuation, least):
     """Push residuals back along the edges until none of the nodes reached holds more than ``least``.
 

@@ -1,10 +1,11 @@
 """struc2vec's layers: rings of degrees around each node, how unlike they are, and walks between layers."""
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled
 def ring_runs(indptr, indices, degrees, depth, compressed):
     """Ordered degrees of the nodes exactly 0 .. depth - 1 hops from each node.
 
@@ -45,7 +46,7 @@ def ring_runs(indptr, indices, degrees, depth, compressed):
     return starts, values[:filled].copy(), counts[:filled].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def summed_warping(starts, degrees, counts, depth, pairs, found):
     """Write f_k of each pair, its rings' DTW distances summed over hops 0 to k, into ``found`` (p, depth).
 
@@ -63,7 +64,7 @@ def summed_warping(starts, degrees, counts, depth, pairs, found):
             found[number, hop] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _warping(first, first_counts, second, second_counts):
     """DTW distance of two sequences of degrees that each stand for some equal ones."""
     above = np.full(len(second) + 1, np.inf)
@@ -79,7 +80,7 @@ def _warping(first, first_counts, second, second_counts):
     return above[len(second)]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def layered_walks(indptr, neighbors, ladders, up, roots, walk_length, stay, rng):
     """Walk within and between layers from layer 0, int64 (r, walk_length).
 

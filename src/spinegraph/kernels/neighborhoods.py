@@ -1,8 +1,8 @@
 """What a node's neighbours look like: their degrees, and how far their neighbourhoods overlap its own."""
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 from spinegraph.kernels.rows import row_of, row_strength
 
 # Columns of what `neighborhoods` writes.
@@ -13,7 +13,7 @@ WIDTH = OVERLAPS + len(QUANTILES)
 ITSELF, NEIGHBORS, THEIRS = range(3)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def share_edges(indptr, indices, start, stop, marks, shared):
     """Count for edges the neighbours that both ends have, into both of their entries of ``shared`` (nnz,).
 
@@ -41,7 +41,7 @@ def share_edges(indptr, indices, start, stop, marks, shared):
             marks[np.uint64(indices[slot])] = 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def neighborhoods(adjacency, roots, depth, marks, shared, counts):
     """Write one row of ``counts`` float64 (r, WIDTH) per root, as far as ``depth`` looks.
 
@@ -89,7 +89,7 @@ def neighborhoods(adjacency, roots, depth, marks, shared, counts):
         _read_overlaps(common[:degree], degrees, overlaps, row)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _read_overlaps(common, degrees, overlaps, row):
     """From common neighbours, and degrees, of each neighbour: triangles, and quantiles of overlap."""
     degree = common.size
@@ -105,7 +105,7 @@ def _read_overlaps(common, degrees, overlaps, row):
         row[OVERLAPS + column] = _quantile(ascending, QUANTILES[column])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_shared(own, other, marks):
     shared = 0
     if other.size <= 8 * own.size:
@@ -119,7 +119,7 @@ def _count_shared(own, other, marks):
     return shared
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _describe_degrees(degrees, sizes, row):
     """From degrees of neighbours: smaller ones, h-index, mean and deviation of logarithms.
 
@@ -147,7 +147,7 @@ def _describe_degrees(degrees, sizes, row):
     row[DEVIATION] = np.sqrt(max(squares / max(degree, 1) - mean * mean, 0.0))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _quantile(ascending, share):
     """Interpolate the value below which a share of the values lie; 0 of none."""
     if ascending.size == 0:

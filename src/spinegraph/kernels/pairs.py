@@ -1,17 +1,18 @@
 """Unordered pairs in a table of candidates: which slot computes a pair, and which copies it."""
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled
 def _slot_of(row, node):
     """Place of ``node`` in an ascending row, or -1."""
     slot = np.searchsorted(row, node)
     return slot if slot < len(row) and row[slot] == node else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def owned_slots(candidates, start, stop):
     """Flat slots of rows ``start`` to ``stop`` that compute their pair, int64 (m,).
 
@@ -32,7 +33,7 @@ def owned_slots(candidates, start, stop):
     return slots[:found]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def copy_owned(candidates, values, start, stop):
     """Fill ``values`` (n, c) of rows ``start`` to ``stop`` where another row owns the pair, in place."""
     c = candidates.shape[1]

@@ -1,15 +1,15 @@
 """Sparse rows: those of T from profiles, and sparse times dense, the product behind T F W."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from spinegraph.kernels.compiled import compiled
 from spinegraph.kernels.threads import run_blocks
 
 _ROWS_PER_BLOCK = 512
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def multiply_rows(indptr, indices, data, dense, start, stop, out):
     """Rows ``start`` to ``stop`` of a CSR matrix (r, c) times a dense one (c, d), into out (r, d)."""
     width = dense.shape[1]
@@ -46,7 +46,7 @@ def sparse_times_dense(
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def operator_rows(profile, indptr, start, stop, indices, data):
     """Write rows ``start`` to ``stop`` of T in CSR form, sorted within rows; see ``RootedPageRank.operator``.
 
@@ -72,7 +72,7 @@ def operator_rows(profile, indptr, start, stop, indices, data):
             at += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _insert(indices, data, first, at, node, value):
     """Put an entry among those from ``first`` to ``at``, by node: rows are short."""
     while at > first and indices[at - 1] > node:

@@ -7,10 +7,10 @@ little enough mass is left, or to the least level that is worth its edges: pushi
 most 1 / ((1 - b) level) edges, whatever the graph.
 """
 
-import numba
 import numpy as np
 
 from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.compiled import compiled
 from spinegraph.kernels.places import clear_places, find_slot, grow_places, new_places
 from spinegraph.kernels.rows import row_of, row_strength
 from spinegraph.kernels.sweep import COLUMNS, finish_columns, load_column, new_columns
@@ -49,7 +49,7 @@ def push_budget(adjacency: Adjacency, continuation: float, goal: float) -> int:
     return int(adjacency.num_entries * rounds_to(1.0, goal, continuation) // 50)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def push_roots(
     adjacency, num_nodes, roots, continuation, goal, threshold, budget, top, tied_nodes, unassigned
 ):
@@ -90,7 +90,7 @@ def push_roots(
         finish_columns(adjacency, num_nodes, continuation, columns, pending, waiting, top, tied_nodes)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def rounds_to(rest, goal, continuation):
     """Count the rounds in which pushing every node brings a residual mass down to the goal."""
     rounds = 0
@@ -100,7 +100,7 @@ def rounds_to(rest, goal, continuation):
     return rounds
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _push(adjacency, root, continuation, goal, least, budget, places):
     """Push one root until goal, level or budget end it; the root itself is always pushed.
 
@@ -132,7 +132,7 @@ def _push(adjacency, root, continuation, goal, least, budget, places):
         leaving, rest = _above(places, count, level)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _start(adjacency, places, root):
     """Put all mass on the root, as the first place to push; returns its degree."""
     indptr, _, _, rows, patch_indptr, _, _ = adjacency
@@ -152,7 +152,7 @@ def _start(adjacency, places, root):
     return stop - start
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _above(places, count, level):
     """List the places above the level as waiting; (how many, sum of all residuals)."""
     table, _, _, state, _, nodes, waiting, _ = places
@@ -167,7 +167,7 @@ def _above(places, count, level):
     return np.int64(found), rest
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _take(state, value, waiting, amount, leaving, continuation):
     """Take the residuals of the places that leave, before any is spread; returns their sum."""
     total = 0.0
@@ -181,7 +181,7 @@ def _take(state, value, waiting, amount, leaving, continuation):
     return total
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _give(place, given, level, state, waiting, wait):
     """Add to a place's residual; returns (was it there already?, how many wait for the next round)."""
     before = state[place, 0]
@@ -192,7 +192,7 @@ def _give(place, given, level, state, waiting, wait):
     return before > 0.0, wait + np.uint64((before <= bound) & (after > bound))
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _next_round(waiting, leaving, wait):
     """Move the places that wait to the front; returns how many they are."""
     for i in range(leaving, wait):
@@ -200,7 +200,7 @@ def _next_round(waiting, leaving, wait):
     return wait - leaving
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _push_by_node(adjacency, continuation, limits, places, count, leaving, rest, edges):
     """Push rounds until no place is above the level, or goal or budget (``limits``) end them.
 
@@ -245,7 +245,7 @@ def _push_by_node(adjacency, continuation, limits, places, count, leaving, rest,
     return np.int64(reached), rest, edges
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _fetch_rows(indptr, indices, nodes, waiting, start, stop):
     """Read the first neighbour of places that wait; returns a number that is never below 0.
 
@@ -257,7 +257,7 @@ def _fetch_rows(indptr, indices, nodes, waiting, start, stop):
     return total
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _fetch_degrees(indptr, indices, start, stop):
     """Read where the rows of some neighbours begin, for the same reason."""
     total = np.int64(0)
@@ -266,7 +266,7 @@ def _fetch_degrees(indptr, indices, start, stop):
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _push_by_hash(adjacency, continuation, limits, places, count, leaving, rest, edges):
     """Do what ``_push_by_node`` does with places by hash, which may grow: returns them first."""
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
@@ -313,7 +313,7 @@ def _push_by_hash(adjacency, continuation, limits, places, count, leaving, rest,
     return places, count, rest, edges
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _read_values(places, count, continuation, values):
     """Copy what each reached node is worth; what a residual keeps at its next push is known beforehand."""
     table, _, _, state, value, nodes, _, _ = places

@@ -4,9 +4,10 @@ A stream starts at a 64-bit point mixed from seed, stage and key; its draws are 
 which is splitmix64. No state is shared, so threads, shards and subsets of roots cannot change a draw.
 """
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from spinegraph.kernels.compiled import compiled
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 ROOTED_WALKS = 1
@@ -23,7 +24,7 @@ def _mix(point):
     return point ^ (point >> _S31)
 
 
-mix = numba.njit(cache=True, nogil=True, inline="always")(_mix)
+mix = compiled(_mix, inline="always")
 
 
 def stream_starts(seed: int, stage: int, keys: ArrayLike) -> NDArray[np.uint64]:

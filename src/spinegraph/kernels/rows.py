@@ -5,11 +5,12 @@ before their loops: reading an array out of a tuple counts references, with atom
 than a step of a walk.
 """
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled
 def row_of(indptr, rows, patch_indptr, node):
     """Return the bounds of a node's row and whether they point into the patch: (start, stop, patched)."""
     if rows.size > 0:
@@ -19,7 +20,7 @@ def row_of(indptr, rows, patch_indptr, node):
     return indptr[node], indptr[node + 1], False
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def row_strength(weights, start, stop):
     """Add up the weights of a row."""
     strength = 0.0

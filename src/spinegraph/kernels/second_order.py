@@ -1,10 +1,11 @@
 """Walks whose step depends on the node before the last, as node2vec takes them."""
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled
 def second_order_walks(indptr, indices, roots, walk_length, back, away, rng):
     """Walk from each root, int32 (r, walk_length); -1 after a root without neighbours.
 
@@ -31,7 +32,7 @@ def second_order_walks(indptr, indices, roots, walk_length, back, away, rng):
     return walks
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _weight(indptr, indices, before, drawn, back, away):
     if drawn == before:
         return back

@@ -4,11 +4,12 @@ Both walk ``walks`` (w, length) once, up to the first -1 of each, with a window 
 node, and change the matrices in place. ``span`` is the rate at the first and after the last walk.
 """
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+
+@compiled(fastmath=True)
 def train_hierarchical(walks, vectors, inner_vectors, codes, inner, depths, window, span, least, rng):
     """Predict each node of a window along its Huffman code: bits and inner nodes passed (n, h), lengths."""
     length, dim = walks.shape[1], vectors.shape[1]
@@ -34,7 +35,7 @@ def train_hierarchical(walks, vectors, inner_vectors, codes, inner, depths, wind
                     vector[axis] += step[axis]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def train_negative(walks, vectors, contexts, urn, negatives, window, span, least, rng):
     """Tell each node of a window from ``negatives`` others, drawn evenly from ``urn``, int32 (u,)."""
     length, dim = walks.shape[1], vectors.shape[1]
@@ -61,7 +62,7 @@ def train_negative(walks, vectors, contexts, urn, negatives, window, span, least
                     vector[axis] += step[axis]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def pair_step(vector, other, target, rate, step):
     """Move ``other`` along the gradient of one decision, and add ``vector``'s own move to ``step``."""
     score = np.float32(0)

@@ -14,11 +14,11 @@ high ones: the edge itself is taken when 32 random bits are below the threshold,
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.compiled import compiled
 from spinegraph.kernels.rows import row_of
 from spinegraph.kernels.threads import run_blocks
 
@@ -50,7 +50,7 @@ def alias_rows(adjacency: Adjacency, visits: int, threads: int | None) -> tuple[
     return tables, threads
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def fill_rows(adjacency, tables, first, last):
     """Write the alias tables of the rows ``first .. last - 1``."""
     indptr, _, weights, rows, patch_indptr, _, patch_weights = adjacency
@@ -64,7 +64,7 @@ def fill_rows(adjacency, tables, first, last):
         filled[node] = 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill(weights, table):
     """Write one row's table in one sweep: light edges are topped up by the current heavy one.
 
@@ -97,7 +97,7 @@ def _fill(weights, table):
             heavy = following
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _next(weights, edge, mean, heavy):
     """Return the first edge from ``edge`` on that is heavier than the mean, or that is not."""
     while edge < weights.size and (weights[edge] > mean) != heavy:
@@ -105,12 +105,12 @@ def _next(weights, edge, mean, heavy):
     return edge
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _entry(share, other):
     return (np.uint64(other) << _S32) | np.uint64(min(max(share, 0.0) * 2.0**32, 2.0**32 - 1.0))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def take_steps(adjacency, tables, nodes, bits, count):
     """Replace each of ``nodes[:count]`` by the neighbour that its 32 bits choose; each must have one."""
     if tables[0].size > 0:
@@ -119,7 +119,7 @@ def take_steps(adjacency, tables, nodes, bits, count):
         _step_evenly(adjacency, nodes, bits, count)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _step_evenly(adjacency, nodes, bits, count):
     indptr, indices, _, rows, patch_indptr, patch_indices, _ = adjacency
     for i in range(count):
@@ -132,7 +132,7 @@ def _step_evenly(adjacency, nodes, bits, count):
             nodes[i] = indices[edge]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _step_by_weight(adjacency, tables, nodes, bits, count):
     indptr, indices, _, rows, patch_indptr, patch_indices, _ = adjacency
     filled, base, patch = tables
@@ -156,7 +156,7 @@ def _step_by_weight(adjacency, tables, nodes, bits, count):
             nodes[i] = indices[_or_other(base[edge], product & _LOW, np.uint64(start), edge)]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _or_other(entry, draw, start, edge):
     # All ones when below: a branch on an entry that is still on its way would hold up the steps after it.
     below = np.uint64((np.int64(draw) - np.int64(entry & _LOW)) >> 63)

@@ -7,9 +7,9 @@
     next    what it gives in the next
 """
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 from spinegraph.kernels.rows import row_of, row_strength
 from spinegraph.kernels.topk import keep_top
 
@@ -18,7 +18,7 @@ COLUMNS = 8
 _ONE = np.ones(1, dtype=np.float32)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def new_columns(num_nodes):
     """Make columns of zeros."""
     return (
@@ -28,7 +28,7 @@ def new_columns(num_nodes):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def load_column(adjacency, places, reached, columns, column, continuation):
     """Put the values and residuals of the reached places into an empty column."""
     indptr, _, weights, rows, patch_indptr, _, patch_weights = adjacency
@@ -48,7 +48,7 @@ def load_column(adjacency, places, reached, columns, column, continuation):
         share[node, column] = continuation * residual / strength
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def finish_columns(adjacency, num_nodes, continuation, columns, pending, count, top, tied_nodes):
     """Sweep the first ``count`` columns, keep the largest values of each, and clear them.
 
@@ -76,7 +76,7 @@ def finish_columns(adjacency, num_nodes, continuation, columns, pending, count, 
     following[:, :] = 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _flatten(adjacency, num_nodes):
     """Copy an overlay's rows into one CSR; the sweeps that follow read each of them many times."""
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
@@ -97,7 +97,7 @@ def _flatten(adjacency, num_nodes):
     return flat, flat_indices, flat_weights
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sweep(indptr, indices, weights, mask, continuation, value, share, following):
     """Push every node of every column once: each adds up what its neighbours give it.
 
@@ -140,7 +140,7 @@ def _sweep(indptr, indices, weights, mask, continuation, value, share, following
             following[node, 7] = give * h
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _read_column(value, column, root, nodes, values):
     """Copy the positive values of a column to ``nodes`` and ``values``, the root first; returns how many."""
     nodes[0] = root

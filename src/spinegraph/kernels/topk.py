@@ -2,9 +2,10 @@
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from spinegraph.kernels.compiled import compiled
 
 # Values this close at the k-th place are one group: far above rounding, far below any tolerance.
 TIE = 1e-9
@@ -50,7 +51,7 @@ def new_top(rows: int, k: int, dtype: DTypeLike) -> Top:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def keep_top(nodes, values, count, row, top, tied_nodes):
     """Write the k largest of ``values[:count]`` (all > 0) into a row of ``top``, and the tied nodes.
 
@@ -81,7 +82,7 @@ def keep_top(nodes, values, count, row, top, tied_nodes):
             tied_nodes[row, 0] = nodes[0]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def write_row(nodes, values, count, unit, row, top):
     """Write the first k of descending values, scaled, and their sum in the given unit; no ties."""
     out_nodes, out_weights, mass, kept, tied = top
@@ -99,7 +100,7 @@ def write_row(nodes, values, count, unit, row, top):
     tied[row] = 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _largest(nodes, values, count, k):
     """List at least the k largest of ``values[:count]``, descending; equal values by node."""
     order = np.empty(count, dtype=np.int64)
@@ -128,7 +129,7 @@ def _largest(nodes, values, count, k):
     return order
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _least(bits, order, k):
     """Return a number that at least k of the bits in ``order`` reach, and not many more, by a histogram."""
     highest = bits[order[0]]
@@ -145,7 +146,7 @@ def _least(bits, order, k):
     return highest - ((cut + 1) << _SHIFT) + 1 if cut < _BUCKETS - 1 else np.int64(0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort_descending(order, nodes, values):
     """Shell sort in place: rows are short, and it compiles in a moment."""
     gap = 1

@@ -1,10 +1,11 @@
 """Dynamic time warping of plain vectors, read as sequences."""
 
-import numba
 import numpy as np
 
+from spinegraph.kernels.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled
 def vector_dtw(vectors, pairs, found):
     """Write the DTW distance of each pair of rows, local cost |a - b|, into ``found`` (m,)."""
     length = vectors.shape[1]

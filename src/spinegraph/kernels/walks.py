@@ -14,11 +14,11 @@ way, its next step, the node it stands on, and the bits for it::
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.compiled import compiled
 from spinegraph.kernels.counter import count_visits, new_counter
 from spinegraph.kernels.rng import GAMMA, PLAIN_WALKS, mix, stream_starts
 from spinegraph.kernels.rows import row_of
@@ -31,7 +31,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _S32 = np.uint64(32)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def walk_roots(adjacency, tables, roots, starts, walks, walk_length, threshold, top, tied_nodes):
     """Count visits of rooted walks and write the k most visited of each root into its row of ``top``.
 
@@ -74,7 +74,7 @@ def walk_roots(adjacency, tables, roots, starts, walks, walk_length, threshold, 
             steps = ends[row - first]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _draw(plan, root, stream, walks, walk_length, threshold, steps, under_way):
     """Draw where one root's walks go on and where they return; (steps, under_way) with this root's added."""
     bits, fresh, _, at, nodes, _ = plan
@@ -94,7 +94,7 @@ def _draw(plan, root, stream, walks, walk_length, threshold, steps, under_way):
     return steps, under_way
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _advance(adjacency, tables, plan, under_way):
     """Take every planned step: a round of first steps, a round of second ones, until no excursion is left."""
     bits, fresh, visits, at, nodes, draws = plan
@@ -161,7 +161,7 @@ def plain_walks(
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def walk_plainly(adjacency, tables, roots, starts, walks, out):
     """Write walks without return into ``out`` (r * walks, length); -1 after a root without neighbours."""
     length = out.shape[1]

@@ -1,0 +1,78 @@
+"""Where compiled kernels are kept, and what happens where they cannot be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from spinegraph.errors import UncachedKernelsWarning
+from spinegraph.kernels.compiled import _digest, compiled
+
+KERNEL = """
+from spinegraph.kernels.compiled import compiled
+
+@compiled
+def twice(number):
+    return 2 * number
+"""
+# A limit of 0 bytes a file stands for a full disk.
+CALL = """
+import resource, signal, sys, warnings
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+import kernel
+if sys.argv[1] == "full":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    print(kernel.twice(21), *(f"{type(one.message).__name__}: {one.message}" for one in told))
+"""
+
+
+def call(folder, disk, **environment):
+    (folder / "kernel.py").write_text(KERNEL)
+    run = subprocess.run(
+        [sys.executable, "-B", "-c", CALL, disk],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+@pytest.mark.compiled
+def test_a_kernel_is_kept_for_the_next_process(tmp_path):
+    assert call(tmp_path, "free", NUMBA_CACHE_DIR=str(tmp_path / "kept")) == "42"
+    assert len(list((tmp_path / "kept").rglob("*.nbc"))) == 1
+    assert call(tmp_path, "free", NUMBA_CACHE_DIR=str(tmp_path / "kept")) == "42"
+    assert len(list((tmp_path / "kept").rglob("*.nbc"))) == 1
+
+
+@pytest.mark.compiled
+def test_a_kernel_works_where_the_disk_of_the_cache_is_full(tmp_path):
+    found = call(tmp_path, "full", NUMBA_CACHE_DIR=str(tmp_path / "kept"))
+    assert found.startswith("42 UncachedKernelsWarning: compiled kernels cannot be kept (")
+    assert "File too large" in found
+    assert "set NUMBA_CACHE_DIR" in found
+
+
+@pytest.mark.compiled
+def test_a_kernel_works_where_there_is_no_folder_for_the_cache_at_all():
+    place = {}
+    exec("def twice(number):\n    return 2 * number", place)  # without a file, Numba has no folder for it
+    with pytest.warns(UncachedKernelsWarning, match="no folder that Numba may write to"):
+        twice = compiled(place["twice"])
+    assert twice(21) == 42
+
+
+def test_a_change_in_any_kernel_is_a_change_of_all(tmp_path):
+    digests = []
+    for text in ("x = 1", "x = 2"):
+        folder = tmp_path / text
+        folder.mkdir()
+        (folder / "outer.py").write_text("import inner")
+        (folder / "inner.py").write_text(text)
+        digests.append(_digest(folder))
+    assert digests[0] != digests[1]
