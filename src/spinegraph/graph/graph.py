@@ -78,7 +78,8 @@ class Graph(Conversions):
     def __post_init__(self) -> None:
         indptr, indices = np.ascontiguousarray(self.indptr), np.ascontiguousarray(self.indices)
         names = np.arange(max(len(indptr) - 1, 0)) if self.names is None else as_names(self.names)
-        weights = None if self.weights is None else np.ascontiguousarray(self.weights, dtype=np.float32)
+        with np.errstate(over="ignore"):  # infinite weights are refused below
+            weights = None if self.weights is None else np.ascontiguousarray(self.weights, dtype=np.float32)
         check_adjacency(indptr, indices, weights, names)
         features = None if self.features is None else as_features(self.features, names)
         feature_names = as_feature_names(self.feature_names, features)
