@@ -15,6 +15,10 @@ from spinegraph.kernels.compiled import compiled
 @compiled
 def twice(number):
     return 2 * number
+
+@compiled
+def thrice(number):
+    return 3 * number
 """
 # A limit of 0 bytes a file stands for a full disk.
 CALL = """
@@ -25,7 +29,7 @@ if sys.argv[1] == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
-    print(kernel.twice(21), *(f"{type(one.message).__name__}: {one.message}" for one in told))
+    print(kernel.twice(21) + kernel.thrice(14), *(f"{type(one.message).__name__}: {one.message}" for one in told))
 """
 
 
@@ -44,17 +48,18 @@ def call(folder, disk, **environment):
 
 @pytest.mark.compiled
 def test_a_kernel_is_kept_for_the_next_process(tmp_path):
-    assert call(tmp_path, "free", NUMBA_CACHE_DIR=str(tmp_path / "kept")) == "42"
-    assert len(list((tmp_path / "kept").rglob("*.nbc"))) == 1
-    assert call(tmp_path, "free", NUMBA_CACHE_DIR=str(tmp_path / "kept")) == "42"
-    assert len(list((tmp_path / "kept").rglob("*.nbc"))) == 1
+    assert call(tmp_path, "free", NUMBA_CACHE_DIR=str(tmp_path / "kept")) == "84"
+    assert len(list((tmp_path / "kept").rglob("*.nbc"))) == 2
+    assert call(tmp_path, "free", NUMBA_CACHE_DIR=str(tmp_path / "kept")) == "84"
+    assert len(list((tmp_path / "kept").rglob("*.nbc"))) == 2
 
 
 @pytest.mark.compiled
 def test_a_kernel_works_where_the_disk_of_the_cache_is_full(tmp_path):
     found = call(tmp_path, "full", NUMBA_CACHE_DIR=str(tmp_path / "kept"))
-    assert found.startswith("42 UncachedKernelsWarning: compiled kernels cannot be kept (")
+    assert found.startswith("84 UncachedKernelsWarning: compiled kernels cannot be kept (")
     assert "File too large" in found
+    assert found.count("cannot be kept") == 1
     assert "set NUMBA_CACHE_DIR" in found
 
 

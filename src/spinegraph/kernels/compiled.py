@@ -56,6 +56,7 @@ def _digest(folder: Path) -> str:
     return found.hexdigest()
 
 
+@cache  # once a process, though every kernel has a cache of its own
 def _tell(reason: str) -> None:
     warnings.warn(
         f"compiled kernels cannot be kept ({reason}), so the next process compiles them again; "
