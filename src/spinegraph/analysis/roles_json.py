@@ -13,6 +13,8 @@ from spinegraph.analysis.roles_words import Typical
 from spinegraph.errors import ModelFormatError
 from spinegraph.json_object import JsonObject
 
+_LARGEST = 1e30  # nothing that was measured comes near it; beyond, squares and quotients overflow
+
 
 def read_parts(meta: Any) -> dict[str, Any]:
     """Return the fields of Roles from what ``Roles.to_json`` returned, each value checked.
@@ -44,7 +46,7 @@ def read_parts(meta: Any) -> dict[str, Any]:
             _matrix(given, "means", (len(listed), width)),
             _above_zero(given, "variances", (len(listed), width)),
         ),
-        "usual": given.number("usual"),
+        "usual": _share(given, "usual"),
         "mean": _matrix(given, "mean", (width,)),
         "scale": _above_zero(given, "scale", (width,)),
         "communities": _communities(given) if has_communities else None,
@@ -72,9 +74,16 @@ def _scores(given: JsonObject) -> dict[int, float]:
     return {int(key): given.number(key) for key in given.meta}
 
 
+def _share(given: JsonObject, key: str) -> float:
+    value = given.number(key)
+    if not 0 <= value <= 1:
+        raise ModelFormatError(f"roles: {key} must be between 0 and 1; got {value}")
+    return value
+
+
 def _above_zero(given: JsonObject, key: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
     values = _matrix(given, key, shape)
-    if (values <= 0).any():
+    if (values < 1 / _LARGEST).any():
         raise ModelFormatError(f"roles: {key} must be above 0; got {values.min()}")
     return values
 
@@ -87,8 +96,10 @@ def _matrix(given: JsonObject, key: str, shape: tuple[int | None, ...]) -> NDArr
     fits = values.ndim == len(shape) and all(
         wanted in (None, found) for wanted, found in zip(shape, values.shape, strict=True)
     )
-    if not fits or not np.isfinite(values).all():
-        raise ModelFormatError(f"roles: {key} must be finite and of shape {shape}; got shape {values.shape}")
+    if not fits or not (np.abs(values) <= _LARGEST).all():
+        raise ModelFormatError(
+            f"roles: {key} must be finite, at most {_LARGEST:g} and of shape {shape}; got shape {values.shape}"
+        )
     return values
 
 
