@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from spinegraph.apps.server.changes import Change
 from spinegraph.apps.server.chunks import Chunks
+from spinegraph.apps.server.contents import Contents
 from spinegraph.errors import SpineError
 from spinegraph.generator import Generator
 from spinegraph.graph.graph import Graph
@@ -85,6 +86,7 @@ class Live:
         self.columns = np.zeros((count, len(inputs.columns) * inputs.through), np.float32)
         vectors = Chunks.of(np.zeros((count, dim), np.float32))
         self.tip = Snapshot(version, overlay, vectors, np.zeros(count, np.float32), np.zeros(0, np.int64))
+        self._embed = Contents(self.generator).embed if Contents.suit(self.generator) else self.generator.embed
         self._begin_taking(overlay)
 
     def compute_all(self, vectors: NDArray[np.float32] | None = None) -> None:
@@ -179,7 +181,7 @@ class Live:
 
     def _refresh(self, stale: NDArray[np.int64]) -> None:
         graph, inputs = self.tip.overlay, self.generator.inputs
-        self._take(stale, self.generator.embed(graph, stale))
+        self._take(stale, self._embed(graph, stale))
         self.columns = _grown(self.columns, len(graph))
         if not inputs.through:
             return
@@ -193,7 +195,7 @@ class Live:
             if not len(stale):
                 return
             self.drift.computed(stale)
-            self._take(stale, self.generator.embed(graph, stale))
+            self._take(stale, self._embed(graph, stale))
 
     def _take(self, positions: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         lengths = self.tip.lengths.copy()
