@@ -98,7 +98,7 @@ def _matrix(given: JsonObject, key: str, shape: tuple[int | None, ...]) -> NDArr
     )
     if not fits or not (np.abs(values) <= _LARGEST).all():
         raise ModelFormatError(
-            f"roles: {key} must be finite, at most {_LARGEST:g} and of shape {shape}; got shape {values.shape}"
+            f"roles: {key} must be finite, up to {_LARGEST:g}, of shape {shape}; got shape {values.shape}"
         )
     return values
 
