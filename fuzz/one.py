@@ -1,6 +1,7 @@
 """One target under libFuzzer, in a process: ``python -m fuzz.one TARGET FOLDER [libFuzzer options]``."""
 
 import importlib
+import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,8 @@ def main(name: str, folder: Path, options: list[str]) -> None:
     from fuzz.outcome import Findings, fault_of, strict_warnings
 
     scratch = folder / "scratch"
-    scratch.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(scratch, ignore_errors=True)  # what an earlier run's last input left
+    scratch.mkdir(parents=True)
     target = module.begin(scratch)
     findings = Findings(folder / "found")
     corpus = folder / "corpus"
