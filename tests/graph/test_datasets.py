@@ -352,6 +352,8 @@ def global_call(module, name, rest):
         (global_call(b"collections", b"defaultdict", b"}b."), "may not change a function"),
         (global_call(b"numpy.core.multiarray", b"scalar", b"."), "refused"),
         (b"\x80\x02Pq\x00.", "not a readable pickle"),
+        (b"\x80\x02]r\xff\xff\xff\x7f.", "9 bytes may not remember a value at place 2147483647"),
+        (b"]p4294967295\n.", "14 bytes may not remember a value at place 4294967295"),
     ],
 )
 def test_a_strange_pickle_is_a_clear_error(tmp_path, data, message):

@@ -5,8 +5,10 @@ is a program that may call anything it names; this reader gives it only stand-in
 told, and builds the arrays afterwards from checked numbers. Any other name is refused.
 """
 
+import io
 import math
 import pickle
+import pickletools
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +34,25 @@ def read_pickle(path: Path) -> Any:
     ...     read_pickle(Path(folder) / "graph")
     {0: [1], 1: [0]}
     """
-    with path.open("rb") as file:
-        try:
-            found = _Reader(file, encoding="latin1").load()
-            whole = found.value() if isinstance(found, _Array | _Csr) else found
-            if isinstance(whole, _Call | _DType | type):
-                raise GraphFormatError("holds the name of a function or type, and no array")
-            return whole
-        except GraphFormatError as fault:
-            raise GraphFormatError(f"{path}: {fault}") from fault
-        except Exception as fault:  # a damaged pickle can fail in any way the opcodes allow
-            raise GraphFormatError(f"{path}: not a readable pickle of arrays ({fault!r})") from fault
+    data = path.read_bytes()
+    try:
+        _check_places(data)
+        found = _Reader(io.BytesIO(data), encoding="latin1").load()
+        whole = found.value() if isinstance(found, _Array | _Csr) else found
+        if isinstance(whole, _Call | _DType | type):
+            raise GraphFormatError("holds the name of a function or type, and no array")
+        return whole
+    except GraphFormatError as fault:
+        raise GraphFormatError(f"{path}: {fault}") from fault
+    except Exception as fault:  # a damaged pickle can fail in any way the opcodes allow
+        raise GraphFormatError(f"{path}: not a readable pickle of arrays ({fault!r})") from fault
+
+
+def _check_places(data: bytes) -> None:
+    """Refuse places to remember values at that no pickle of this size needs: all below would be allocated."""
+    for code, place, _ in pickletools.genops(data):
+        if code.name in ("PUT", "LONG_BINPUT") and not 0 <= int(place or 0) < len(data):
+            raise GraphFormatError(f"a pickle of {len(data)} bytes may not remember a value at place {place}")
 
 
 class _DType:
