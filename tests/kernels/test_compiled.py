@@ -29,7 +29,8 @@ if sys.argv[1] == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
-    print(kernel.twice(21) + kernel.thrice(14), *(f"{type(one.message).__name__}: {one.message}" for one in told))
+    total = kernel.twice(21) + kernel.thrice(14)
+print(total, *(f"{type(one.message).__name__}: {one.message}" for one in told))
 """
 
 
