@@ -205,6 +205,14 @@ class Config:
             raise ParameterError("\n".join(wrong))
         return Config(**{name: _plain(name, value) for name, value in given.items()})
 
+    def deciding(self) -> dict[str, Any]:
+        """Return the settings that vectors follow from: all but those of the machine.
+
+        >>> "threads" in Config().deciding()
+        False
+        """
+        return {name: value for name, value in self.to_json().items() if name not in MACHINE}
+
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain values."""
         return asdict(self)

@@ -15,11 +15,12 @@ from spinegraph.engines.engine import engine_for
 from spinegraph.errors import ParameterError
 from spinegraph.familiarity import Familiarity
 from spinegraph.fingerprint import fingerprint
-from spinegraph.generator import Generator, Inputs
+from spinegraph.generator import Generator
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import as_array
 from spinegraph.graph.overlay import Overlay
+from spinegraph.inputs import Inputs
 
 if TYPE_CHECKING:
     from spinegraph.learning.training import Progress

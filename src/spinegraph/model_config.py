@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from spinegraph.config import Config
 from spinegraph.errors import ModelFormatError, ParameterError
 from spinegraph.familiarity import Familiarity
-from spinegraph.generator import Generator, Inputs
+from spinegraph.generator import Generator
 from spinegraph.graph.encode import FeatureEncoder
+from spinegraph.inputs import Inputs
 from spinegraph.json_object import JsonObject
 from spinegraph.learning.history import Moment
 from spinegraph.structure.columns import COLUMNS

@@ -16,7 +16,8 @@ from spinegraph.analysis.explain_standing import Relation, Standing
 from spinegraph.analysis.search import Search, StructuralSearch
 from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ParameterError, UnknownNodeError
-from spinegraph.generator import Generator, Inputs, profile_of
+from spinegraph.generator import Generator
+from spinegraph.inputs import Inputs, profile_of
 from spinegraph.structure.warping import warping
 
 

@@ -19,7 +19,7 @@ from spinegraph.engines.ray.cluster import connect, require_package, require_ray
 from spinegraph.engines.ray.engine import RayEngine
 from spinegraph.engines.ray.folder import embed_to_folder
 from spinegraph.engines.ray.tasks import Shared
-from spinegraph.engines.shards import ShardFolder, run_of
+from spinegraph.engines.shard_folder import ShardFolder, run_of
 from spinegraph.errors import ClusterError, MissingPackageError, ParameterError
 from spinegraph.graph.store import open_store, write_store
 from spinegraph.learning.sharded import ShardedTrainer

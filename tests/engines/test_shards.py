@@ -13,7 +13,8 @@ import pytest
 from command import in_small_place
 from spinegraph import SPINE, Embeddings, made
 from spinegraph.engines.local import embed_to_folder
-from spinegraph.engines.shards import MANIFEST, Shard, ShardFolder, plan, run_of
+from spinegraph.engines.shard_folder import MANIFEST, ShardFolder, run_of
+from spinegraph.engines.shards import Shard, plan
 from spinegraph.errors import GraphFormatError, ParameterError
 
 SETTINGS = {"dim": 8, "steps": 10, "threads": 1}
@@ -118,6 +119,15 @@ def test_a_manifest_that_cannot_be_read_is_named(featured, tmp_path, text):
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(GraphFormatError, match=r"manifest.json: cannot be read .* begin anew"):
         embed_to_folder(featured.generator_, featured.graph_, tmp_path)
+
+
+@pytest.mark.parametrize(("field", "value"), [("rows", 0), ("rows", "six"), ("parts", {}), ("parts", [1])])
+def test_a_manifest_with_a_wrong_value_is_named(tmp_path, field, value):
+    ShardFolder.open(tmp_path, "run", num_nodes=4, rows=2)
+    about = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps({**about, field: value}))
+    with pytest.raises(GraphFormatError, match=rf"manifest.json: cannot be read .*{field} must be"):
+        ShardFolder.open(tmp_path, "run", num_nodes=4, rows=2)
 
 
 def test_a_shard_takes_as_many_vectors_as_it_has_nodes(tmp_path):

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
-from spinegraph.generator import profile_of
 from spinegraph.graph.graph import Graph
+from spinegraph.inputs import profile_of
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.rooted_pagerank import rooted_pagerank
 

@@ -13,9 +13,9 @@ from spinegraph.config import Config
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError, SpineWarning
 from spinegraph.estimator import SPINE
-from spinegraph.generator import Inputs, profile_of
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.graph import Graph
+from spinegraph.inputs import Inputs, profile_of
 
 Progress = Callable[[str, int, int], None]
 Rows = dict[str, Any]  # name -> vectors (n, d), dense or sparse

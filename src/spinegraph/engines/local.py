@@ -11,18 +11,10 @@ from numpy.typing import NDArray
 
 from spinegraph.atomic import explained
 from spinegraph.config import Config
-from spinegraph.engines.shards import (
-    ROWS,
-    Shard,
-    ShardFolder,
-    columns_shard,
-    embed_shard,
-    fill,
-    needs_columns,
-    plan,
-    run_of,
-)
-from spinegraph.generator import Generator, profile_of
+from spinegraph.engines.shard_folder import ShardFolder, fill, run_of
+from spinegraph.engines.shards import ROWS, Shard, columns_shard, embed_shard, needs_columns, plan
+from spinegraph.generator import Generator
+from spinegraph.inputs import profile_of
 from spinegraph.structure.candidates import candidates
 from spinegraph.structure.profile import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes, similar_nodes

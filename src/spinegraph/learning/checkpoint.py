@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 
 from spinegraph import __version__
 from spinegraph.atomic import make_folder, sweep, whole_file
-from spinegraph.config import MACHINE, Config
+from spinegraph.config import Config
 from spinegraph.errors import ParameterError
 from spinegraph.tensor_file import read_signed, write_signed
 
@@ -80,8 +80,7 @@ class Checkpoints:
     @classmethod
     def of_fit(cls, folder: str | Path, data: str, config: Config) -> "Checkpoints":
         """Return the states of a fit, known by data and settings but those of the machine."""
-        settings = {name: value for name, value in config.to_json().items() if name not in MACHINE}
-        return cls(folder, f"{__version__} {data} {json.dumps(settings, sort_keys=True)}")
+        return cls(folder, f"{__version__} {data} {json.dumps(config.deciding(), sort_keys=True)}")
 
     def apart(self, how: str) -> "Checkpoints":
         """Return the states of the same fit run in another way, so that neither goes on from the other's.

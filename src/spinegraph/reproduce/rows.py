@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spinegraph.config import MACHINE, Config
+from spinegraph.config import Config
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
 from spinegraph.reproduce.controls import CONTROLS, methods
@@ -91,8 +91,7 @@ def control_row(name: str, control: str, settings: Mapping[str, Any]) -> Method:
 
 
 def _all_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    every = Config(**settings).to_json()
-    return {name: value for name, value in every.items() if name not in ("seed", *MACHINE)}
+    return {name: value for name, value in Config(**settings).deciding().items() if name != "seed"}
 
 
 def _reader(control: str, settings: Mapping[str, Any]) -> Callable[[Graph, int, int, Score | None], Embed]:

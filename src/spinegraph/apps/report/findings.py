@@ -15,8 +15,8 @@ from spinegraph.analysis.roles import RoleAssignment, Roles
 from spinegraph.analysis.search import Search
 from spinegraph.apps.report.examples import Example, find_examples
 from spinegraph.apps.report.quality import Note, notes
-from spinegraph.generator import profile_of
 from spinegraph.graph.describe import Description, describe
+from spinegraph.inputs import profile_of
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
 

@@ -11,7 +11,8 @@ from spinegraph.engines.ray.cluster import connected
 from spinegraph.engines.ray.engine import columns_of
 from spinegraph.engines.ray.flights import finished
 from spinegraph.engines.ray.tasks import Shared
-from spinegraph.engines.shards import ROWS, Part, ShardFolder, needs_columns, run_of
+from spinegraph.engines.shard_folder import Part, ShardFolder, run_of
+from spinegraph.engines.shards import ROWS, needs_columns
 from spinegraph.errors import ClusterError
 from spinegraph.generator import Generator
 

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from spinegraph.config import Config
 from spinegraph.embeddings import Embeddings
 from spinegraph.engines.ray.cluster import require_ray
-from spinegraph.engines.shards import Part, Shard, columns_shard, embed_shard, write_part
+from spinegraph.engines.shard_folder import Part, write_part
+from spinegraph.engines.shards import Shard, columns_shard, embed_shard
 from spinegraph.errors import ClusterError, MissingFileError
 from spinegraph.fingerprint import fingerprint
-from spinegraph.generator import Generator, profile_of
+from spinegraph.generator import Generator
 from spinegraph.graph.store import open_store
+from spinegraph.inputs import profile_of
 from spinegraph.structure.profile import RootedPageRank
 from spinegraph.structure.similarity import owned_distances
 
