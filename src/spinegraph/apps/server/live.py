@@ -86,7 +86,8 @@ class Live:
         self.columns = np.zeros((count, len(inputs.columns) * inputs.through), np.float32)
         vectors = Chunks.of(np.zeros((count, dim), np.float32))
         self.tip = Snapshot(version, overlay, vectors, np.zeros(count, np.float32), np.zeros(0, np.int64))
-        self._embed = Contents(self.generator).embed if Contents.suit(self.generator) else self.generator.embed
+        keeps = Contents.suit(self.generator)
+        self._embed = Contents(self.generator).embed if keeps else self.generator.embed
         self._begin_taking(overlay)
 
     def compute_all(self, vectors: NDArray[np.float32] | None = None) -> None:
