@@ -14,6 +14,7 @@ from running_service import small_graph
 from spinegraph import SPINE, Graph
 from spinegraph.analysis.search import Search
 from spinegraph.apps.server import lookup as lookup_module
+from spinegraph.apps.server import writer as writer_module
 from spinegraph.apps.server.changes import Change
 from spinegraph.apps.server.chunks import SIZE, Chunks
 from spinegraph.apps.server.live import Live
@@ -196,6 +197,27 @@ def test_changes_that_wait_together_share_a_version_and_replay_alike(model, tmp_
     again = restore(model, model.graph_, open_store(model, model.graph_, tmp_path / "store"))
     assert again.tip.version == 30
     np.testing.assert_array_equal(again.tip.vectors.matrix(), expected.vectors.matrix())
+
+
+def test_what_is_held_does_not_grow_with_nodes_that_come_and_go(model, tmp_path, monkeypatch):
+    """Removed nodes keep their positions until the base is made anew; counted here are all that are held."""
+    monkeypatch.setattr(writer_module, "_MANY_REMOVED", 30)
+    store, sizes = open_store(model, model.graph_, tmp_path / "store"), []
+    writer = Writer(restore(model, model.graph_, store), store)
+    writer.start()
+    weights = None if model.graph_.weights is None else [1.0, 1.0]
+    features = [([1], [1.0])] if model.graph_.has_features else None
+    for number in range(130):
+        name = f"new {number}"
+        edges = [(name, "n3"), (name, f"n{10 + number % 80}")]
+        writer.submit(Change("add", [name], edges, weights, features))
+        overlay = writer.submit(Change("remove", [name])).result(30).overlay
+        held = len(overlay), len(overlay.added), len(overlay.patch.indices), len(overlay.patch.indptr)
+        sizes.append((*held, len(writer.snapshot.vectors), len(writer.live.drift), store.count()))
+    writer.close()
+    cycles = np.array([np.max(sizes[start : start + 31], axis=0) for start in range(0, 124, 31)])
+    assert (cycles[:, 0] <= 90 + 31).all()
+    assert (cycles[1:] <= cycles[0] * 1.2 + 4).all(), cycles
 
 
 def test_a_store_from_before_changes_were_settled_together_is_read(tmp_path):

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 _MOST_AT_ONCE = 64  # changes that share one trip to the disk
 _SAVE_EVERY = 2_000  # changes; a restart redoes at most about as many
 # Added and removed nodes that a base graph is not made anew for.
-_MANY_ADDED, _MANY_REMOVED = 10_000, 2_000
+_MANY_ADDED, _MANY_REMOVED = 10_000, 500
 
 
 class ClosedError(SpineError):
