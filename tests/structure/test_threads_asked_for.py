@@ -1,0 +1,68 @@
+"""The number of threads that was asked for is the number that every step of a stage gets."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from spinegraph import Graph, made
+from spinegraph.kernels import threads as kernel_threads
+from spinegraph.structure import rooted_pagerank as pagerank_module
+from spinegraph.structure.columns import COLUMNS, structural_columns
+from spinegraph.structure.distances import pair_distances, profile_distances
+from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.similarity import settled, similar_nodes
+from spinegraph.structure.smoothing import Smoothed, multiply, principal_directions
+
+KARATE = made.karate()
+WEIGHTED = Graph.from_edges([(0, 1), (1, 2), (2, 0)], weights=[1, 2, 3])
+ROWS = np.full((4, 2), 0.5, np.float32)
+OTHERS = [[1, 2], [0, 3], [0, -1], [1, -1]]
+HALF = csr_array(np.full((4, 4), 0.25, np.float32))
+
+
+def smoothed(threads, features=ROWS):
+    return Smoothed(HALF, features, threads)
+
+
+STAGES = {
+    "push": lambda threads: rooted_pagerank(KARATE, k=3, threads=threads),
+    "walks": lambda threads: rooted_pagerank(KARATE, k=3, method="walks", threads=threads),
+    "weighted walks": lambda threads: rooted_pagerank(WEIGHTED, k=3, method="walks", threads=threads),
+    "operator": lambda threads: PROFILE.operator(threads),
+    "columns": lambda threads: structural_columns(KARATE, threads=threads),
+    "columns of neighbours": lambda threads: structural_columns(
+        KARATE, names=("overlap_10",), threads=threads
+    ),
+    "columns of a profile": lambda threads: structural_columns(
+        KARATE, profile=PROFILE, names=COLUMNS, threads=threads
+    ),
+    "pairs": lambda threads: pair_distances(ROWS, [[0, 1]], threads=threads),
+    "profiles": lambda threads: profile_distances(ROWS, ROWS, threads=threads),
+    "similar": lambda threads: similar_nodes(ROWS, OTHERS, threads=threads),
+    "settled": lambda threads: settled(
+        np.array([[1], [0]], np.int32), np.array([[2], [np.inf]], np.float32), threads
+    ),
+    "multiply": lambda threads: multiply(HALF, ROWS, threads),
+    "smoothed": lambda threads: smoothed(threads).times(np.ones((2, 1), np.float32)),
+    "smoothed sparse": lambda threads: smoothed(threads, csr_array(ROWS)).times(np.ones((2, 9), np.float32)),
+    "transposed": lambda threads: smoothed(threads, csr_array(ROWS)).transposed_times(ROWS),
+    "directions": lambda threads: principal_directions(smoothed(threads, csr_array(ROWS)), 1, 0),
+}
+PROFILE = rooted_pagerank(KARATE, k=10)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_step_gets_the_threads_that_were_asked_for(stage, monkeypatch):
+    asked, original = [], kernel_threads.thread_count
+
+    def noting(threads):
+        asked.append(threads)
+        return original(threads)
+
+    monkeypatch.setattr(kernel_threads, "thread_count", noting)
+    monkeypatch.setattr(pagerank_module, "thread_count", noting)
+    for threads in (1, 3, None):
+        asked.clear()
+        STAGES[stage](threads)
+        assert asked
+        assert set(asked) == {threads}
