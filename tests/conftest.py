@@ -8,6 +8,9 @@ from pathlib import Path
 import _pytest.nodes
 from hypothesis import Phase, settings
 
+# Looked through for doctests, two of them would be modules of one name.
+collect_ignore_glob = ["*/conftest.py"]
+
 # A kernel's first call compiles it, whichever example that is.
 settings.register_profile("compiling", deadline=None)
 settings.load_profile("compiling")
