@@ -107,3 +107,12 @@ def test_nodes_without_features_are_like_nobody():
         found = affinity(some, some.feature_rows)
         assert found.strength == pytest.approx(0.24, abs=0.1)
         assert np.isfinite(found.deviations)
+
+
+def test_only_the_direction_of_features_counts():
+    graph = two_groups(0.6)
+    lengths = 2.0 ** np.random.default_rng(0).integers(-3, 4, (60, 1))  # no rounding, so that ties stay ties
+    expected = affinity(graph, graph.feature_rows)
+    for features in (graph.features * lengths, csr_array(graph.features * lengths)):
+        scaled = graph.with_features(features)
+        assert affinity(scaled, scaled.feature_rows) == expected

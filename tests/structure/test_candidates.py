@@ -77,5 +77,12 @@ def test_what_the_method_needs_is_asked_for():
         candidates([1, 1], np.ones((3, 1)))
     with pytest.raises(ParameterError, match='one of "degree", "profile", "all"; got \'some\''):
         candidates([1, 1], method="some")
-    with pytest.raises(ParameterError, match=r'20001 nodes.*use "profile"'):
+    with pytest.raises(
+        ParameterError, match=r'^method "all" compares .* 20001 nodes, at .*: use "profile" or "degree"$'
+    ):
         candidates(np.ones(20_001), method="all")
+
+
+@methods
+def test_positions_are_of_four_bytes(method):
+    assert candidates(np.ones(100), np.ones((100, 1)), method).dtype == np.int32

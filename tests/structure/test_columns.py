@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import strategies
 from spinegraph import Graph, made
 from spinegraph.errors import ParameterError
-from spinegraph.structure.columns import COLUMNS, structural_columns
+from spinegraph.structure.columns import COLUMNS, _of_profile, structural_columns
 from spinegraph.structure.rooted_pagerank import rooted_pagerank
 
 OTHERS = ("log_triangles", "clustering", "neighbor_log_degree_mean", "neighbor_log_degree_deviation")
@@ -141,3 +141,9 @@ def test_columns_are_the_same_whichever_others_are_asked_for():
         np.testing.assert_array_equal(structural_columns(graph, names=(name,)).values[:, 0], every[:, place])
         found = structural_columns(graph, few, names=(name,)).values[:, 0]
         np.testing.assert_allclose(found, every[few, place], atol=1e-6)
+
+
+def test_entropies_are_summed_in_eight_bytes():
+    weights = np.full((1, 3), 1 / 3, np.float32)
+    assert _of_profile("spread", weights).dtype == np.float64
+    assert _of_profile("log_profile_4", weights).tolist() == [np.log(1e-3)]

@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 import reference
 from spinegraph.errors import ParameterError
-from spinegraph.structure.distances import pair_distances, profile_distances
+from spinegraph.structure.distances import as_rows, pair_distances, profile_distances
 
 # Rows in any order: only zeros at both rows' ends may be left out, whatever stands before them.
 tables = hnp.arrays(
@@ -68,9 +68,25 @@ def test_what_is_no_profile_is_refused():
         pair_distances([[-1.0]], [[0, 0]])
     with pytest.raises(ParameterError, match="finite and >= 0"):
         pair_distances([[np.nan]], [[0, 0]])
+    with pytest.raises(
+        ParameterError, match=r"weights_b must be finite and >= 0; got values from 1.0 to inf"
+    ):
+        profile_distances([[1.0, 1.0]], [[1.0, np.inf]])
+    with pytest.raises(ParameterError, match=r"^pairs must be positions 0 to 0; got -1 to 0$"):
+        pair_distances([[1.0]], [[0, -1]])
     with pytest.raises(ParameterError, match="positions 0 to 0; got 0 to 1"):
         pair_distances([[1.0]], [[0, 1]])
     with pytest.raises(ParameterError, match="must have one shape"):
         profile_distances([[1.0]], [[1.0, 0.0]])
     with pytest.raises(ParameterError, match='one of "dtw", "euclidean", "cosine"; got \'l1\''):
         profile_distances([[1.0]], [[1.0]], "l1")
+
+
+def test_rows_are_read_only_and_of_four_bytes():
+    given = np.array([[0.1, 0.2]])
+    rows = as_rows(given, "rows")
+    assert rows.dtype == np.float32
+    assert not rows.flags.writeable
+    assert given.flags.writeable
+    for metric in ("dtw", "euclidean", "cosine"):
+        assert pair_distances(given, [[0, 0]], metric).dtype == np.float32

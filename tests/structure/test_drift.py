@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 import reference
 from spinegraph import Graph
 from spinegraph.graph.overlay import Overlay
-from spinegraph.structure.columns import structural_columns
-from spinegraph.structure.drift import Drift, NeighborDrift
+from spinegraph.graph.patch import Rows
+from spinegraph.structure.columns import COLUMNS, structural_columns
+from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors, row_changes
 from strategies import connected_graphs, edge_arrays
 
 
@@ -86,3 +87,52 @@ def test_a_change_far_away_concerns_nobody_here():
     assert 1001 in stale
     assert len(stale) < 30
     assert all(abs(node - 500) < 20 for node in stale if node < 1001)
+
+
+def test_leaves_notice_what_their_only_neighbour_does():
+    # u has degree 2, then 3: the share of common neighbours may move by 2 / (2 - 1).
+    path = Overlay.of(Graph.from_edges([("a", "u"), ("u", "b")]))
+    after = path.add(["new"], [("new", "u")])
+    for tolerance, stale in ((1.9, ["a", "b", "new"]), (2.0, [])):
+        drift = NeighborDrift(3, tolerance)
+        assert after.names[drift.change(path, after)].tolist() == stale
+        assert drift.moved.tolist() == ([0, 0, 0, 0] if stale else [2, 0, 2, 2])
+
+
+def test_moves_add_up_until_a_node_is_computed():
+    star = Overlay.of(Graph.from_edges([(0, leaf) for leaf in range(1, 12)]))
+    drift, now = NeighborDrift(12, 0.5), star
+    for step, moved in enumerate((0.2, 0.2 + 2 / 11, 0)):  # the hub has degree 11, 12, 13
+        after = now.add([f"new {step}"], [(f"new {step}", 0)])
+        stale, now = drift.change(now, after), after
+        np.testing.assert_allclose(drift.moved[1:12], moved)
+        assert set(range(1, 12)) <= set(stale.tolist()) if not moved else not len(stale)
+
+
+def test_some_columns_read_neighbours_and_some_do_not():
+    alone = {"log_degree", "log_mean_weight", "spread", "log_profile_3", "log_profile_10"}
+    assert {name for name in COLUMNS if not reads_neighbors(name)} == alone
+
+
+def test_a_bound_of_no_nodes_is_none():
+    assert Drift(0, 0.5, 0.1).bounds().shape == (0,)
+
+
+@given(st.lists(st.floats(0.5, 4), min_size=1, max_size=4), st.floats(0.5, 4), st.booleans())
+def test_the_steps_from_a_node_change_by_their_difference(weights, more, is_weighted):
+    # Node 0 has some neighbours and gets one more; node 1 has none and keeps none; node 2 loses its only one.
+    old = np.array([*weights, 0.0]) if is_weighted else np.array([*np.ones(len(weights)), 0.0])
+    new = old + np.eye(len(old))[-1] * (more if is_weighted else 1.0)
+    places, m = np.arange(len(old)) + 7, len(weights)
+    carried = [np.append(old[:-1], 1.0), new] if is_weighted else [None, None]
+    before = Rows(np.array([0, m, m, m + 1]), np.append(places[:-1], 9), carried[0])
+    after = Rows(np.array([0, m + 1, m + 1, m + 1]), places, carried[1])
+    expected = np.abs(new / new.sum() - old / old.sum()).sum()
+    found = row_changes(before, after)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, [expected, 0, 1], atol=1e-12)
+
+
+def test_nothing_before_and_after_is_no_change():
+    empty = Rows(np.array([0, 0, 0]), np.zeros(0, int), None)
+    assert row_changes(empty, empty).tolist() == [0, 0]

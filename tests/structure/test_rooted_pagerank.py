@@ -66,6 +66,19 @@ def test_the_operator_shares_ties_at_the_last_place(graph, k, continuation):
     np.testing.assert_allclose(found.toarray(), reference.shared_ties_operator(exact, k), atol=1e-6)
 
 
+@pytest.mark.parametrize("continuation", [0.3, 0.5, 0.85])
+def test_visits_are_shared_as_the_definition_says(continuation):
+    # A long walk that returns to its root now and then: the shares of its visits tend to the exact values.
+    graph = made.karate()
+    found = rooted_pagerank(
+        graph, k=34, continuation=continuation, method="walks", roots=[5], walks=400, walk_length=1000
+    )
+    exact = reference.some_rooted_pageranks(graph, np.array([5]), continuation)[0]
+    shares = np.zeros(34)
+    shares[found.nodes[0][found.nodes[0] >= 0]] = found.weights[0][found.nodes[0] >= 0]
+    np.testing.assert_allclose(shares, exact, atol=0.005)
+
+
 @pytest.mark.parametrize(("leaves", "expected"), [(7, 7), (8, 0)])
 def test_a_tied_group_that_is_too_long_is_dropped(leaves, expected):
     star = Graph.from_edges([(0, leaf) for leaf in range(1, leaves + 1)])

@@ -4,10 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+from spinegraph import made
 from spinegraph.errors import ParameterError
 from spinegraph.structure import similarity
 from spinegraph.structure.candidates import candidates
-from spinegraph.structure.similarity import similar_nodes
+from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.similarity import compared, owned_distances, settled, similar_nodes
 
 metrics = pytest.mark.parametrize("metric", ["dtw", "euclidean", "cosine"])
 
@@ -98,7 +100,46 @@ def test_what_is_no_candidate_is_refused():
         similar_nodes(rows, [[1.0], [0.0]])
     with pytest.raises(ParameterError, match="positions 0 to 1, or -1; got 0 to 2"):
         similar_nodes(rows, [[2], [0]])
-    with pytest.raises(ParameterError, match="row 1 names the node itself"):
+    with pytest.raises(
+        ParameterError, match=r"^candidates: row 1 names the node itself; leave it out or pad with -1$"
+    ):
         similar_nodes(rows, [[1], [1]])
     with pytest.raises(ParameterError, match="row 0 names a node twice"):
         similar_nodes(rows, [[1, 1], [0, -1]])
+    with pytest.raises(ParameterError, match=r"^candidates: row 2 names a node twice; name it once$"):
+        similar_nodes(np.ones((4, 1)), [[1, 2, 3], [0, 2, 3], [0, 3, 3], [0, 1, 2]])
+    with pytest.raises(ParameterError, match=r"^candidates must be positions 0 to 1, or -1; got -2 to 0$"):
+        similar_nodes(rows, [[-2], [0]])
+    with pytest.raises(ParameterError, match=r"^profile weights must be finite and >= 0; got values from -1"):
+        similar_nodes(-rows, [[1], [0]])
+
+
+def test_a_profile_is_compared_by_its_weights():
+    graph = made.karate()
+    profile = rooted_pagerank(graph, k=5)
+    chosen = candidates(graph.degrees, profile.weights)
+    found, expected = similar_nodes(profile, chosen), similar_nodes(profile.weights, chosen)
+    np.testing.assert_array_equal(found.nodes, expected.nodes)
+    np.testing.assert_array_equal(found.weights, expected.weights)
+
+
+def test_nodes_and_weights_are_of_four_bytes():
+    found = similar_nodes(np.ones((100, 1)), np.roll(np.arange(100), 1)[:, None])
+    assert found.nodes.dtype == np.int32
+    assert found.weights.dtype == np.float32
+
+
+def test_the_parts_of_the_work_make_the_whole():
+    rng = np.random.default_rng(4)
+    weights = rng.dirichlet(np.ones(3), size=30).astype(np.float32)
+    chosen = candidates(rng.integers(1, 4, 30), weights)
+    for metric in ("dtw", "cosine"):
+        rows, nodes = compared(weights, chosen)
+        distances = np.full(nodes.shape, np.inf, np.float32)
+        for start in range(0, 30, 7):
+            slots, found = owned_distances(rows, nodes, metric, start, min(start + 7, 30))
+            assert ((slots // nodes.shape[1] >= start) & (slots // nodes.shape[1] < start + 7)).all()
+            distances.reshape(-1)[slots] = found
+        together, whole = settled(nodes, distances), similar_nodes(weights, chosen, metric)
+        np.testing.assert_array_equal(together.nodes, whole.nodes)
+        np.testing.assert_array_equal(together.weights, whole.weights)

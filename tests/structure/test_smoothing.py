@@ -128,3 +128,18 @@ def test_signs_are_those_of_the_largest_entries():
     assert found.dtype == np.float32
     assert found.flags.c_contiguous
     assert found.tolist() == [[2, -1, 0.5], [-1, 3, 4]]
+
+
+def test_numbers_are_rounded_before_they_are_multiplied():
+    left, right = some(6, 50, 0).astype(float), np.random.default_rng(1).standard_normal((50, 3))
+    for form in (np.asarray, csr_array):
+        found = multiply(form(left), right)
+        np.testing.assert_array_equal(found, multiply(form(left), right.astype(np.float32)))
+
+
+def test_directions_are_drawn_by_seed_and_stage(monkeypatch):
+    drawn, original = [], np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: drawn.append(seed) or original(seed))
+    principal_directions(Smoothed(csr_array(np.eye(3, dtype=np.float32)), np.eye(3, dtype=np.float32)), 1, 5)
+    assert drawn == [[5, 17]]
+    assert smoothing._orthonormal(np.eye(2, dtype=np.float32)).dtype == np.float32
