@@ -44,6 +44,14 @@ def table(results):
             f"fifth of them, {sizes[-1]:.0f} MB at the end, at most {max(sizes):.0f} MB; a line through the",
             f"last four fifths rises by {found['slope_mb']:.1f} MB in 100,000 requests.",
         ]
+    if found := results.get("near"):
+        lines += [
+            "",
+            f"After {found['inserted']} inserts of nodes with three edges, one by one on Cora: a change",
+            f"computed {found['refreshed_each']:.0f} vectors anew on average; the cosine to those that",
+            f"`transform` of the final graph gives is {found['cosine_median']:.6f} at the median,",
+            f"{found['cosine_hundredth']:.4f} at the lowest hundredth, {found['cosine_least']:.4f} at worst.",
+        ]
     machines = {name: found["machine"] for name, found in results.items() if "machine" in found}
     if machines:
         loads = ", ".join(
