@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spinegraph.errors import ParameterError
+from spinegraph.structure import candidates as candidates_module
 from spinegraph.structure.candidates import candidates, nearest_degree
 
 degree_lists = st.lists(st.integers(0, 5), min_size=1, max_size=40)
@@ -86,3 +87,10 @@ def test_what_the_method_needs_is_asked_for():
 @methods
 def test_positions_are_of_four_bytes(method):
     assert candidates(np.ones(100), np.ones((100, 1)), method).dtype == np.int32
+
+
+def test_a_small_network_may_have_all_and_one_node_more_may_not(monkeypatch):
+    monkeypatch.setattr(candidates_module, "_MOST_FOR_ALL", 5)
+    assert candidates(np.ones(5), method="all").shape == (5, 4)
+    with pytest.raises(ParameterError, match="got 6 nodes, at most 5 are allowed"):
+        candidates(np.ones(6), method="all")

@@ -90,3 +90,31 @@ def test_rows_are_read_only_and_of_four_bytes():
     assert given.flags.writeable
     for metric in ("dtw", "euclidean", "cosine"):
         assert pair_distances(given, [[0, 0]], metric).dtype == np.float32
+
+
+def test_rows_are_compared_by_warping_unless_another_metric_is_asked_for():
+    one, other = [[0.7, 0.3, 0.0]], [[0.4, 0.3, 0.3]]
+    assert profile_distances(one, other) == profile_distances(one, other, "dtw")
+    assert pair_distances([*one, *other], [[0, 1]]) == profile_distances(one, other, "dtw")
+    assert profile_distances(one, other) != profile_distances(one, other, "euclidean")
+
+
+@pytest.mark.parametrize(
+    ("what", "measure"),
+    [
+        ("weights", lambda table: pair_distances(table, [[0, 0]])),
+        ("weights_a", lambda table: profile_distances(table, np.ones((1, 2)))),
+        ("weights_b", lambda table: profile_distances(np.ones((1, 2)), table)),
+    ],
+)
+def test_what_is_wrong_is_said_of_the_table_it_is_in(what, measure):
+    with pytest.raises(ParameterError, match=rf"^{what} must be finite and >= 0; got values from -1\.0 to"):
+        measure([[1.0, -1.0]])
+    with pytest.raises(ParameterError, match=rf"^{what} must be \(n, k\) with k >= 1; got shape \(2,\)$"):
+        measure([1.0, 1.0])
+
+
+def test_tables_of_two_shapes_are_refused():
+    words = r"^weights_a and weights_b must have one shape; got \(1, 1\) and \(1, 2\)$"
+    with pytest.raises(ParameterError, match=words):
+        profile_distances([[1.0]], [[1.0, 0.0]])

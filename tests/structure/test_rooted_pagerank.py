@@ -14,6 +14,7 @@ import strategies
 from spinegraph import Graph, datasets, made
 from spinegraph.errors import ParameterError
 from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.roots import as_roots
 
 DATA = Path(os.environ.get("SPINEGRAPH_DATA") or Path(__file__).parents[3] / "shared" / "data")
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="SPINEGRAPH_DATA does not name a folder")
@@ -247,3 +248,45 @@ def test_the_first_call_in_a_fresh_process_finds_compiled_kernels():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["1", "Counter()"]
+
+
+def test_only_pushing_leaves_mass_unassigned():
+    pushed = rooted_pagerank(made.karate(), tolerance=0.01)
+    assert pushed.unassigned.shape == (34,)
+    assert (pushed.unassigned <= 0.01).all()
+    assert pushed.unassigned.max() > 0
+    assert rooted_pagerank(made.karate(), method="walks").unassigned is None
+
+
+def test_features_of_eight_bytes_are_smoothed_as_four():
+    profile = rooted_pagerank(made.karate(), k=4)
+    for features in (np.ones((34, 2)), csr_array(np.ones((34, 2)))):
+        assert profile.smooth(features).dtype == np.float32
+
+
+@methods
+def test_what_is_not_said_is_the_documented_default(method):
+    graph = made.karate()
+    said = {"k": 20, "continuation": 0.5, "tolerance": 1e-4, "threshold": 0.0}
+    said |= {"walks": 10, "walk_length": 40, "seed": 0, "roots": range(34), "keys": range(34), "threads": 1}
+    assert_same(rooted_pagerank(graph, method=method), rooted_pagerank(graph, method=method, **said))
+    assert_same(rooted_pagerank(graph), rooted_pagerank(graph, method="push"))
+    others = {"walks": 11, "walk_length": 41, "seed": 1} if method == "walks" else {"tolerance": 1.1e-4}
+    for name, value in {**others, "continuation": 0.51}.items():
+        other = rooted_pagerank(graph, method=method, **{name: value})
+        assert not np.array_equal(other.mass, rooted_pagerank(graph, method=method).mass), name
+
+
+def test_roots_are_positions_of_eight_bytes():
+    assert as_roots(None, 3).dtype == np.int64
+    assert as_roots(np.array([1, 2], np.int8), 3).dtype == np.int64
+    assert as_roots([], 3).dtype == np.int64
+    assert as_roots(np.arange(6)[::2], 6).flags.c_contiguous
+    with pytest.raises(ParameterError, match=r"^roots must lie in 0 \.\. 2; got \[3, -1, 5\]$"):
+        as_roots([3, 0, -1, 5, 9], 3)
+    with pytest.raises(
+        ParameterError,
+        match=r"^roots must be a list of node positions; got int64 of shape \(1, 1\)\. "
+        r"For names, pass graph\.positions\(names\)\.$",
+    ):
+        as_roots([[1]], 3)

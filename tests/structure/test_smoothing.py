@@ -128,6 +128,7 @@ def test_signs_are_those_of_the_largest_entries():
     assert found.dtype == np.float32
     assert found.flags.c_contiguous
     assert found.tolist() == [[2, -1, 0.5], [-1, 3, 4]]
+    assert signed(np.zeros((2, 1))).tolist() == [[0], [0]]
 
 
 def test_numbers_are_rounded_before_they_are_multiplied():
