@@ -1,5 +1,6 @@
 """What a generator makes of each node's features: they never change, so it is computed once and kept."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,6 @@ class Contents:
         self._rows = np.empty((0, generator.dim), np.float32)
         self._is_known = np.zeros(0, bool)
 
-    @staticmethod
-    def suit(generator: Generator) -> bool:
-        """Say whether a generator is one whose rows can be kept."""
-        return generator.inputs.encoder is not None and not generator.inputs.through
-
     def __len__(self) -> int:
         """Return for how many nodes there is room."""
         return len(self._rows)
@@ -79,3 +75,17 @@ class Contents:
             rows[known] = self._rows[known]
             self._is_known = np.concatenate((self._is_known, np.zeros(len(rows) - len(self), bool)))
             self._rows = rows
+
+
+def embedder(generator: Generator) -> Callable[[Any, NDArray[np.int64]], NDArray[np.float32]]:
+    """Return what computes the vectors of some nodes of a graph, and keeps what it can for the next time.
+
+    Examples
+    --------
+    >>> from spinegraph import SPINE, made
+    >>> graph = made.barbell(8, bridge=4)  # no features: nothing can be kept
+    >>> embedder(SPINE(dim=4, steps=5).fit(graph).generator_)(graph, np.array([3])).shape
+    (1, 4)
+    """
+    reads_features = generator.inputs.encoder is not None
+    return Contents(generator).embed if reads_features and not generator.inputs.through else generator.embed

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spinegraph.apps.server.changes import Change
 from spinegraph.apps.server.chunks import Chunks
-from spinegraph.apps.server.contents import Contents
+from spinegraph.apps.server.contents import embedder
 from spinegraph.errors import SpineError
 from spinegraph.generator import Generator
 from spinegraph.graph.graph import Graph
@@ -86,8 +86,7 @@ class Live:
         self.columns = np.zeros((count, len(inputs.columns) * inputs.through), np.float32)
         vectors = Chunks.of(np.zeros((count, dim), np.float32))
         self.tip = Snapshot(version, overlay, vectors, np.zeros(count, np.float32), np.zeros(0, np.int64))
-        keeps = Contents.suit(self.generator)
-        self._embed = Contents(self.generator).embed if keeps else self.generator.embed
+        self._embed = embedder(self.generator)
         self._begin_taking(overlay)
 
     def compute_all(self, vectors: NDArray[np.float32] | None = None) -> None:

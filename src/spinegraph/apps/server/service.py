@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from spinegraph.apps.server.atlas import Atlas
 from spinegraph.apps.server.changes import Change, Name
+from spinegraph.apps.server.contents import embedder
 from spinegraph.apps.server.directory import Directory
 from spinegraph.apps.server.limits import Limits
 from spinegraph.apps.server.live import Live, Snapshot
@@ -95,7 +96,8 @@ class Service:
         after = change.apply(now.branch())
         Drift(len(now), 0.5, 0.05).change(now, after)
         NeighborDrift(len(now), 0.05).change(now, after)
-        self.generator.embed(after, after.touched)
+        for embed in (self.generator.embed, embedder(self.generator)):
+            embed(after, after.touched)
         self.lookup.nearest(self.snapshot, self.snapshot.vector(int(now.standing[0])), 1)
 
     def _saw_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:
