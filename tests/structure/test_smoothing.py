@@ -42,6 +42,7 @@ def test_products_are_those_of_the_dense_matrix(roots, nodes, width, sparse, see
         # The other way: F times the width once, 1000 in all, then 8 times the width a root.
         (1, 8, True),
         (2, 8, True),
+        (50, 8, True),
         (99, 8, False),
         (100, 8, False),
         (1, 1, True),
