@@ -75,6 +75,29 @@ def test_writers_side_by_side_lose_nothing(service):
     assert np.isfinite(vectors).all()
 
 
+def test_no_read_is_older_than_a_write_that_was_answered(service):
+    """Writers read back at once, side by side: their own node's vector, and a neighbour's that it moved."""
+
+    def write_and_read(which):
+        with client(service) as own:
+            for number in range(12):
+                name, near = f"{which} {number}", f"n{(7 * number) % 90}"
+                body = {"name": name, "edges": [near], "features": {"word 2": 1}}
+                told = own.post("/v1/nodes", json=body).json()
+                found, moved = (own.get(f"/v1/nodes/{one}").json() for one in (name, near))
+                assert min(found["version"], moved["version"]) >= told["version"]
+                if found["version"] == told["version"]:
+                    assert found["vector"] == told["nodes"][0]["vector"]
+                if moved["version"] == found["version"]:
+                    similar = own.get(f"/v1/nodes/{name}/similar", params={"n": 1000}).json()
+                    assert similar["version"] >= found["version"]
+                    assert near in [match["name"] for match in similar["matches"]]
+        return True
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(write_and_read, ["echo a", "echo b", "echo c"]))
+
+
 def test_two_that_want_the_same_name_get_it_once(service):
     def write(_):
         with client(service) as own:
