@@ -9,7 +9,8 @@ from spinegraph.errors import ParameterError
 
 _DEVICE = re.compile(r"[a-z]+(:\d+)?")
 _ADDRESS = re.compile(r"auto|local|[\w.\-\[\]:]+:\d{1,5}")
-# Where the work is done, and by how many: settings that vectors do not follow from, but for rounding.
+# Where the work is done, and by how many: the method is the same, though sums round otherwise and a device
+# draws other pairs.
 MACHINE = ("threads", "device", "engine", "address", "training_workers")
 _CHOICES = {
     "rpr_method": ("push", "walks"),

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from spinegraph import SPINE, Config, made
+from spinegraph import inputs as cpu_inputs
 from spinegraph.engines import engine
 from spinegraph.engines.gpu import GpuEngine
 from spinegraph.errors import ParameterError
-from spinegraph.gpu import balance, fitting, pairs, training
+from spinegraph.gpu import balance, fitting, generator, pairs, training
 from spinegraph.gpu.adam import Adam
 from spinegraph.gpu.graph import DeviceGraph
 from spinegraph.gpu.model import fit
@@ -54,6 +55,7 @@ def test_constants_are_those_of_the_cpu():
         assert getattr(fitting, name) == getattr(cpu_fitting, name)
     assert fitting._START_NORM == cpu_training._START_NORM
     assert training._EVALUATE_EVERY == cpu_training._EVALUATE_EVERY
+    assert generator.COLUMNS == cpu_inputs._BESIDE_FEATURES
 
 
 @pytest.mark.parametrize(
@@ -134,6 +136,18 @@ def test_a_stopped_training_goes_on_and_ends_alike(device, tmp_path):
     found, again = trainer(device).train(Checkpoints(tmp_path, "run", every=25))
     torch.testing.assert_close(found, expected)
     assert [moment.step for moment in again] == [moment.step for moment in history]
+
+
+def test_a_fit_never_goes_on_from_the_states_of_another_kind_of_device(device, tmp_path, monkeypatch):
+    graph, settings = made.karate(), {"dim": 8, "steps": 60, "batch_size": 16, "passes": 1e6}
+    expected = SPINE(**settings).fit(graph).embeddings_.vectors
+    monkeypatch.setattr("spinegraph.estimator.engine_for", lambda config: GpuEngine(device))
+    SPINE(**settings).fit(graph, checkpoint=tmp_path)
+    monkeypatch.undo()
+    assert any(tmp_path.iterdir())
+    np.testing.assert_array_equal(
+        SPINE(**settings).fit(graph, checkpoint=tmp_path).embeddings_.vectors, expected
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks")

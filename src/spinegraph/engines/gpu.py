@@ -82,6 +82,8 @@ class GpuEngine:
     ) -> "tuple[NDArray[np.float32], list[Moment]]":
         """Return W_M and the training history; pairs are drawn on the device, by the same chances."""
         lesson = replace(lesson, smoothed=self._multiplied(lesson.smoothed))
+        # Other pairs than a CPU draws: a run that went on from its states would end as neither does.
+        states = None if states is None else states.apart("on a device")
         return learn(lesson, config, states, progress, self._train)
 
     def embed(

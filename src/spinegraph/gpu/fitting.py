@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,11 +9,8 @@ from torch import Tensor
 
 from spinegraph.config import Config
 from spinegraph.gpu.pairs import DevicePairs
-from spinegraph.gpu.training import ACTIVATIONS, DeviceTrainer, Progress
+from spinegraph.gpu.training import ACTIVATIONS, DeviceTrainer
 from spinegraph.learning.history import Moment
-
-if TYPE_CHECKING:
-    from spinegraph.learning.checkpoint import Checkpoints
 
 # As in learning/fitting.py and learning/training.py.
 _MOST_STRUCTURAL, CONTENT_SQUARE, _LEAST_SQUARE, _START_NORM = 0.25, 2.0, 1e-10, 0.3
@@ -26,8 +22,6 @@ def learn(
     pairs: DevicePairs,
     config: Config,
     power: float,
-    checkpoints: "Checkpoints | None" = None,
-    progress: Progress | None = None,
 ) -> tuple[Tensor, list[Moment]]:
     """Return W_M, (f + s, d), and the training history; see ``learning.fitting.learn``.
 
@@ -45,7 +39,7 @@ def learn(
     with _one_thread():
         channel = _channel(past, config)  # (s, c)
         content = config.dim - channel.shape[1]
-        trained, history = _trained(inputs, content, pairs, config, checkpoints, progress)  # (f, r)
+        trained, history = _trained(inputs, content, pairs, config)  # (f, r)
     vectors = inputs @ trained
     has_content = _mean_square(vectors) > _LEAST_SQUARE
     size = _mean_square(shortened(ACTIVATIONS[config.activation](vectors), power)) if has_content else 1.0
@@ -74,31 +68,24 @@ def shortened(vectors: Tensor, power: float) -> Tensor:
     return vectors * torch.where(lengths > 0, lengths, 1.0) ** -power
 
 
-def _trained(
-    inputs: Tensor,
-    dim: int,
-    pairs: DevicePairs,
-    config: Config,
-    checkpoints: "Checkpoints | None",
-    progress: Progress | None,
-) -> tuple[Tensor, list[Moment]]:
+def _trained(inputs: Tensor, dim: int, pairs: DevicePairs, config: Config) -> tuple[Tensor, list[Moment]]:
     """Return the matrix for what went through T, (f, r) with r at most dim, and the training history."""
     rows, columns = inputs.shape
     if config.start == "random":
         bound, rng = np.sqrt(6 / (columns + dim)), np.random.default_rng([config.seed, 11])
         start = _tensor(rng.uniform(-bound, bound, (columns, dim)), inputs)
-        return DeviceTrainer(inputs, start, pairs, config).train(checkpoints, progress)
+        return DeviceTrainer(inputs, start, pairs, config).train()
     directions = principal_directions(inputs, min(dim, rows, columns), config.seed)  # (f, r)
     places = inputs @ directions  # (m, r)
     if config.kept == 0:
         scale = _scale(places)
         start = _turn(directions.shape[1], dim, config, inputs)
-        trained, history = DeviceTrainer(places * scale, start, pairs, config).train(checkpoints, progress)
+        trained, history = DeviceTrainer(places * scale, start, pairs, config).train()
         return directions * scale @ trained, history
     half = (places.shape[1] + 1) // 2
     leading = places[:, :half] * _scale(places[:, :half])
     start = _turn(half, half, config, inputs)
-    trained, history = DeviceTrainer(leading.contiguous(), start, pairs, config).train(checkpoints, progress)
+    trained, history = DeviceTrainer(leading.contiguous(), start, pairs, config).train()
     return directions @ _merged(places, trained, config.kept), history
 
 
