@@ -79,7 +79,7 @@ class Embeddings:
 
     def __getitem__(self, name: Any) -> NDArray[np.float32]:
         """Return one node's vector (d,)."""
-        vector: NDArray[np.float32] = self.vectors[self._place(name)]
+        vector: NDArray[np.float32] = self.vectors[self.position(name)]
         return vector
 
     def __repr__(self) -> str:
@@ -99,15 +99,16 @@ class Embeddings:
     def _places(self) -> dict[Any, int]:
         return {name: place for place, name in enumerate(self.names.tolist())}
 
-    def _place(self, name: Any) -> int:
+    def position(self, name: Any) -> int:
+        """Return the place of one node among the vectors."""
         try:
             return self._places[name]
-        except KeyError:
+        except (KeyError, TypeError):  # not there, or nothing that could be: a list
             raise UnknownNodeError(f"no vector for {name!r}; the {len(self)} names are in .names") from None
 
     def of(self, names: Iterable[Any]) -> NDArray[np.float32]:
         """Return the vectors of some nodes, in the order asked for."""
-        return self.vectors[[self._place(name) for name in names]]
+        return self.vectors[[self.position(name) for name in names]]
 
     def save(self, path: str | Path) -> None:
         """Write to ``.npz``, ``.parquet``, ``.csv`` or word2vec ``.txt``, whole or not at all.

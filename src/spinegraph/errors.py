@@ -17,7 +17,6 @@ Each error is also a child of the builtin it refines, so both kinds of ``except`
     SpineWarning               (UserWarning)
     ├── DirectedInputWarning                        a directed graph was made symmetric
     ├── EdgeCleaningWarning                         edges were dropped or merged
-    ├── IsolatedNodesWarning                        nodes that see only themselves
     ├── SkippedColumnWarning                        a table column was left out
     ├── UncachedKernelsWarning                      compiled code cannot be kept for the next process
     └── UnfamiliarDataWarning                       data unlike what the model was fitted on
@@ -87,10 +86,6 @@ class DirectedInputWarning(SpineWarning):
 
 class EdgeCleaningWarning(SpineWarning):
     """Edges were dropped or merged while a graph was built."""
-
-
-class IsolatedNodesWarning(SpineWarning):
-    """Nodes without neighbours see only themselves."""
 
 
 class SkippedColumnWarning(SpineWarning):

@@ -84,7 +84,7 @@ def test_umap_is_deterministic():
 def test_a_missing_umap_is_an_error_with_the_way_out(monkeypatch):
     vectors, _ = clouds(60)
     monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(MissingPackageError, match=r"pip install spinegraph\[umap\]"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'spinegraph\[umap\]'"):
         layout(vectors, method="umap")
 
 

@@ -13,7 +13,7 @@ import strategies
 from spinegraph import SPINE, Embeddings, Graph, made
 from spinegraph.analysis.roles import Roles
 from spinegraph.analysis.roles_agreement import agreement
-from spinegraph.analysis.roles_communities import find_communities, gather, join, modularity, tie_shares
+from spinegraph.analysis.roles_communities import find_communities, gather, join, tie_shares
 from spinegraph.analysis.roles_mixture import Mixture, choose_mixture, completed_likelihood, distinct
 from spinegraph.analysis.roles_signature import coordinates, neighbors_of, signature, usual_clustering
 from spinegraph.errors import ModelFormatError, ParameterError
@@ -242,6 +242,11 @@ def test_communities_are_the_planted_departments(office):
     found = find_communities(ties, vectors)
     assert len(found) == 8
     assert adjusted_rand_score(here.community, found.nearest(gather(vectors, ties, vectors))) > 0.9
+
+
+def modularity(shares):
+    """Share of ties inside communities beyond what chance would put there."""
+    return np.trace(shares) - np.square(shares.sum(axis=1)).sum()
 
 
 def test_modularity_agrees_with_networkx(office):

@@ -177,7 +177,7 @@ def test_without_usearch_search_is_exact_and_says_how_to_get_the_index(monkeypat
     monkeypatch.setattr(search, "can_index", lambda: False)
     assert Search(embeddings_of(random_vectors(5))).exact
     monkeypatch.setitem(sys.modules, "usearch.index", None)
-    with pytest.raises(MissingPackageError, match=r"pip install spinegraph\[search\]"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'spinegraph\[search\]'"):
         Search(embeddings_of(random_vectors(5)), exact=False)
 
 

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from spinegraph.errors import ParameterError
+from spinegraph.kernels.adjacency import Adjacency
 
 _ROUNDS = 120
 _OUTWARD = 4.0  # how much more a node's distance to the root counts than one between two others
@@ -70,36 +71,29 @@ def ego_network(graph: Any, node: Any, *, radius: int = 2, most: int = 40) -> Eg
         if not isinstance(value, int | np.integer) or value < 1:
             raise ParameterError(f"{name} must be a whole number of at least 1; got {value!r}")
     root = int(graph.positions([node])[0])
-    degrees = graph.degrees
+    degrees, adjacency = graph.degrees, graph.adjacency()
     nodes, hops, left_out = [root], [0], 0
     ring, seen = [root], {root}
     for hop in range(1, radius + 1):
-        around = {int(other) for place in ring for other in _row(graph, place)} - seen
+        around = set(adjacency.neighbors(np.array(ring, np.int64))[1].tolist()) - seen
         seen |= around
         kept = sorted(around, key=lambda place: (-int(degrees[place]), place))[: most - len(nodes)]
         left_out += len(around) - len(kept)
         nodes += kept
         hops += [hop] * len(kept)
         ring = sorted(kept)
-    edges = _edges_among(graph, nodes)
+    edges = _edges_among(adjacency, nodes)
     return Ego(np.array(nodes), np.array(hops), edges, _draw(len(nodes), edges), left_out)
 
 
-def _row(graph: Any, place: int) -> Any:
-    adjacency = graph.adjacency()
-    if len(adjacency.rows) and adjacency.rows[place] >= 0:
-        row = adjacency.rows[place]
-        return adjacency.patch_indices[adjacency.patch_indptr[row] : adjacency.patch_indptr[row + 1]]
-    return adjacency.indices[adjacency.indptr[place] : adjacency.indptr[place + 1]]
-
-
-def _edges_among(graph: Any, nodes: list[int]) -> NDArray[np.int64]:
+def _edges_among(adjacency: Adjacency, nodes: list[int]) -> NDArray[np.int64]:
     place_of = {node: place for place, node in enumerate(nodes)}
+    indptr, others = adjacency.neighbors(np.array(nodes))
+    places = np.repeat(np.arange(len(nodes)), np.diff(indptr)).tolist()
     found = [
-        (place, place_of[int(other)])
-        for place, node in enumerate(nodes)
-        for other in _row(graph, node)
-        if place < place_of.get(int(other), -1)
+        (place, place_of[other])
+        for place, other in zip(places, others.tolist(), strict=True)
+        if place < place_of.get(other, -1)
     ]
     return np.array(found, dtype=np.int64).reshape(-1, 2)
 

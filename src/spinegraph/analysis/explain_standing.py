@@ -125,29 +125,8 @@ def _levels(adjacency: Adjacency, root: int) -> NDArray[np.int8]:
     level[root] = 0
     frontier = np.array([root])
     for hop in range(1, HOPS + 1):
-        near = _neighbors(adjacency, frontier)
+        near = adjacency.neighbors(frontier)[1].astype(np.int64)
         near = near[level[near] < 0]
         level[near] = hop
         frontier = np.unique(near)
     return level
-
-
-def _neighbors(adjacency: Adjacency, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the neighbours of some nodes, one row after the other."""
-    if not adjacency.rows.size:
-        return _rows(adjacency.indptr, adjacency.indices, nodes)
-    row = adjacency.rows[nodes]
-    return np.concatenate(
-        [
-            _rows(adjacency.indptr, adjacency.indices, nodes[row < 0]),
-            _rows(adjacency.patch_indptr, adjacency.patch_indices, row[row >= 0]),
-        ]
-    )
-
-
-def _rows(indptr: NDArray[Any], indices: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
-    starts, counts = indptr[rows], indptr[rows + 1] - indptr[rows]
-    ends = np.cumsum(counts)
-    places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
-    found: NDArray[np.int64] = indices[places].astype(np.int64)
-    return found

@@ -24,11 +24,6 @@ _COLUMNS = {
     "log_profile_3": "pull of the closest nodes",
     "log_profile_10": "pull of nodes further off",
 }
-_SAME_ROLE, _LIKE_ROLE, _OTHER_ROLE = (
-    "play nearly the same role",
-    "play similar roles",
-    "play different roles",
-)
 
 
 def sentences(found: Explanation) -> list[str]:

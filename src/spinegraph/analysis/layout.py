@@ -32,7 +32,7 @@ def layout(vectors: ArrayLike, *, method: Method = "auto", seed: int = 0) -> Poi
     method : str
         ``"tsne"``: scikit-learn's, the best for few points. ``"landmarks"``: t-SNE of 2,000 points, the
         others placed around the nearest of them and moved towards their neighbours; the quickest for many.
-        ``"pca"``: the two principal directions. ``"umap"``: by ``pip install spinegraph[umap]``.
+        ``"pca"``: the two principal directions. ``"umap"``: by ``pip install 'spinegraph[umap]'``.
         ``"auto"``: t-SNE up to 3,000 points, landmarks beyond.
     seed : int
 
@@ -119,7 +119,7 @@ def _umap(points: Points, seed: int) -> Points:
             import umap
         except ImportError:
             raise MissingPackageError(
-                'method "umap" needs umap-learn: pip install spinegraph[umap]'
+                "method 'umap' needs umap-learn: pip install 'spinegraph[umap]'"
             ) from None
         neighbors = min(15, len(points) - 1)
         if neighbors < 2:

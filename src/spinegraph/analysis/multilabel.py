@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spinegraph.analysis.evaluation import GRID
 from spinegraph.analysis.logistic import decisions, logistic_path
 from spinegraph.errors import ParameterError
 
-GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 _PRECISION = 1e-4  # no decision on PPI differs from those at 1e-10, in two thirds of the time
 
 

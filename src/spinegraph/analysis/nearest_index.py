@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from spinegraph.analysis.nearest import Nearest, ordered
 from spinegraph.errors import MissingPackageError
 
+_AT_ONCE = 4_096  # vectors
 # Edges a node has in the index, and nodes kept in sight while one is added or sought: on vectors of 81,306
 # nodes it finds 99.7 % of the nearest ten.
-_AT_ONCE = 4_096  # vectors
 _CONNECTIVITY, _SIGHT_ADDING, _SIGHT_SEEKING = 16, 64, 128
 
 
@@ -51,7 +51,7 @@ class NearestIndex:
             from usearch.index import Index
         except ImportError as error:
             raise MissingPackageError(
-                "an index needs usearch: pip install spinegraph[search], or pass exact=True"
+                "an index needs usearch: pip install 'spinegraph[search]', or pass exact=True"
             ) from error
         self._unit = unit
         self._index = Index(

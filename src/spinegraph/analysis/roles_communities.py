@@ -103,17 +103,6 @@ def tie_shares(ties: csr_array, member_of: NDArray[np.int64], count: int) -> Flo
     return np.asarray(table / max(table.sum(), 1))
 
 
-def modularity(shares: Floats) -> float:
-    """Return the share of ties inside communities beyond what chance would put there.
-
-    Examples
-    --------
-    >>> modularity(np.diag([0.5, 0.5]))
-    0.5
-    """
-    return float(np.trace(shares) - np.square(shares.sum(axis=1)).sum())
-
-
 def join(shares: Floats) -> NDArray[np.int64]:
     """Join two communities at a time, those that gain most modularity, while any do; return who is whose.
 

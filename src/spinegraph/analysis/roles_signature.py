@@ -99,26 +99,13 @@ def _narrowed(ties: csr_array, kept: NDArray[np.int64]) -> csr_array:
 def neighbors_of(graph: Any, positions: NDArray[np.int64] | None = None) -> csr_array:
     """Return neighbours of some nodes as a 0/1 matrix (r, n), of a Graph or an Overlay."""
     adjacency = graph.adjacency()
-    nodes = np.arange(adjacency.num_nodes) if positions is None else positions
-    if not adjacency.rows.size and positions is None:
+    if positions is None and not adjacency.rows.size:
         indptr, indices = adjacency.indptr, adjacency.indices
     else:
-        patched = adjacency.rows[nodes] if adjacency.rows.size else np.full(len(nodes), -1)
-        is_base = patched < 0
-        starts, stops = np.zeros((2, len(nodes)), np.int64)
-        starts[is_base] = adjacency.indptr[nodes[is_base]]
-        stops[is_base] = adjacency.indptr[nodes[is_base] + 1]
-        # Patched rows stand behind the base's own.
-        starts[~is_base] = adjacency.patch_indptr[patched[~is_base]] + adjacency.indices.size
-        stops[~is_base] = adjacency.patch_indptr[patched[~is_base] + 1] + adjacency.indices.size
-        indptr = np.concatenate([[0], np.cumsum(stops - starts)])
-        slots = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], stops - starts)
-        in_base = slots < adjacency.indices.size
-        indices = np.empty(len(slots), adjacency.indices.dtype)
-        indices[in_base] = adjacency.indices[slots[in_base]]
-        indices[~in_base] = adjacency.patch_indices[slots[~in_base] - adjacency.indices.size]
+        nodes = np.arange(adjacency.num_nodes) if positions is None else positions
+        indptr, indices = adjacency.neighbors(nodes)
     ones = np.ones(len(indices), dtype=np.float32)
-    return csr_array((ones, indices, indptr), shape=(len(nodes), adjacency.num_nodes))
+    return csr_array((ones, indices, indptr), shape=(len(indptr) - 1, adjacency.num_nodes))
 
 
 def _spanned(ties: csr_array, member_of: NDArray[np.int64], count: int) -> Floats:

@@ -11,7 +11,7 @@ from spinegraph.analysis.like_profiles import LikeProfiles
 from spinegraph.analysis.nearest import EXACT_UP_TO, Nearest, as_count, best, in_batches, unit_rows
 from spinegraph.analysis.nearest_index import NearestIndex, can_index
 from spinegraph.embeddings import Embeddings
-from spinegraph.errors import ParameterError, UnknownNodeError
+from spinegraph.errors import ParameterError
 from spinegraph.structure.distances import as_rows, comparison
 from spinegraph.structure.profile import RootedPageRank
 
@@ -79,7 +79,7 @@ class Search:
 
     def similar(self, node: Any, n: int = 10) -> list[Match]:
         """Return the ``n`` nodes most like a node, most alike first; never the node itself."""
-        place = _place(self.embeddings, node)
+        place = self.embeddings.position(node)
         return self._matches(self._nearest(self._unit[place], as_count(n), place))
 
     def similar_to(self, vector: ArrayLike, n: int = 10) -> list[Match]:
@@ -106,7 +106,7 @@ class Search:
         >>> Search(Embeddings(np.array([7, 8]), np.eye(2, dtype=np.float32))).positions([8])
         array([1])
         """
-        return np.array([_place(self.embeddings, node) for node in nodes], dtype=np.int64)
+        return np.array([self.embeddings.position(node) for node in nodes], dtype=np.int64)
 
     def cosines(self, node: Any) -> NDArray[np.float32]:
         """Return the cosine of a node's vector to every node's, (n,); 1 to itself.
@@ -116,7 +116,7 @@ class Search:
         >>> Search(Embeddings(np.array([7, 8]), np.eye(2, dtype=np.float32))).cosines(8)
         array([0., 1.], dtype=float32)
         """
-        place = _place(self.embeddings, node)
+        place = self.embeddings.position(node)
         found: NDArray[np.float32] = np.clip(self._unit @ self._unit[place], -1, 1)
         found[place] = 1
         return found
@@ -250,13 +250,6 @@ def _others(size: int, place: int) -> NDArray[np.int64]:
 
 def _sample(size: int, sample: int, seed: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).choice(size, min(sample, size), replace=False))
-
-
-def _place(embeddings: Embeddings, node: Any) -> int:
-    try:
-        return embeddings._places[node]
-    except (KeyError, TypeError):
-        raise UnknownNodeError(f"no vector for {node!r}; the {len(embeddings)} names are in .names") from None
 
 
 def _named(names: NDArray[Any], found: Nearest) -> list[Match]:

@@ -79,6 +79,29 @@ class Adjacency(NamedTuple):
         """Whether steps follow edge weights."""
         return self.weights.size + self.patch_weights.size > 0
 
+    def neighbors(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return the rows that stand for some nodes (r,): where each begins (r + 1,), and the neighbours.
+
+        >>> pair = Adjacency.of(np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32))
+        >>> [part.tolist() for part in pair.neighbors(np.array([1, 1, 0]))]
+        [[0, 1, 2, 3], [0, 0, 1]]
+        """
+        row = self.rows[nodes] if self.rows.size else np.full(len(nodes), -1)
+        is_base = row < 0
+        starts, stops = np.zeros((2, len(nodes)), np.int64)
+        starts[is_base], stops[is_base] = self.indptr[nodes[is_base]], self.indptr[nodes[is_base] + 1]
+        # Patched rows stand behind the base's own.
+        base = self.indices.size
+        starts[~is_base] = base + self.patch_indptr[row[~is_base]]
+        stops[~is_base] = base + self.patch_indptr[row[~is_base] + 1]
+        indptr = np.concatenate([[0], np.cumsum(stops - starts)])
+        slots = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], stops - starts)
+        found = np.empty(len(slots), self.indices.dtype)
+        in_base = slots < base
+        found[in_base] = self.indices[slots[in_base]]
+        found[~in_base] = self.patch_indices[slots[~in_base] - base]
+        return indptr, found
+
 
 def _view(array: NDArray[Any] | None, dtype: type) -> NDArray[Any]:
     view: NDArray[Any] = np.ascontiguousarray([] if array is None else np.asarray(array), dtype=dtype).view()

@@ -8,7 +8,7 @@ from spinegraph.reproduce.cells import Cells
 from spinegraph.reproduce.item import Item
 from spinegraph.reproduce.items import item
 from spinegraph.reproduce.names import NAMES
-from spinegraph.reproduce.tables import markdown, paired, summary
+from spinegraph.reproduce.tables import markdown, paired
 
 _JUDGED = {  # item: measures by which SPINE is held against every row, higher is better
     "table1": ("accuracy",),
@@ -86,17 +86,6 @@ def verdicts(one: Item, cells: Cells) -> str:
     ]
     head += ["| case | measure | row | difference | SPINE is | seeds |", "|---|---|---|--:|---|--:|"]
     return "\n".join([*head, *lines])
-
-
-def measured(cells: Cells, name: str) -> bool:
-    """Say whether anything of an item is there.
-
-    Examples
-    --------
-    >>> measured(Cells("no such folder"), "table1")
-    False
-    """
-    return bool(summary(item(name), cells)["rows"])
 
 
 def _linked(folder: Path, path: Path) -> str:
