@@ -159,9 +159,8 @@ def _take_place(partial: Path, path: Path) -> None:
     if not path.exists():
         os.rename(partial, path)
     elif not _exchange(partial, path):
-        old = partial.with_suffix(
-            ".old"
-        )  # not swept away: it may be the only whole one if we are killed here
+        # Not a name that is swept away: it may be the only whole one if we are killed here.
+        old = partial.with_suffix(".old")
         os.rename(path, old)
         try:
             os.rename(partial, path)

@@ -26,7 +26,7 @@ ADVICE: dict[str, dict[str, Advice]] = {  # group -> setting -> advice
         ),
         "seed": Advice("what every draw follows from", "to see how much a result owes to chance"),
         "threads": Advice(
-            "threads of kernels and of Torch; None takes all cores",
+            "threads of kernels, which do all but training; None takes all cores",
             "1 on a busy machine; the vectors stay the same",
         ),
         "device": Advice("where a fit computes", "'cuda' with a GPU"),
@@ -128,7 +128,7 @@ ADVICE: dict[str, dict[str, Advice]] = {  # group -> setting -> advice
         ),
         "batch_size": Advice("pairs a step", "up on a GPU"),
         "steps": Advice(
-            "training steps",
+            "training steps, at most",
             "up if the history's held-out loss is still falling; long training forgets features",
         ),
         "passes": Advice(

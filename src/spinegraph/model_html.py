@@ -8,7 +8,7 @@ from spinegraph.graph.html import html_table
 if TYPE_CHECKING:
     from spinegraph.embeddings import Embeddings
 
-_ROWS, _COLUMNS = 5, 6
+_ROWS, _COLUMNS, _NAMES = 5, 6, 8
 
 
 def embeddings_html(embeddings: "Embeddings") -> str:
@@ -51,7 +51,8 @@ def model_html(model: Any) -> str:
     graphs = model.graph_ if isinstance(model.graph_, list) else [model.graph_]
     if model.graph_ is not None:
         rows += [("fitted on", repr(graph)) for graph in graphs[:_ROWS]]
-    rows.append(("reads", ", ".join(model.generator_.inputs.names[:8]) + ", ..."))
+    names = model.generator_.inputs.names
+    rows.append(("reads", ", ".join(names[:_NAMES]) + ", ..." * (len(names) > _NAMES)))
     rows.append(("vectors", f"{model.generator_.dim} numbers, activation {model.generator_.activation}"))
     if model.history_:
         first, last = model.history_[0], model.history_[-1]
