@@ -1,8 +1,8 @@
 """What SDNE's two terms give at their optimum, by the probe of Table 1: why its row is below the paper's.
 
 Run with ``python -m benchmarks.sdne_limits``. Adjacency rows are best made again from 200 numbers a node by
-the singular value decomposition, neighbours best kept near by Laplacian eigenmaps; beside them the latter after
-two more averages over neighbours, which SDNE has no term for.
+the singular value decomposition, neighbours best kept near by Laplacian eigenmaps; beside them the latter
+after two more averages over neighbours, which SDNE has no term for.
 """
 
 import numpy as np

@@ -63,12 +63,12 @@ def distributions(item: Item, cells: Cells, plt: Any) -> Any:
                 )
             ratios = [entry["ratio"] for entry in found[name, case]]
             text = "Pm = 0" if None in ratios else f"E[Pa]/E[Pm] = {np.mean(ratios):.2f}"
-            axis.text(0.98, 0.8, text, transform=axis.transAxes, ha="right", fontsize=8)
+            axis.text(0.93, 0.8, text, transform=axis.transAxes, ha="right", fontsize=8)
             if place < len(rows) - 1:
                 axis.set_xticklabels([])
         axes[place][0].set_ylabel(name.replace(" by", "\nby"), rotation=0, ha="right", va="center")
     for axis in axes[-1]:
-        axis.set_xlabel("distance over the mean of linked nodes; last bar: all beyond")
+        axis.set_xlabel("distance over the mean of linked nodes\n(last bar: all beyond)")
     handles = [
         plt.Rectangle((0, 0), 1, 1, color=ORANGE, alpha=0.55, label="linked nodes, Pa"),
         plt.Rectangle((0, 0), 1, 1, fc=BLUE, ec=BLUE, alpha=0.55, hatch="///", label="mirrored nodes, Pm"),

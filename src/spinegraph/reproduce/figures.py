@@ -14,6 +14,7 @@ from spinegraph.reproduce.palette import BLUE, GREY, MARKERS, ORANGE, ROWS, plot
 from spinegraph.reproduce.tables import EXACT, summary
 
 Draw = Callable[[Item, Cells, Any], Any]
+_SPAN = 8.0  # points of F1 on an axis: as many as what may be called a difference needs
 
 
 def draw(item: Item, cells: Cells, folder: Path) -> list[Path]:
@@ -106,32 +107,28 @@ def _table2(item: Item, cells: Cells, plt: Any) -> Any:
 
 
 def _f1_bars(item: Item, cells: Cells, plt: Any) -> Any:
-    """Micro-F1 on the left axis, macro-F1 on the right, as in the paper."""
-    micro, macro = (means(item, cells, key) for key in ("micro", "macro"))
-    rows = [name for name in item.rows if (name, "PPI") in micro]
-    figure, left = plt.subplots(figsize=(7.5, 3.2))
-    right = left.twinx()
-    right.spines["right"].set_visible(True)
-    at = np.arange(len(rows))
-    for axis, found, shift, color, hatch, title in (
-        (left, micro, -0.2, BLUE, None, "micro-F1, %"),
-        (right, macro, 0.2, ORANGE, "//", "macro-F1, %"),
-    ):
-        values = [found[name, "PPI"] for name in rows]
-        axis.bar(
-            at + shift,
-            [mean for mean, _ in values],
+    """Micro- and macro-F1 of every row, side by side as in the paper."""
+    rows = [name for name in item.rows if (name, "PPI") in means(item, cells, "micro")]
+    figure, axis = plt.subplots(figsize=(7, 0.42 * len(rows) + 1.2))
+    places = -np.arange(len(rows))
+    for key, shift, color, hatch in (("micro", 0.2, BLUE, None), ("macro", -0.2, ORANGE, "//")):
+        found = means(item, cells, key)
+        axis.barh(
+            places + shift,
+            [found[name, "PPI"][0] for name in rows],
             0.38,
-            yerr=[error for _, error in values],
+            xerr=[found[name, "PPI"][1] for name in rows],
             color=color,
             hatch=hatch,
             edgecolor="white",
             capsize=2,
+            label=f"{key}-F1",
         )
-        axis.set_ylabel(f"{title} ({'plain' if hatch is None else 'hatched'} bars)")
-        axis.set_ylim(0, 70)
-    left.set_xticks(at, [name.replace(", ", ",\n").replace(" of ", "\nof ") for name in rows], fontsize=8)
-    left.set_title("PPI, two unseen tissues; approximate labels")
+    axis.set_yticks(places, rows)
+    axis.set_xlabel("F1, %")
+    axis.set_title("PPI, two unseen tissues; approximate labels")
+    axis.legend(loc="lower right")
+    axis.set_xlim(right=70)
     return figure
 
 
@@ -157,9 +154,9 @@ def _alpha(item: Item, cells: Cells, plt: Any) -> Any:
     for left, name in zip(axes[0], rows, strict=True):
         right = left.twinx()
         right.spines["right"].set_visible(True)
-        for axis, found, color, marker, title in (
-            (left, micro, BLUE, "o", "micro-F1, %"),
-            (right, macro, ORANGE, "s", "macro-F1, %"),
+        for axis, found, color, marker, title, below in (
+            (left, micro, BLUE, "o", "micro-F1, %", 0.7),
+            (right, macro, ORANGE, "s", "macro-F1, %", 0.3),
         ):
             points = [
                 (float(case.split()[1]), *found[name, case]) for case in item.cases if (name, case) in found
@@ -167,6 +164,8 @@ def _alpha(item: Item, cells: Cells, plt: Any) -> Any:
             at, mean, deviation = zip(*points, strict=True)
             axis.errorbar(at, mean, deviation, marker=marker, color=color, capsize=2)
             axis.set_ylabel(f"{title} ({'circles' if marker == 'o' else 'squares'})", color=color)
+            lowest = float(np.mean(mean)) - below * _SPAN
+            axis.set_ylim(lowest, lowest + _SPAN)
         left.set_xlabel("alpha")
         left.set_title(name)
     figure.tight_layout()
