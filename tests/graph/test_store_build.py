@@ -25,6 +25,7 @@ from spinegraph.errors import (
     MissingFeaturesError,
     MissingFileError,
     ParameterError,
+    SpineWarning,
 )
 from spinegraph.graph import store_merge, store_scan
 from spinegraph.graph.files import text_blocks
@@ -161,6 +162,10 @@ def test_rows_without_a_node_and_nodes_without_a_row_are_named(people):
         build_store(place / "edges.csv", place / "store", features=place / "some.parquet")
     found = build_store(place / "edges.csv", place / "store", features=place / "some.parquet", missing="zero")
     assert_same(found, read_graph(place / "edges.csv", place / "some.parquet", missing="zero"))
+    stranger = {key: [*values, "nobody" if isinstance(values[0], str) else 0] for key, values in some.items()}
+    parquet.write_table(pa.table(stranger), place / "stranger.parquet")
+    with pytest.warns(SpineWarning, match=r"1 feature rows name no node: 'nobody'; such rows are left out"):
+        build_store(place / "edges.csv", place / "store", features=place / "stranger.parquet", missing="zero")
     twice = pa.concat_tables([pa.table(some), pa.table(some)])
     parquet.write_table(twice, place / "twice.parquet")
     with pytest.raises(MissingFeaturesError, match="given more than once"):

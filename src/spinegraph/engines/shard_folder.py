@@ -15,10 +15,10 @@ from spinegraph.engines.shards import ROWS, Shard, plan
 from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.fingerprint import fingerprint
 from spinegraph.generator import Generator
+from spinegraph.graph.store_files import digest_of
 from spinegraph.json_object import JsonObject
 
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
-_CHUNK = 2**22
 
 
 def run_of(generator: Generator, graph: Any) -> str:
@@ -58,7 +58,7 @@ def write_part(folder: Path, shard: Shard, embeddings: Embeddings) -> Part:
         raise GraphFormatError(f"{shard} needs {shard.stop - shard.start} vectors; got {len(embeddings)}")
     path = folder / shard.file
     embeddings.save(path)
-    return Part(shard.file, shard.start, shard.stop, path.stat().st_size, _digest(path))
+    return Part(shard.file, shard.start, shard.stop, path.stat().st_size, digest_of(path))
 
 
 class ShardFolder:
@@ -139,7 +139,7 @@ class ShardFolder:
             part, path = self._parts.get(shard.file), self.folder / shard.file
             if part is None or not path.is_file():
                 raise GraphFormatError(f"{path}: is missing; run the same command again to make it")
-            if _digest(path) != part.digest:
+            if digest_of(path) != part.digest:
                 raise GraphFormatError(f"{path}: is damaged; remove it and run the same command again")
 
     def _has(self, shard: Shard) -> bool:
@@ -205,11 +205,3 @@ def _listed_parts(about: JsonObject) -> dict[str, Part]:
         if type(part.file) is str:
             parts[part.file] = part
     return parts
-
-
-def _digest(path: Path) -> str:
-    digest = blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

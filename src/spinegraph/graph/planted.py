@@ -151,9 +151,8 @@ def _hire(communities: int, size: int, role_strength: float, rng: np.random.Gene
     order = np.lexsort((row, department))
     role, acts, row = role[order], acts[order], row[order]
     pool = np.bincount(department[row < 2], minlength=communities)
-    seated = np.bincount(department[row == 0], minlength=communities)[
-        department
-    ]  # (n,) in teams, own department
+    in_teams = np.bincount(department[row == 0], minlength=communities)
+    seated = in_teams[department]  # (n,) in teams of the own department
     teams = np.maximum(1, np.round(seated / _TEAM)).astype(np.int64)
     seat = np.arange(len(role)) - starts[department]
     number = np.minimum(seat * teams // np.maximum(seated, 1), teams - 1)

@@ -111,15 +111,7 @@ def read_graph(
     """
     if is_store(path):
         return open_whole_store(path, features)
-    options = EdgeOptions(
-        columns if columns is None or isinstance(columns, str) else tuple(columns),
-        weighted,
-        header,
-        delimiter,
-        comments if isinstance(comments, str) else tuple(comments),
-        names,
-        num_nodes,
-    )
+    options = EdgeOptions(columns, weighted, header, delimiter, comments, names, num_nodes)
     contents = read_joined(
         path, features, options, node_column=node_column, missing=missing, extra=extra, encoder=encoder
     )

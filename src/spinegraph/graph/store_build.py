@@ -88,15 +88,7 @@ def build_store(
         raise ParameterError(f"memory must be at least {LEAST_MEMORY:,} bytes (256 MiB); got {memory!r}")
     if encoder is not None and not encoder.is_fitted:
         raise ParameterError("encoder must be fitted: the same encoder has to read other files alike")
-    options = EdgeOptions(
-        columns if columns is None or isinstance(columns, str) else tuple(columns),
-        weighted,
-        header,
-        delimiter,
-        comments if isinstance(comments, str) else tuple(comments),
-        names,
-        num_nodes,
-    )
+    options = EdgeOptions(columns, weighted, header, delimiter, comments, names, num_nodes)
     _require_file(edges)
     store, told = Path(folder), progress or (lambda stage, done, total: None)
     require_store_place(store)

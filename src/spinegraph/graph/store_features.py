@@ -1,6 +1,7 @@
 """Last stage of building a store: feature rows brought into its nodes' order, by name, on disk."""
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spinegraph.errors import GraphFormatError, MissingFeaturesError
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, SpineWarning
 from spinegraph.graph.align import Missing
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.files.contents import FileContents
@@ -25,6 +26,7 @@ from spinegraph.graph.store_scan import Progress
 
 _BATCH = 2**14
 _MOST_SHOWN = 6
+_ZEROS = 2**22  # bytes written at a time
 
 
 def add_features(
@@ -89,6 +91,16 @@ def _float32(matrix: Any) -> Any:
     return matrix
 
 
+def _reserve(path: Path, size: int) -> None:
+    """Make a file of zeros and take its room at once: a full disk is an error here, a crash in a map."""
+    with path.open("wb") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+            return
+        for start in range(0, size, _ZEROS):  # macOS and Windows
+            file.write(bytes(min(_ZEROS, size - start)))
+
+
 def _from_parquet(
     features: str | Path,
     graph: Any,
@@ -128,9 +140,7 @@ class _Rows:
         self._is_filled = np.zeros(len(graph), dtype=bool)
         self._unknown: list[Any] = []
         self._unknown_count = 0
-        with path.open("wb") as file:
-            # Reserved at once: a full disk is an error here, and a crash where a map is written to.
-            os.posix_fallocate(file.fileno(), 0, 4 * len(graph) * len(titles))
+        _reserve(path, 4 * len(graph) * len(titles))
         self._matrix = np.memmap(path, np.float32, "r+", shape=(len(graph), len(titles)))
 
     def add(self, names: Any, table: Any, first_row: int) -> None:
@@ -165,6 +175,10 @@ class _Rows:
             raise MissingFeaturesError(
                 f"{self._source}: {'; '.join(clauses)}; pass missing='zero' to give nodes without a row "
                 "zeros and to leave other rows out"
+            )
+        if self._unknown_count:
+            warnings.warn(
+                f"{self._source}: {'; '.join(clauses)}; such rows are left out", SpineWarning, stacklevel=7
             )
         self._matrix.flush()
 

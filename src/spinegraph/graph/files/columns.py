@@ -46,6 +46,10 @@ class EdgeOptions:
     num_nodes: int | None = None
 
     def __post_init__(self) -> None:
+        for field in ("columns", "comments"):  # as they may come from a caller: any sequence
+            value = getattr(self, field)
+            if value is not None and not isinstance(value, str):
+                object.__setattr__(self, field, tuple(value))
         if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) not in (2, 3)):
             raise ParameterError(
                 f"columns must be (source, target) or (source, target, weight); got {self.columns!r}"
