@@ -98,6 +98,10 @@ def test_edges_come_from_a_pipe_and_vectors_go_to_one(place, tmp_path):
     run = spine("fit", "-", "-o", tmp_path / "piped", *QUICK, input=edges)
     assert run.returncode == 0
     assert len(vectors(tmp_path, "piped")) == 12
+    (tmp_path / "some.txt").write_bytes(b"caf\xe9")
+    broken = spine("embed", "model", *files, "--nodes", tmp_path / "some.txt", input=edges, cwd=place)
+    assert broken.returncode == 1
+    assert "some.txt: expected names as UTF-8 text, one a line" in broken.stderr.splitlines()[-1]
 
 
 def test_several_networks_are_fitted_together(place, tmp_path):

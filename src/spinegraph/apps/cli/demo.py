@@ -19,13 +19,11 @@ def demo(
 
     Example: spine demo
     """
-    from contextlib import nullcontext
-
     from spinegraph.apps.cli.progress import shown_progress
     from spinegraph.atomic import require_writable
 
     require_writable(output / "report.html")
-    with nullcontext(_silent) if quiet or json else shown_progress() as report:
+    with shown_progress(quiet=quiet or json) as report:
         report("loading PyTorch", 0, 0)
         from spinegraph.apps.demo import run_demo
 
@@ -39,7 +37,3 @@ def demo(
     from spinegraph.apps.cli.demo_view import print_demo
 
     print_demo(found)
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    pass

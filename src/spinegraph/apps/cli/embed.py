@@ -140,11 +140,22 @@ def _names(given: list[str], graph: "Graph") -> list[Any]:
     texts: list[str] = []
     for one in given:
         path = Path(one)
-        texts += path.read_text(encoding="utf-8").splitlines() if path.is_file() else [one]
+        texts += _lines(path) if path.is_file() else [one]
     texts = [text.strip() for text in texts if text.strip()]
     if graph.names.dtype == object:
         return texts
     return [int(text) if text.lstrip("-").isdecimal() else text for text in texts]
+
+
+def _lines(path: Path) -> list[str]:
+    from spinegraph.errors import GraphFormatError
+
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as fault:
+        raise GraphFormatError(
+            f"{path}: expected names as UTF-8 text, one a line ({fault.reason})"
+        ) from fault
 
 
 def _write(vectors: "Embeddings", output: str) -> None:
