@@ -234,7 +234,7 @@ def test_another_network_is_searched_with_graph(tmp_path):
         (["similar", "MODEL", "x", "-n", "0"], 2, "Invalid value for '-n' / '--count'"),
         (["similar", "MODEL", "x", "--by", "magic"], 2, "'magic' is not one of"),
         (["similar", "MODEL", "--all", "-o", "out.xlsx"], 1, "look-alikes are written as .csv, .parquet"),
-        (["similar", "MODEL", "--all", "-o", "nowhere/out.csv"], 1, "nowhere: no such folder"),
+        (["similar", "MODEL", "--all", "-o", "nowhere/out.csv"], 1, "there is no folder nowhere"),
         (["similar", "missing", "x"], 1, "missing: no such folder"),
         (["explain", "missing", "x", "y"], 1, "missing: no such folder"),
         (["explain", "MODEL", "x"], 2, "Missing argument"),

@@ -6,9 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from spinegraph.analysis.explain_standing import shown
+from spinegraph.analysis.plot_subject import embeddings_of, graph_of
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError, UnknownNodeError
 from spinegraph.estimator import SPINE
@@ -54,11 +53,7 @@ class ModelNodes:
                 f"{folder}: the model was saved without its network; pass --graph EDGES, and --features FILE "
                 "if it was fitted with features"
             )
-        if isinstance(model.graph_, Graph):
-            return cls(folder, model, model.graph_, model.embeddings_)  # type: ignore[arg-type]
-        whole = Graph.union(model.graph_, keys=range(len(model.graph_)))
-        vectors = np.concatenate([part.vectors for part in model.embeddings_])  # type: ignore[union-attr]
-        return cls(folder, model, whole, Embeddings(whole.names, vectors))
+        return cls(folder, model, graph_of(model), embeddings_of(model))
 
     def find(self, text: str) -> Any:
         """Return the name of the node that a text means, or say which names are near.

@@ -112,22 +112,14 @@ def _find(
 
 def _home(folder: Path) -> "tuple[SPINE, Graph, Embeddings]":
     """Load a model, the network it was fitted on and its vectors; several networks lie side by side."""
-    import numpy as np
-
-    from spinegraph.embeddings import Embeddings
+    from spinegraph.analysis.plot_subject import embeddings_of, graph_of
     from spinegraph.errors import ParameterError
     from spinegraph.estimator import SPINE
-    from spinegraph.graph.graph import Graph
 
     fitted = SPINE.load(folder)
-    graph, embeddings = fitted.graph_, fitted.embeddings_
-    if graph is None:
+    if fitted.graph_ is None:
         raise ParameterError(
             f"{folder}: the model was saved without its network, and roles are found there; "
             "fit it again and save it with its data"
         )
-    if isinstance(graph, Graph):
-        return fitted, graph, embeddings  # type: ignore[return-value]
-    whole = Graph.union(graph, keys=range(len(graph)))
-    vectors = np.concatenate([part.vectors for part in embeddings])  # type: ignore[union-attr]
-    return fitted, whole, Embeddings(whole.names, vectors)
+    return fitted, graph_of(fitted), embeddings_of(fitted)

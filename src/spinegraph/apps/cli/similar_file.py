@@ -30,7 +30,7 @@ def require_writable(output: str) -> None:
             f"{output}: look-alikes are written as {', '.join(_ENDINGS)}; got {path.suffix!r}"
         )
     if output != "-" and not path.parent.is_dir():
-        raise MissingFileError(f"{path.parent}: no such folder")
+        raise MissingFileError(f"{path}: there is no folder {path.parent}; make it first")
 
 
 def write_neighbors(output: str, names: NDArray[Any], found: Nearest) -> None:
