@@ -40,7 +40,6 @@ NOISES = (0.1, 0.3, 0.5, 0.7, 0.9)
 STRENGTHS = (0.5, 0.7, 0.9, 1.0)
 SEEDS = (100, 200, 300)  # the unseen organisation has the next seed
 ROWS = ("SPINE", "node2vec", "raw features", "PCA of T F", "log degree")
-CANNOT = ("node2vec",)  # makes no vectors of unseen networks
 TASKS = ("department, fitted", "department, unseen", "role, fitted", "role, unseen")
 RESULTS = Path(__file__).parent / "results" / "planted.json"
 
