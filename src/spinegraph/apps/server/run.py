@@ -56,7 +56,7 @@ def run(
         from spinegraph.apps.server.security import make_token, read_token
         from spinegraph.apps.server.service import Service
     except ImportError as error:
-        raise MissingPackageError(f"serving needs {error.name}: pip install spinegraph[serve]") from error
+        raise MissingPackageError(f"serving needs {error.name}: pip install 'spinegraph[serve]'") from error
     listening = _listen(host, port)
     try:
         store.mkdir(parents=True, exist_ok=True, mode=0o700)
