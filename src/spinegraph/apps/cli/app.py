@@ -44,6 +44,8 @@ class _Commands(TyperGroup):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", SpineWarning)
+                # Said where the disk is full, of a library's threads; the error about the disk follows.
+                warnings.filterwarnings("ignore", ".*joblib will operate in serial mode")
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except SpineError as error:
