@@ -27,6 +27,8 @@ _AROUND = (
     ((0, -8), "center", "top"),
     ((8, 10), "left", "bottom"),
     ((8, -10), "left", "top"),
+    ((-8, -10), "right", "top"),
+    ((8, -22), "left", "top"),
 )
 SHORT = {"cora": "Cora", "made_10k": "made, 10,000 nodes", "made_100k": "made, 100,000 nodes"}
 
