@@ -106,6 +106,12 @@ class ShardFolder:
                 )
             rows = about.meta["rows"]  # a run goes on as it was cut
             parts = _listed_parts(about)
+            cut = {shard.file: (shard.start, shard.stop) for shard in plan(num_nodes, rows)}
+            if any(cut.get(part.file) != (part.start, part.stop) for part in parts.values()):
+                raise GraphFormatError(
+                    f"{folder / MANIFEST}: is damaged, it lists parts that are not {rows} nodes long; "
+                    "remove the folder and begin anew"
+                )
         elif others := sorted(file.name for file in folder.iterdir() if not file.name.startswith(".")):
             raise ParameterError(
                 f"{folder}: holds {', '.join(map(repr, others[:3]))} and no {MANIFEST}; name an empty folder"
