@@ -30,3 +30,32 @@ def test_a_signal_that_a_library_turns_into_an_error_is_still_one(number, status
     code = SWALLOWING.format(number=number)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stderr.strip()) == (status, said)
+
+
+DROPPING = """
+import os, signal, time
+from spinegraph.apps.cli import main
+import spinegraph.apps.cli.app as root
+
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), {number})
+        time.sleep(1)
+
+def drop(self, ctx):
+    Dropped()
+    time.sleep(20)
+
+root.TyperGroup.invoke = drop
+main(["data", "describe", "nothing.csv"])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+@pytest.mark.parametrize(
+    ("number", "status", "said"), [(2, 130, "interrupted"), (15, 143, "ended by a signal")]
+)
+def test_a_signal_that_falls_into_a_destructor_is_heard(number, status, said):
+    code = DROPPING.format(number=number)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr.strip()) == (status, said)

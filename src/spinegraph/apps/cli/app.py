@@ -8,7 +8,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from threading import current_thread, main_thread
+from threading import Timer, current_thread, main_thread
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -18,6 +18,7 @@ from spinegraph import __version__
 from spinegraph.apps.cli.commands import COMMANDS, load
 from spinegraph.errors import SpineError, SpineWarning
 
+_AGAIN = 0.02  # seconds until a lost signal is sent again
 _signals: list[int] = []  # that asked this run to stop
 _OUT_OF_MEMORY = "out of memory: free some, or take fewer --dim, --k or --threads, or a smaller network"
 
@@ -124,6 +125,16 @@ def _stop(number: int, *_: Any) -> NoReturn:
     raise KeyboardInterrupt if number == signal.SIGINT else _ToldToEnd
 
 
+def _heard_again(lost: "sys.UnraisableHookArgs") -> None:
+    """Send a signal again that fell into a destructor or a callback, where Python drops what is raised."""
+    if isinstance(lost.exc_value, KeyboardInterrupt | _ToldToEnd) and _signals:
+        again = Timer(_AGAIN, os.kill, (os.getpid(), _signals[-1]))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the command with these arguments, by default the process's own, and exit."""
     if current_thread() is main_thread():
@@ -131,6 +142,8 @@ def run(arguments: Sequence[str] | None = None) -> None:
         signal.signal(signal.SIGTERM, _stop)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is to be ignored
             signal.signal(signal.SIGINT, _stop)
+        if sys.unraisablehook is sys.__unraisablehook__:
+            sys.unraisablehook = _heard_again
     try:
         app(arguments)
     except _ToldToEnd:  # before a command began, or after
