@@ -60,7 +60,12 @@ class _Commands(TyperGroup):
             raise typer.Exit(1) from None
         except OSError as fault:
             place = f"{fault.filename}: " if fault.filename else ""
-            typer.echo(f"error: {place}{fault.strerror or fault}", err=True)
+            reason = str(fault.strerror or fault)
+            if reason.startswith("No usable temporary directory"):  # Python's words; PyTorch asks for one
+                reason = (
+                    f"temporary files cannot be written ({reason}); free space, or set TMPDIR to a folder"
+                )
+            typer.echo(f"error: {place}{reason}", err=True)
             _forget_output()
             raise typer.Exit(1) from None
         except KeyboardInterrupt as stop:
