@@ -67,12 +67,15 @@ def test_several_networks_share_their_candidates():
 
 
 def test_one_node_has_no_candidates():
+    assert nearest_degree([]).shape == (0, 0)
     assert candidates([0], [[1.0]], "profile").shape == (1, 0)
     assert candidates([0], method="all").shape == (1, 0)
 
 
 def test_what_the_method_needs_is_asked_for():
-    with pytest.raises(ParameterError, match="pass weights"):
+    with pytest.raises(
+        ParameterError, match=r'^method "profile" orders .*: pass weights, or method="degree"$'
+    ):
         candidates([1, 1])
     with pytest.raises(ParameterError, match=r"n = 2 as degrees; got \(3, 1\)"):
         candidates([1, 1], np.ones((3, 1)))

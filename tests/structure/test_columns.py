@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 import strategies
 from spinegraph import Graph, made
 from spinegraph.errors import ParameterError
+from spinegraph.kernels.neighborhoods import ITSELF, NEIGHBORS, THEIRS
+from spinegraph.structure import columns
 from spinegraph.structure.columns import COLUMNS, _of_profile, structural_columns
 from spinegraph.structure.rooted_pagerank import rooted_pagerank
 
@@ -43,6 +45,7 @@ def by_definition(graph):
 def test_columns_are_their_definitions(graph):
     expected = by_definition(graph)
     found = structural_columns(graph, names=tuple(expected))
+    assert found.values.dtype == np.float32
     for place, name in enumerate(expected):
         np.testing.assert_allclose(found.values[:, place], expected[name], rtol=1e-5, atol=1e-5, err_msg=name)
 
@@ -147,3 +150,76 @@ def test_entropies_are_summed_in_eight_bytes():
     weights = np.full((1, 3), 1 / 3, np.float32)
     assert _of_profile("spread", weights).dtype == np.float64
     assert _of_profile("log_profile_4", weights).tolist() == [np.log(1e-3)]
+
+
+def test_every_value_of_a_profile_may_be_asked_for_and_no_other():
+    graph = made.karate()
+    long = rooted_pagerank(graph, k=25)
+    found = structural_columns(graph, profile=long, names=("log_profile_1", "log_profile_25")).values
+    np.testing.assert_allclose(found, np.log(long.weights[:, [0, 24]].astype(float) + 1e-3), rtol=1e-5)
+    for profile, name in ((long, "log_profile_26"), (None, "log_profile_21"), (None, "log_profile_0")):
+        with pytest.raises(ParameterError, match=f"; got '{name}'"):
+            structural_columns(graph, profile=profile, names=(name,))
+
+
+@pytest.fixture
+def passed(monkeypatch):
+    """What the kernels are called with: depths, and the arrays that they write common neighbours to."""
+    passed = {"depth": [], "shared": [], "marks": []}
+    count, share = columns.neighborhoods, columns.share_edges
+
+    def counting(adjacency, roots, depth, marks, shared, counts):
+        assert shared.dtype == np.int32
+        passed["depth"].append(depth)
+        passed["marks"].append(marks.dtype)
+        count(adjacency, roots, depth, marks, shared, counts)
+
+    def sharing(indptr, indices, start, stop, marks, shared):
+        passed["shared"].append(shared.dtype)
+        share(indptr, indices, start, stop, marks, shared)
+
+    monkeypatch.setattr(columns, "neighborhoods", counting)
+    monkeypatch.setattr(columns, "share_edges", sharing)
+    return passed
+
+
+@pytest.mark.parametrize(
+    ("names", "depth"),
+    [
+        (("log_degree",), ITSELF),
+        (("spread",), ITSELF),
+        (("log_degree", "log_h_index"), NEIGHBORS),
+        (("log_h_index", "overlap_10", "log_degree"), THEIRS),
+    ],
+)
+def test_no_column_looks_further_than_it_has_to(passed, names, depth):
+    structural_columns(made.karate(), names=names)
+    assert passed["depth"] == [depth]
+    assert passed["marks"] == [np.uint8]
+    assert passed["shared"] == ([np.int32] if depth == THEIRS else [])
+
+
+@pytest.mark.parametrize(("roots", "is_shared"), [(17, False), (18, True), (34, True), (13, False)])
+def test_where_most_roots_are_asked_for_an_edge_is_counted_once_for_both_ends(passed, roots, is_shared):
+    structural_columns(made.karate(), range(roots), names=("overlap_10",))
+    assert bool(passed["shared"]) == is_shared
+
+
+def test_neither_overlays_nor_huge_graphs_nor_none_share_their_counts(passed, monkeypatch):
+    graph = made.karate()
+    structural_columns(graph.overlay(["new"], [("new", 0)]), names=("overlap_10",))
+    structural_columns(Graph.from_edges([], num_nodes=3), names=("overlap_10",))
+    monkeypatch.setattr(columns, "_MOST_SHARED", len(graph.indices) - 1)
+    structural_columns(graph, names=("overlap_10",))
+    assert not passed["shared"]
+    monkeypatch.setattr(columns, "_MOST_SHARED", len(graph.indices))
+    structural_columns(graph, names=("overlap_10",))
+    assert passed["shared"]
+
+
+def test_blocks_of_any_length_make_the_same_columns(monkeypatch):
+    graph = made.karate()
+    expected = structural_columns(graph, names=EVERY).values
+    monkeypatch.setattr(columns, "_ROOTS_PER_BLOCK", 1)
+    monkeypatch.setattr(columns, "_BLOCKS", 5)
+    np.testing.assert_array_equal(structural_columns(graph, names=EVERY).values, expected)

@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 import reference
 from spinegraph.errors import ParameterError
-from spinegraph.structure.distances import as_rows, pair_distances, profile_distances
+from spinegraph.structure.distances import _support, as_rows, pair_distances, profile_distances
 
 # Rows in any order: only zeros at both rows' ends may be left out, whatever stands before them.
 tables = hnp.arrays(
@@ -47,7 +47,10 @@ def test_a_row_of_zeros_is_at_cosine_distance_one():
 
 @pytest.mark.parametrize("metric", ["dtw", "euclidean", "cosine"])
 def test_no_pairs_have_no_distances(metric):
-    assert pair_distances(np.ones((2, 3)), np.zeros((0, 2)), metric).shape == (0,)
+    for none in (np.zeros((0, 2)), []):
+        found = pair_distances(np.ones((2, 3)), none, metric)
+        assert found.shape == (0,)
+        assert found.dtype == np.float32
 
 
 @pytest.mark.compiled
@@ -118,3 +121,14 @@ def test_tables_of_two_shapes_are_refused():
     words = r"^weights_a and weights_b must have one shape; got \(1, 1\) and \(1, 2\)$"
     with pytest.raises(ParameterError, match=words):
         profile_distances([[1.0]], [[1.0, 0.0]])
+
+
+def test_a_row_ends_with_its_last_value():
+    rows = np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
+    assert _support(rows.astype(np.float32)).tolist() == [3, 2, 1, 0, 2]
+
+
+@pytest.mark.parametrize("pairs", [[[0, 0.9]], [0, 1], [[0, 1, 1]], [["0", "1"]], [[True, False]]])
+def test_pairs_are_whole_numbers_two_by_two(pairs):
+    with pytest.raises(ParameterError, match=r"^pairs must be whole numbers \(m, 2\); got \S+ \("):
+        pair_distances(np.ones((2, 1)), pairs)

@@ -120,19 +120,64 @@ def test_a_bound_of_no_nodes_is_none():
 
 @given(st.lists(st.floats(0.5, 4), min_size=1, max_size=4), st.floats(0.5, 4), st.booleans())
 def test_the_steps_from_a_node_change_by_their_difference(weights, more, is_weighted):
-    # Node 0 has some neighbours and gets one more; node 1 has none and keeps none; node 2 loses its only one.
+    # Node 0 has some neighbours and gets one more; node 1 has none and keeps none; node 2 loses its only one;
+    # node 3 keeps two; node 4 has none, and is the last.
     old = np.array([*weights, 0.0]) if is_weighted else np.array([*np.ones(len(weights)), 0.0])
     new = old + np.eye(len(old))[-1] * (more if is_weighted else 1.0)
     places, m = np.arange(len(old)) + 7, len(weights)
-    carried = [np.append(old[:-1], 1.0), new] if is_weighted else [None, None]
-    before = Rows(np.array([0, m, m, m + 1]), np.append(places[:-1], 9), carried[0])
-    after = Rows(np.array([0, m + 1, m + 1, m + 1]), places, carried[1])
+    kept = [1.0, 2.0]
+    carried = [np.concatenate(parts) for parts in ((old[:-1], [1.0], kept), (new, kept))]
+    before = Rows(
+        np.array([0, m, m, m + 1, m + 3, m + 3]),
+        np.concatenate((places[:-1], [9], [7, 8])),
+        carried[0] if is_weighted else None,
+    )
+    after = Rows(
+        np.array([0, m + 1, m + 1, m + 1, m + 3, m + 3]),
+        np.concatenate((places, [7, 8])),
+        carried[1] if is_weighted else None,
+    )
     expected = np.abs(new / new.sum() - old / old.sum()).sum()
     found = row_changes(before, after)
     assert found.dtype == np.float64
-    np.testing.assert_allclose(found, [expected, 0, 1], atol=1e-12)
+    np.testing.assert_allclose(found, [expected, 0, 1, 0, 0], atol=1e-12)
 
 
 def test_nothing_before_and_after_is_no_change():
     empty = Rows(np.array([0, 0, 0]), np.zeros(0, int), None)
     assert row_changes(empty, empty).tolist() == [0, 0]
+
+
+def test_what_is_too_little_to_push_back_waits_and_adds_up():
+    path = Overlay.of(Graph.from_edges([(i, i + 1) for i in range(9)]))
+    drift, node = Drift(10, 0.5, 0.8), np.array([4])  # an eighth is 0.1
+    for pending in (0.0625, 0.1):
+        assert drift.reach(path, node, np.array([pending - drift.pending[4]])).shape == (0,)
+        assert drift.pending[4] == pending
+        assert not drift.moved.any()
+    reached = drift.reach(path, node, np.array([0.05]))
+    assert 4 in reached
+    assert drift.moved[4] > 0
+
+
+def test_a_bound_is_over_when_it_is_above_its_share_of_the_tolerance():
+    drift = Drift(3, 0.5, 0.8)
+    drift.moved[:] = [0.69, 0.7, 0.71]  # seven eighths
+    assert drift.is_over(np.array([0, 1, 2])).tolist() == [False, False, True]
+
+
+def test_a_bound_grows_with_the_graph():
+    path = Overlay.of(Graph.from_edges([("a", "b"), ("b", "c")]))
+    after = path.add(["d", "e"], [("d", "a"), ("e", "d")])
+    drift = Drift(3, 0.5, 0.1)
+    drift.change(path, after)
+    assert len(drift) == len(drift.bounds()) == len(after)
+
+
+def test_neighbours_of_the_same_degree_are_computed_anew():
+    # u goes from 2 to 3: b has 2 as well, a has 1.
+    path = Overlay.of(Graph.from_edges([("a", "u"), ("u", "b"), ("b", "c")]))
+    after = path.add(["new"], [("new", "u")])
+    drift = NeighborDrift(4, 100)
+    assert after.names[drift.change(path, after)].tolist() == ["b"]
+    assert drift.moved[after.positions(["a", "b", "c"])].tolist() == [2, 0, 0]

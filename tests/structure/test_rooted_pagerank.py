@@ -13,7 +13,8 @@ import reference
 import strategies
 from spinegraph import Graph, datasets, made
 from spinegraph.errors import ParameterError
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure import rooted_pagerank as pagerank_module
+from spinegraph.structure.rooted_pagerank import _keys, rooted_pagerank
 from spinegraph.structure.roots import as_roots
 
 DATA = Path(os.environ.get("SPINEGRAPH_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -215,6 +216,9 @@ def test_node_0_is_a_root_like_any_other(method):
         ({"tolerance": 0}, "tolerance must be strictly between 0 and 1; got 0"),
         ({"tolerance": -1e-3}, "tolerance must be"),
         ({"tolerance": 1}, "tolerance must be"),
+        ({"threshold": -0.1}, "^threshold must be between 0 and 1; got -0.1$"),
+        ({"threshold": 1.5}, "^threshold must be between 0 and 1; got 1.5$"),
+        ({"threshold": "some"}, "^threshold must be between 0 and 1; got 'some'$"),
         ({"roots": [34]}, r"roots must lie in 0 .. 33; got \[34\]"),
         ({"roots": [3, -1]}, r"roots must lie in 0 .. 33; got \[-1\]"),
         ({"roots": [0.5]}, "roots must be a list of node positions; got float64"),
@@ -290,3 +294,49 @@ def test_roots_are_positions_of_eight_bytes():
         r"For names, pass graph\.positions\(names\)\.$",
     ):
         as_roots([[1]], 3)
+
+
+def test_every_array_of_a_profile_has_the_type_it_says():
+    found = rooted_pagerank(Graph.from_edges([(0, leaf) for leaf in range(1, 5)]), k=2)
+    assert found.nodes.dtype == found.tied_nodes.dtype == found.kept.dtype == np.int32
+    assert found.tied_indptr.dtype == np.int64
+    assert len(found.tied_nodes) > 0
+    assert rooted_pagerank(made.karate(), k=34, roots=[0]).tied_nodes.dtype == np.int32
+
+
+def test_the_operator_says_that_its_columns_ascend_and_they_do():
+    operator = rooted_pagerank(made.karate(), k=5).operator()
+    assert operator.has_sorted_indices
+    for start, stop in zip(operator.indptr, operator.indptr[1:], strict=False):
+        assert (np.diff(operator.indices[start:stop]) > 0).all()
+
+
+@pytest.mark.parametrize(("threshold", "sweeps"), [(0.0, True), (1e-3, False), (1.0, False)])
+def test_roots_that_a_threshold_bounds_are_pushed_without_sweeps(threshold, sweeps, monkeypatch):
+    budgets, push = [], pagerank_module.push_roots
+
+    def noting(arrays, n, roots, continuation, goal, threshold, budget, *rest):
+        budgets.append(budget)
+        push(arrays, n, roots, continuation, goal, threshold, budget, *rest)
+
+    monkeypatch.setattr(pagerank_module, "push_roots", noting)
+    rooted_pagerank(made.karate(), threshold=threshold, threads=1)
+    assert [budget > 1 for budget in budgets] == [sweeps]
+    assert sweeps or budgets == [-1]
+
+
+def test_tables_for_weighted_steps_are_made_for_all_the_steps_there_are(monkeypatch):
+    steps, original = [], pagerank_module.alias_rows
+    monkeypatch.setattr(
+        pagerank_module, "alias_rows", lambda *given: steps.append(given[1]) or original(*given)
+    )
+    rooted_pagerank(made.karate(), method="walks", roots=[1, 2, 3], walks=5, walk_length=7)
+    assert steps == [3 * 5 * 7]
+
+
+def test_keys_keep_all_their_digits():
+    close = np.array([2**63 + 1, 2**63 + 3], dtype=np.uint64)
+    assert _keys(close, np.array([0, 0])).tolist() == close.tolist()
+    found = rooted_pagerank(made.karate(), method="walks", roots=[0, 0], keys=close)
+    assert not np.array_equal(found.weights[0], found.weights[1])
+    assert _keys(None, np.array([5])).dtype == np.uint64

@@ -120,6 +120,8 @@ def test_the_seed_settles_directions_that_nothing_else_does():
 def test_what_has_no_direction_gets_none():
     empty = Smoothed(csr_array(np.eye(3, dtype=np.float32)), np.zeros((3, 2), np.float32))
     assert principal_directions(empty, 2, seed=0).shape == (2, 0)
+    tiny = Smoothed(csr_array(np.eye(3, dtype=np.float32)), np.diag([3e-9, 2e-9, 1e-9]).astype(np.float32))
+    np.testing.assert_allclose(abs(principal_directions(tiny, 2, seed=0)), np.eye(3)[:, :2], atol=1e-3)
     assert signed(np.zeros((0, 3))).shape == (0, 3)
     assert signed(np.zeros((3, 0))).dtype == np.float32
 
@@ -133,10 +135,12 @@ def test_signs_are_those_of_the_largest_entries():
 
 
 def test_numbers_are_rounded_before_they_are_multiplied():
-    left, right = some(6, 50, 0).astype(float), np.random.default_rng(1).standard_normal((50, 3))
+    rng = np.random.default_rng(1)
+    left, right = rng.standard_normal((6, 50)), rng.standard_normal((50, 3))
     for form in (np.asarray, csr_array):
         found = multiply(form(left), right)
         np.testing.assert_array_equal(found, multiply(form(left), right.astype(np.float32)))
+    np.testing.assert_array_equal(found, multiply(csr_array(left.astype(np.float32)), right))
 
 
 def test_directions_are_drawn_by_seed_and_stage(monkeypatch):

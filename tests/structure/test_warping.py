@@ -43,6 +43,9 @@ def test_equal_profiles_match_place_by_place_at_no_cost(rows):
 
 def test_steps_where_both_profiles_have_ended_are_left_out():
     assert warping([0.6, 0.4, 0, 0, 0], [0.7, 0.3, 0, 0, 0]).path.tolist() == [[0, 0], [1, 1]]
+    assert warping([1.0, 0], [0.9, 0]).path.tolist() == [[0, 0]]
+    # One goes on while the other has ended, so the last steps are not on the diagonal.
+    assert warping([0.5, 0.495, 0.005, 0], [0.5, 0, 0, 0]).path.tolist() == [[0, 0], [1, 0], [2, 1]]
 
 
 def test_what_is_no_profile_is_refused():

@@ -24,7 +24,7 @@ from spinegraph.graph.edges import EdgeReport, Reciprocal, clean_edges, warn_of_
 from spinegraph.graph.listing import read_listing
 from spinegraph.graph.names import NameIndex, as_names
 from spinegraph.graph.rows import row_sums, rows_at
-from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.adjacency import Adjacency, position_type
 
 if TYPE_CHECKING:
     from spinegraph.graph.overlay import Overlay
@@ -111,7 +111,7 @@ class Graph(Conversions):
         feature_names: tuple[str, ...] | None,
         report: EdgeReport | None,
     ) -> None:
-        index_type = np.int32 if len(names) < 2**31 else np.int64
+        index_type = position_type(len(names))
         values = {
             "indptr": frozen(indptr.astype(np.int64, copy=False)),
             "indices": frozen(indices.astype(index_type, copy=False)),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.planted import Planted, planted
+from spinegraph.kernels.adjacency import position_type
 
 __all__ = ["Planted", "barbell", "karate", "mirrored", "perturbed", "planted", "random_graph"]
 
@@ -175,7 +176,7 @@ def random_graph(
         raise ParameterError(f"edges_per_node must be at least 0; got {edges_per_node!r}")
     rng = np.random.default_rng(seed)
     count = 0 if num_nodes == 1 else round(num_nodes * edges_per_node)
-    ends = np.empty((count, 2), dtype=np.int32 if num_nodes < 2**31 else np.int64)
+    ends = np.empty((count, 2), dtype=position_type(num_nodes))
     if heavy_tailed:
         reach = np.cumsum((1.0 - rng.random(num_nodes)) ** (-1 / 1.5))
         for column in ends.T:

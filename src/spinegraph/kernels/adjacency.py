@@ -6,6 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def position_type(num_nodes: int) -> type[np.int32] | type[np.int64]:
+    """Return the type of nodes' positions: four bytes, where they and one number above them fit.
+
+    >>> position_type(2**31 - 1), position_type(2**31)
+    (<class 'numpy.int32'>, <class 'numpy.int64'>)
+    """
+    return np.int32 if num_nodes < 2**31 else np.int64
+
+
 class Adjacency(NamedTuple):
     """Rows of neighbours: a base in CSR form, and whole rows that replace or extend it.
 

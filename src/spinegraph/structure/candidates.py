@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.errors import ParameterError
+from spinegraph.kernels.adjacency import position_type
 from spinegraph.kernels.dtw import OFFSET
 
 CandidateMethod = Literal["degree", "profile", "all"]
@@ -83,11 +84,13 @@ def nearest_degree(degrees: ArrayLike, *, order: ArrayLike | None = None) -> NDA
     """
     degree = np.asarray(degrees)
     n = len(degree)
+    if not n:
+        return np.empty((0, 0), dtype=np.int32)
     ties = np.arange(n) if order is None else np.asarray(order)
     ranking = np.lexsort((ties, degree))  # (n,)
-    side = math.ceil(math.log2(n)) if n > 1 else 0
+    side = math.ceil(math.log2(n))
     ended = np.full(side, -1)
-    line = np.concatenate([ended, ranking, ended]).astype(np.int32 if n < 2**31 else np.int64)
+    line = np.concatenate([ended, ranking, ended]).astype(position_type(n))
     windows = np.lib.stride_tricks.sliding_window_view(line, 2 * side + 1)  # (n, 2 side + 1), by place
     chosen = np.empty((n, 2 * side), dtype=line.dtype)
     chosen[ranking, :side] = windows[:, :side]

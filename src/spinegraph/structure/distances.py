@@ -43,7 +43,10 @@ def pair_distances(
     array([1.5, 0. ], dtype=float32)
     """
     rows = as_rows(weights, "weights")
-    pair = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    given = np.asarray(pairs)
+    if given.size and (given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu"):
+        raise ParameterError(f"pairs must be whole numbers (m, 2); got {given.dtype} {given.shape}")
+    pair = given.reshape(-1, 2).astype(np.int64)
     if pair.size and (pair.min() < 0 or pair.max() >= len(rows)):
         raise ParameterError(
             f"pairs must be positions 0 to {len(rows) - 1}; got {pair.min()} to {pair.max()}"

@@ -137,7 +137,7 @@ class NeighborDrift:
         least = np.repeat(np.minimum(was, now), counts)
         is_exact = row_lengths(after.base, after.patch, near) >= least
         moves = 2 * np.repeat(np.abs(now - was), counts) / np.maximum(least - 1, 1)
-        np.add.at(self.moved, near, np.where(is_exact, 0, moves))
+        np.add.at(self.moved, near, moves)
         return self.computed(np.unique(near[is_exact | (self.moved[near] > self.tolerance)]))
 
     def computed(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -172,13 +172,13 @@ def row_changes(before: Rows, after: Rows) -> NDArray[np.float64]:
     row, column = np.concatenate(rows), np.concatenate(columns)
     order = np.lexsort((column, row))
     row, column, share = row[order], column[order], np.concatenate(shares)[order]
-    if not len(row):
-        return np.zeros(count)
     is_first = np.ones(len(row), dtype=bool)
     is_first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
     starts = np.flatnonzero(is_first)
     changes = np.abs(np.add.reduceat(share, starts))
-    return np.bincount(row[starts], changes, minlength=count).astype(np.float64, copy=False)
+    sums = np.zeros(count)
+    np.add.at(sums, row[starts], changes)
+    return sums
 
 
 def _steps(rows: Rows, sign: float) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]:

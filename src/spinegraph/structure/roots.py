@@ -22,7 +22,7 @@ def as_roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
             f"roots must be a list of node positions; got {chosen.dtype} of shape {chosen.shape}. "
             "For names, pass graph.positions(names)."
         )
-    wrong = chosen[(chosen < 0) | (chosen >= num_nodes)] if chosen.size else chosen
+    wrong = chosen[(chosen < 0) | (chosen >= num_nodes)]
     if wrong.size:
         raise ParameterError(f"roots must lie in 0 .. {num_nodes - 1}; got {wrong[:3].tolist()}")
     return np.ascontiguousarray(chosen, dtype=np.int64)

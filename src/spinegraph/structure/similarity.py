@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.errors import ParameterError
+from spinegraph.kernels.adjacency import position_type
 from spinegraph.kernels.pairs import copy_owned, owned_slots
 from spinegraph.kernels.threads import run_blocks
 from spinegraph.structure.distances import PAIRS_PER_BLOCK, Comparison, Metric, as_rows, comparison
@@ -64,7 +65,7 @@ def similar_nodes(
         slots = owned_slots(nodes, start, stop)
         distances.reshape(-1)[slots] = _distances(compare, nodes, slots)
 
-    run_blocks(fill, n if c else 0, block=max(1, PAIRS_PER_BLOCK // max(c, 1)), threads=threads)
+    run_blocks(fill, n, block=max(1, PAIRS_PER_BLOCK // max(c, 1)), threads=threads)
     return settled(nodes, distances, threads)
 
 
@@ -128,7 +129,7 @@ def _ascending(candidates: ArrayLike, n: int) -> NDArray[Any]:
         raise ParameterError(
             f"candidates must be positions 0 to {n - 1}, or -1; got {given.min()} to {given.max()}"
         )
-    index = np.int32 if n < 2**31 - 1 else np.int64
+    index = position_type(n)
     nodes: NDArray[Any] = given.astype(index)
     nodes[nodes < 0] = np.iinfo(index).max
     nodes.sort(axis=1)

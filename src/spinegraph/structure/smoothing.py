@@ -52,7 +52,7 @@ class Smoothed:
         return multiply(self.features.T, multiply(self.operator.T, left, self.threads), self.threads)
 
     def _is_cheaper_smoothed(self, width: int) -> bool:
-        filled = self.features.nnz if issparse(self.features) else self.features.size
+        filled = self.features.size  # of a sparse matrix, the entries it holds
         per_row = filled / max(self.features.shape[0], 1)
         sums = self.operator.nnz * per_row  # work for T F
         smoothed = min(self.operator.shape[0] * self.features.shape[1], sums)
@@ -64,7 +64,7 @@ def multiply(left: Any, right: NDArray[np.float32], threads: int | None = None) 
     right = np.ascontiguousarray(right, dtype=np.float32)
     if not issparse(left):
         return np.asarray(left @ right, dtype=np.float32)
-    rows = left if isinstance(left, csr_array) else csr_array(left)
+    rows = csr_array(left)
     return sparse_times_dense(
         rows.indptr, rows.indices, rows.data.astype(np.float32, copy=False), right, threads
     )
