@@ -93,20 +93,15 @@ def print_roles(found: RoleFindings, console: Console | None = None) -> None:
     console.print(f"{kinds}\n")
     shares, counts = found.told.shares(), np.bincount(found.told.roles, minlength=count).tolist()
     for place, (title, words) in enumerate(zip(roles.titles, roles.descriptions, strict=True)):
-        head = Table.grid(padding=(0, 2))
-        head.add_column(width=max(map(len, roles.titles)), style="bold", no_wrap=True)
-        head.add_column(width=5, justify="right", no_wrap=True)
-        head.add_column(width=_BAR, style="cyan", no_wrap=True)
-        head.add_column(style="dim", no_wrap=True, overflow="ellipsis")
         like = ", ".join(found.examples(place))
         nodes = f"{counts[place]:,} node{'s' * (counts[place] != 1)}"
-        head.add_row(
-            title,
-            percent(shares[place]),
-            _bar(shares[place] / max(shares.max(), 1e-9)),
-            escape(f"{nodes}, such as {like}" if like else nodes),
+        head = Text.assemble(
+            (f"  {title:{max(map(len, roles.titles))}}", "bold"),
+            f"  {percent(shares[place]):>5}  ",
+            (f"{_bar(shares[place] / max(shares.max(), 1e-9)):{_BAR}}", "cyan"),
+            (f"  {nodes}, such as {like}" if like else f"  {nodes}", "dim"),
         )
-        console.print(Padding(head, (0, 0, 0, 2), expand=False))
+        console.print(head, no_wrap=True, overflow="ellipsis")
         text = f"{words[0].upper()}{words[1:]}."
         _print_within(escape(text), 4, console)
         console.print()
