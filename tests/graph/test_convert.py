@@ -12,9 +12,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import coo_array, csc_matrix, csr_array
+from scipy.sparse import coo_array, csc_matrix, csr_array, save_npz
 
-from spinegraph import Graph
+from spinegraph import Graph, read_graph
 from spinegraph.errors import (
     DirectedInputWarning,
     EdgeCleaningWarning,
@@ -215,6 +215,37 @@ def test_stored_zeros_and_the_diagonal_of_a_matrix_are_dropped_with_a_warning():
     assert graph.num_edges == 1
     with pytest.warns(EdgeCleaningWarning, match="1 self-loop dropped of 3"):
         assert Graph.from_scipy(stored, weighted=False).num_edges == 1
+
+
+def test_what_a_matrix_stores_twice_adds_as_in_scipy(tmp_path):
+    doubled = coo_array((np.ones(4), ([0, 0, 1, 1], [1, 1, 0, 0])), shape=(2, 2))
+    rows = csr_array((np.ones(4), np.array([1, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2))
+    save_npz(tmp_path / "a.npz", doubled)
+    for matrix in (doubled, rows):
+        assert Graph.from_scipy(matrix).weights.tolist() == [2, 2]
+        assert matrix.nnz == 4, "the caller's matrix stays as it is"
+    assert read_graph(tmp_path / "a.npz").weights.tolist() == [2, 2]
+
+
+def test_zeros_that_a_matrix_stores_are_no_edges_and_no_weights(tmp_path, recwarn):
+    ones = csr_array(np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]]))
+    stored = csr_array((np.r_[ones.data, 0, 0], np.r_[ones.indices, 0, 0], [0, 1, 3, 6]), shape=(3, 3))
+    save_npz(tmp_path / "a.npz", stored)
+    for graph in (
+        Graph.from_scipy(stored),
+        Graph.from_scipy(stored, weighted=False),
+        read_graph(tmp_path / "a.npz"),
+        read_graph(tmp_path / "a.npz", weighted=False),
+    ):
+        assert graph.weights is None
+        assert graph.degrees.tolist() == [1, 2, 1]
+    assert not recwarn.list
+
+
+def test_a_file_of_one_half_of_a_matrix_is_directed_input_as_the_matrix_is(tmp_path):
+    save_npz(tmp_path / "a.npz", csr_array([[0, 1], [0, 0]]))
+    with pytest.warns(DirectedInputWarning, match="1 directed edge made symmetric"):
+        assert read_graph(tmp_path / "a.npz").num_edges == 1
 
 
 def test_a_matrix_brings_features_and_names():

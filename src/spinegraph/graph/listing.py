@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, UnknownNodeError
 from spinegraph.graph.edges import MOST_NODES
@@ -77,6 +77,31 @@ def as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
         f"edges must hold integers (positions) or names; got dtype {pairs.dtype}. "
         "Convert whole numbers with .astype(int)"
     )
+
+
+def matrix_entries(
+    matrix: Any, weighted: bool | None = None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Return sources, targets and weights of an adjacency matrix's entries, each direction one.
+
+    What SciPy stores several times at one place adds. Weights are None unless ``weighted``, by default
+    unless every entry other than 0 is 1; then entries of 0 that are stored are left out.
+
+    Examples
+    --------
+    >>> matrix_entries(np.array([[0, 1], [1, 0]]))
+    (array([0, 1]...), array([1, 0]...), None)
+    """
+    rows = csr_array(matrix)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    entries = rows.tocoo()
+    sources, targets = entries.coords
+    is_edge = entries.data != 0
+    if (entries.data[is_edge] != 1).any() if weighted is None else weighted:
+        return sources, targets, entries.data
+    return sources[is_edge], targets[is_edge], None
 
 
 def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:

@@ -81,10 +81,11 @@ class Conversions:
         ----------
         matrix : sparse matrix or array (n, n)
             A symmetric one gives each edge once, with its weight; an asymmetric one is directed input.
+            What is stored several times at one place adds, as in SciPy itself.
         features, names, feature_names, reciprocal
             As in :meth:`Graph.from_edges`.
         weighted : bool, optional
-            Whether entries are weights; by default, unless all are 1.
+            Whether entries are weights; by default, unless all but 0 are 1.
 
         Examples
         --------

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, issparse
+from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError
 from spinegraph.graph.edges import Reciprocal
 from spinegraph.graph.graph import Graph
+from spinegraph.graph.listing import matrix_entries
 from spinegraph.graph.names import as_names
 
 
@@ -30,21 +31,15 @@ def from_scipy(
         matrix = np.asarray(matrix)
     if matrix.dtype.kind not in "biuf":
         raise GraphFormatError(f"an adjacency matrix holds real numbers; got dtype {matrix.dtype}")
-    entries = coo_array(matrix)
     found = np.arange(shape[0]) if names is None else as_names(names)
     if len(found) != shape[0]:
         raise GraphFormatError(f"{len(found)} names for a matrix of shape {shape}")
-    if weighted is None:
-        weighted = bool((entries.data != 1).any())
-    sources, targets = entries.coords
-    if not weighted:
-        stored = entries.data != 0
-        sources, targets = sources[stored], targets[stored]
+    sources, targets, weights = matrix_entries(matrix, weighted)
     return Graph._from_positions(
         sources,
         targets,
         found,
-        entries.data if weighted else None,
+        weights,
         features,
         feature_names,
         directed=True,  # entries without their mirror are what makes a matrix directed

@@ -22,7 +22,7 @@ class FileContents:
     feature_names : tuple of str (f,), optional
     labels : array (n,) or (n, c), optional
     directed : bool
-        Whether the file says that its edges go one way.
+        Whether the file says that its edges go one way, or lists both ways of those that do not.
     notes : tuple of str
         What was understood, one sentence each.
     """

@@ -13,7 +13,7 @@ from spinegraph.graph.files.columns import EdgeOptions
 from spinegraph.graph.files.contents import FileContents
 from spinegraph.graph.files.npz import read_npz
 from spinegraph.graph.files.source import shown_name
-from spinegraph.graph.listing import ROOMY
+from spinegraph.graph.listing import ROOMY, matrix_entries
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 _CSR_KEYS = ("feat_data", "feat_indices", "feat_indptr", "feat_shape")
@@ -224,12 +224,15 @@ def _from_matrix(matrix: Any, path: str, options: EdgeOptions) -> FileContents:
     n = matrix.shape[0]
     if options.num_nodes not in (None, n):
         raise GraphFormatError(f"{path}: holds {n} nodes, but num_nodes={options.num_nodes} was asked for")
-    entries = matrix.tocoo()
-    if options.weighted is None:
-        is_weighted = not bool((entries.data == 1).all())
-        note = "weights are the matrix's values" if is_weighted else "every value is 1, so no weights"
-    else:
-        is_weighted, note = options.weighted, f"weighted={options.weighted}"
-    edges = np.column_stack((entries.row, entries.col))
-    weights = entries.data.astype(np.float64) if is_weighted else None
-    return FileContents(path, np.arange(n), edges, weights=weights, notes=(f"SciPy sparse matrix; {note}",))
+    sources, targets, weights = matrix_entries(matrix, options.weighted)
+    note = "every value is 1, so no weights" if weights is None else "weights are the matrix's values"
+    if options.weighted is not None:
+        note = f"weighted={options.weighted}"
+    return FileContents(
+        path,
+        np.arange(n),
+        np.column_stack((sources, targets)),
+        weights=weights,
+        directed=True,  # entries without their mirror are what makes a matrix directed
+        notes=(f"SciPy sparse matrix; {note}",),
+    )
