@@ -217,6 +217,14 @@ def test_stored_zeros_and_the_diagonal_of_a_matrix_are_dropped_with_a_warning():
         assert Graph.from_scipy(stored, weighted=False).num_edges == 1
 
 
+def test_an_igraph_edge_without_a_weight_weighs_1_as_in_networkx():
+    made = igraph.Graph(n=3, edges=[(0, 1), (1, 2)])
+    made.es["weight"] = [2.5, None]
+    assert Graph.from_igraph(made).weights.tolist() == [2.5, 2.5, 1, 1]
+    made.es["weight"] = [None, None]
+    assert Graph.from_igraph(made).weights is None
+
+
 def test_what_a_matrix_stores_twice_adds_as_in_scipy(tmp_path):
     doubled = coo_array((np.ones(4), ([0, 0, 1, 1], [1, 1, 0, 0])), shape=(2, 2))
     rows = csr_array((np.ones(4), np.array([1, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2))
@@ -283,6 +291,13 @@ def test_pyg_edges_in_one_direction_are_directed_input(pyg):
     assert graph.degrees.tolist() == [1, 1, 0]
     with pytest.warns(DirectedInputWarning):
         assert len(Graph.from_pyg(pyg.Data(edge_index=torch.tensor([[0], [1]])))) == 2
+
+
+def test_pyg_edges_are_positions_also_beside_names_that_are_whole_numbers(pyg):
+    data = pyg.Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), names=[1, 0, 2])
+    assert Graph.from_pyg(data).neighbors(0).tolist() == [1, 2]
+    data.names = [10, 20, 30]
+    assert Graph.from_pyg(data).neighbors(20).tolist() == [10, 30]
 
 
 def test_pyg_tensors_of_other_kinds_are_taken(pyg):

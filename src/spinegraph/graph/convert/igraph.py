@@ -41,13 +41,21 @@ def from_igraph(
         edges[:, 0],
         edges[:, 1],
         names,
-        graph.es[weight] if weight in graph.es.attributes() else None,
+        _weights(graph, weight),
         features,
         feature_attributes or None,
         directed=graph.is_directed(),
         reciprocal=reciprocal,
         stacklevel=stacklevel + 1,
     )
+
+
+def _weights(graph: Any, weight: str | None) -> list[Any] | None:
+    """Return one weight per edge, 1 where an edge lacks it; None where all do."""
+    listed = graph.es[weight] if weight in graph.es.attributes() else []
+    if all(value is None for value in listed):
+        return None
+    return [1 if value is None else value for value in listed]
 
 
 def to_igraph(graph: Graph, weight: str = "weight", *, features: bool = True) -> Any:

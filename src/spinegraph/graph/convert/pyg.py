@@ -24,10 +24,11 @@ def from_pyg(data: Any, *, reciprocal: Reciprocal = "error", stacklevel: int = 1
             f"expected a PyG Data object with edge_index; got {type(data).__name__} without one"
         )
     features = None if getattr(data, "x", None) is None else _features(data.x)
-    weights = getattr(data, "edge_weight", None)
-    sources, targets, names = read_listing(
-        _array(edge_index).T, _num_nodes(data, features), getattr(data, "names", None)
-    )
+    weights, names = getattr(data, "edge_weight", None), getattr(data, "names", None)
+    num_nodes = _num_nodes(data, features)
+    if num_nodes is None and names is not None:
+        num_nodes = len(names)  # edge_index holds positions, also where names are whole numbers
+    sources, targets, names = read_listing(_array(edge_index).T, num_nodes, names)
     return Graph._from_positions(
         sources,
         targets,
