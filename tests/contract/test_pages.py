@@ -53,9 +53,7 @@ def test_the_readmes_eight_lines_run_and_are_the_demos(organisation):
     assert len(spinegraph.SPINE.load("model").embeddings_) == 8
 
 
-@pytest.mark.parametrize(
-    "page", ["docs/index.md", "docs/quickstart.md", "docs/graphs.md", "docs/features.md", "docs/report.md"]
-)
+@pytest.mark.parametrize("page", ["docs/index.md", "docs/graphs.md", "docs/features.md", "docs/report.md"])
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, organisation):
     world: dict[str, object] = {}
     blocks = code_of(page)
