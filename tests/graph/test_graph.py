@@ -113,6 +113,7 @@ def test_a_union_needs_graphs_and_a_key_for_each():
 
 def test_a_union_with_features_on_one_side_alone_is_refused():
     pair = Graph.from_edges([(0, 1)])
+    assert Graph.union([pair, pair.with_features(np.zeros((2, 0)))]).num_features == 0
     with pytest.raises(MissingFeaturesError, match=r"the same feature columns; got \[0, 2\]"):
         Graph.union([pair, pair.with_features(np.eye(2))])
 
@@ -229,6 +230,8 @@ def test_isolated_nodes_no_edges_and_one_node_are_legal():
         ({"edges": [(0, 1)], "features": [[1]]}, MissingFeaturesError, "1 rows, the graph has 2 nodes"),
         ({"edges": [(0, 1)], "features": [1, 2]}, GraphFormatError, r"pass features.reshape\(-1, 1\)"),
         ({"edges": [(0, 1)], "features": [["a"], ["b"]]}, GraphFormatError, "FeatureEncoder"),
+        ({"edges": [(0, 1)], "features": [[1], [1, 2]]}, GraphFormatError, "rows .* of different lengths"),
+        ({"edges": [(0, 1)], "weights": [1e300]}, GraphFormatError, r"1e\+300, more than float32 holds"),
         (
             {"edges": [("a", "b")], "features": [[1, 2], [3, np.nan]]},
             GraphFormatError,

@@ -125,9 +125,9 @@ def _joined_names(graphs: list[Graph], keys: Sequence[Any] | None) -> NDArray[An
 
 
 def _joined_features(graphs: list[Graph]) -> tuple[Features | None, tuple[str, ...] | None]:
-    if not any(graph.has_features for graph in graphs):
+    widths = {graph.num_features for graph in graphs}
+    if widths == {0} and not all(graph.has_features for graph in graphs):
         return None, None
-    widths = {graph.features.shape[1] if graph.features is not None else 0 for graph in graphs}
     columns = {graph.feature_names for graph in graphs}
     if len(widths) > 1 or len(columns) > 1:
         found = sorted(widths) if len(widths) > 1 else "the same numbers under different names"

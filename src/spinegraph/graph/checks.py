@@ -73,7 +73,12 @@ def as_features(features: Any, names: NDArray[Any]) -> Features:
     >>> as_features([[1, 0], [0, 2]], np.arange(2)).dtype
     dtype('float32')
     """
-    shape = features.shape if hasattr(features, "shape") else np.shape(features)
+    try:
+        shape = features.shape if hasattr(features, "shape") else np.shape(features)
+    except ValueError as fault:  # lists of unequal length
+        raise GraphFormatError(
+            "features must have shape (n, f), one row per node; the rows given are of different lengths"
+        ) from fault
     if len(shape) != 2:
         hint = "; for one column pass features.reshape(-1, 1)" if len(shape) == 1 else ""
         raise GraphFormatError(f"features must have shape (n, f), one row per node; got shape {shape}{hint}")

@@ -146,7 +146,8 @@ def _worth_keeping(
     zero_weights = 0
     if weights is not None:
         # A weight too small for float32 is 0 in the graph, so it is treated as 0 here.
-        zeros = (weights.astype(np.float32) == 0) & ~loops
+        with np.errstate(over="ignore"):  # what is too large is named when directions are combined
+            zeros = (weights.astype(np.float32) == 0) & ~loops
         zero_weights = int(np.count_nonzero(zeros))
         loops |= zeros
     return (~loops if self_loops or zero_weights else None), self_loops, zero_weights
