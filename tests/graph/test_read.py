@@ -5,6 +5,7 @@ import gzip
 import logging
 import os
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 from spinegraph import read_graph
-from spinegraph.errors import DirectedInputWarning, ParameterError, SpineWarning
+from spinegraph.errors import DirectedInputWarning, MissingFeaturesError, ParameterError, SpineWarning
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.files.columns import EdgeOptions
 from spinegraph.graph.read import read_contents
@@ -395,6 +396,25 @@ class TestFeatures:
         assert graph.names.tolist() == ["ann", "bob", "cy"]
         assert graph.degrees.tolist() == [1, 1, 0]
         assert graph.features.ravel().tolist() == [31, 45, 22]
+
+    def test_one_name_that_is_no_number_does_not_part_the_others_from_their_nodes(self, file):
+        people = file("id,age\n1,31\n2,45\ntotal,76\n", "people.csv")
+        with pytest.warns(SpineWarning, match="1 of 3 feature rows name no node: 'total'"):
+            graph = read_graph(file("1,2\n"), people, missing="zero")
+        assert graph.features.ravel().tolist() == [31, 45]
+        with pytest.raises(
+            MissingFeaturesError, match=r"people.csv: 1 of 3 feature rows name no node: 'total'"
+        ):
+            read_graph(file("1,2\n"), people)
+        graph = read_graph(file("1,2\n"), people, extra="isolated")
+        assert graph.names.tolist() == [1, 2, "total"]
+
+    def test_many_isolated_nodes_of_text_take_no_quadratic_time(self, file):
+        people = file("node,x\n" + "".join(f"n{i},1\n" for i in range(60_000)), "people.csv")
+        start = time.process_time()
+        graph = read_graph(file("".join(f"n{i},n{i + 1}\n" for i in range(30_000))), people, extra="isolated")
+        assert len(graph) == 60_000
+        assert time.process_time() - start < 10  # comparing all with all took 30 s and more
 
     def test_missing_rows_are_zeros_when_asked(self, file):
         people = file("node,age\nann,31\nzoe,99\n", "people.csv")

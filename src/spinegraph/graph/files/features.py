@@ -20,6 +20,7 @@ from spinegraph.graph.files.network_npz import features_of, sparse_matrix, texts
 from spinegraph.graph.files.npz import read_archive, read_npy
 from spinegraph.graph.files.source import opened
 from spinegraph.graph.files.text_layout import is_integer
+from spinegraph.graph.names import NameIndex, as_array, concatenated
 
 Extra = Literal["error", "isolated"]
 
@@ -114,12 +115,13 @@ def join_features(
     else:
         row_names = names_like(contents.names, found.names)
         if extra == "isolated":
-            fresh = row_names[~np.isin(row_names, contents.names)]
-            contents = replace(contents, names=np.concatenate([contents.names, fresh]))
+            fresh = row_names[NameIndex(contents.names).find(row_names) < 0]
+            contents = replace(contents, names=concatenated(contents.names, fresh))
     try:
         aligned = align_features(contents.names, row_names, matrix, missing)
     except MissingFeaturesError as fault:
-        way_out = "" if found.names is None else ", extra='isolated' to make them nodes without edges"
+        has_others = found.names is not None and (NameIndex(contents.names).find(row_names) < 0).any()
+        way_out = "; pass extra='isolated' to make nodes without edges of such rows" if has_others else ""
         raise MissingFeaturesError(f"{found.path}: {fault}{way_out}") from None
     notes = (*contents.notes, f"features from {found.path}: {note}")
     return replace(contents, features=aligned, feature_names=feature_names, notes=notes)
@@ -245,6 +247,8 @@ def _by_position(contents: FileContents, rows: int, path: str) -> FileContents:
 def names_like(names: NDArray[Any], row_names: NDArray[Any]) -> NDArray[Any]:
     """Return the names of a file's rows as integers or text, whichever the graph's names are.
 
+    Where those are integers, a name that is none stays text.
+
     Examples
     --------
     >>> names_like(np.arange(2), np.array(["1", "0"], dtype=object))
@@ -252,6 +256,6 @@ def names_like(names: NDArray[Any], row_names: NDArray[Any]) -> NDArray[Any]:
     """
     if names.dtype == object and row_names.dtype != object:
         return row_names.astype(str).astype(object)
-    if names.dtype != object and row_names.dtype == object and all(map(is_integer, row_names)):
-        return np.array([int(name) for name in row_names], np.int64)
+    if names.dtype != object and row_names.dtype == object:
+        return as_array([int(name) if is_integer(name) else name for name in row_names])
     return row_names
