@@ -21,6 +21,7 @@ from spinegraph import read_graph
 from spinegraph.errors import DirectedInputWarning, MissingFeaturesError, ParameterError, SpineWarning
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.files.columns import EdgeOptions
+from spinegraph.graph.files.features import read_features
 from spinegraph.graph.read import read_contents
 from strategies import assert_same_graph, dense_adjacency, dense_features, graphs
 
@@ -396,6 +397,25 @@ class TestFeatures:
         assert graph.names.tolist() == ["ann", "bob", "cy"]
         assert graph.degrees.tolist() == [1, 1, 0]
         assert graph.features.ravel().tolist() == [31, 45, 22]
+
+    @pytest.mark.parametrize(
+        "rows", ["ann,31,north\nbob,45,south\n", "ann,31,\nbob,45,2\n", "ann,31,NA\nbob,45,2\n"]
+    )
+    def test_a_first_row_with_a_number_in_it_is_no_titles(self, file, rows):
+        graph = read_graph(file("ann,bob\n"), file(rows, "people.csv"), encoder=FeatureEncoder())
+        assert graph.has_features, "nobody's row was taken for titles"
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            "who,2020,age\nann,1,31\nbob,2,45\n",
+            "who,2020,age\nann,1,31\nbob,2,\n",
+            "who,team\nann,n\nbob,s\n",
+        ],
+    )
+    def test_words_above_numbers_and_words_alone_are_titles(self, file, rows):
+        titles = read_features(file(rows, "people.csv")).feature_names
+        assert titles in (("2020", "age"), ("team",))
 
     def test_one_name_that_is_no_number_does_not_part_the_others_from_their_nodes(self, file):
         people = file("id,age\n1,31\n2,45\ntotal,76\n", "people.csv")

@@ -28,6 +28,20 @@ def test_an_archive_gives_edges_and_features(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (b"node,x\n0,1\n1,2,3\n", b"standard input:3: expected 2 fields as on the first line, got 3"),
+        (b"node,x\n0,1\n1,\n", b"standard input:3: column 'x': there is no value"),
+    ],
+)
+def test_a_bad_row_of_features_from_a_pipe_is_named(tmp_path, rows, message):
+    (tmp_path / "edges.csv").write_text("0,1\n")
+    code = f"import spinegraph; spinegraph.read_graph({str(tmp_path / 'edges.csv')!r}, '-')"
+    run = subprocess.run([sys.executable, "-c", code], input=rows, capture_output=True, timeout=120)
+    assert message in run.stderr
+
+
+@pytest.mark.parametrize(
     ("data", "message"),
     [(b"", b"standard input: is empty"), (b"a\n", b"standard input:1: expected 'source target'")],
 )

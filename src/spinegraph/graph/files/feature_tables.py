@@ -100,8 +100,8 @@ def read_text_table(path: str | os.PathLike[str], node_column: str | int | None)
         try:
             table = _parse(stream, titles, place, delimiter)
         except pa.ArrowInvalid as fault:
-            _explain(name, delimiter, len(titles), str(fault))
-    return _parted(table, place, name, has_titles=has_titles, line_of=_LineOf(name, has_titles))
+            _explain(path, delimiter, len(titles), str(fault))
+    return _parted(table, place, name, has_titles=has_titles, line_of=_LineOf(path, has_titles))
 
 
 def _parse(stream: "_Plain", titles: list[str], place: int, delimiter: str) -> Any:
@@ -188,13 +188,25 @@ def name_column(titles: list[str], node_column: str | int | None, path: str) -> 
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """Return whether the first row holds titles: words where numbers follow, or a usual title for names."""
-    first, body = [field.strip() for field in rows[0]], rows[1:]
+    """Return whether the first row holds titles: words where numbers follow, or a usual title for names.
+
+    Words above words are titles too, unless numbers stand between them: those are values.
+    """
+    first, body = [field.strip() for field in rows[0]], [[field.strip() for field in row] for row in rows[1:]]
     if re.sub(r"[^a-z0-9]", "", first[0].lower()) in _NAME_TITLES:
         return True
-    if any(not NUMBER.fullmatch(field) for field in first[1:]):
+    words = [place for place, field in enumerate(first) if place and not NUMBER.fullmatch(field)]
+    if len(words) == len(first) - 1 and words:
         return True
-    return bool(body) and not is_integer(first[0]) and all(is_integer(row[0].strip()) for row in body if row)
+    for place in words:
+        below = [row[place] for row in body if len(row) > place]
+        if (
+            first[place] not in _GAPS
+            and below
+            and all(field in _GAPS or NUMBER.fullmatch(field) for field in below)
+        ):
+            return True
+    return bool(body) and not is_integer(first[0]) and all(is_integer(row[0]) for row in body if row)
 
 
 class _Plain(io.RawIOBase):
@@ -226,25 +238,26 @@ class _Plain(io.RawIOBase):
 class _LineOf:
     """Finds the line of a row by reading the file again: only run when something is wrong."""
 
-    def __init__(self, path: str, has_titles: bool) -> None:
+    def __init__(self, path: str | os.PathLike[str], has_titles: bool) -> None:
         self._path, self._has_titles = path, has_titles
 
     def __call__(self, row: int) -> str:
         left = row + self._has_titles
         with opened(self._path) as source:
-            for block in blocks(source.stream, self._path, LONGEST_ROW):
+            for block in blocks(source.stream, source.path, LONGEST_ROW):
                 for line, raw in enumerate(block.data[:-1].split(b"\n"), block.first_line):
                     if is_skipped(raw.decode("utf-8", "replace"), _COMMENTS):
                         continue
                     if left == 0:
-                        return f"{self._path}:{line}"
+                        return f"{source.path}:{line}"
                     left -= 1
-        return f"{self._path}: row {row}"
+        return f"{source.path}: row {row}"
 
 
-def _explain(path: str, delimiter: str, width: int, fault: str) -> NoReturn:
+def _explain(given: str | os.PathLike[str], delimiter: str, width: int, fault: str) -> NoReturn:
     """Raise an error that names the first line with another number of fields, or that is not text."""
-    with opened(path) as source:
+    path = shown_name(given)
+    with opened(given) as source:
         for block in blocks(source.stream, path, LONGEST_ROW):
             for line, raw in enumerate(block.data[:-1].split(b"\n"), block.first_line):
                 text = decoded(raw, path, line)
