@@ -67,7 +67,9 @@ def test_several_networks_share_their_candidates():
 
 
 def test_one_node_has_no_candidates():
-    assert nearest_degree([]).shape == (0, 0)
+    none = nearest_degree([])
+    assert none.shape == (0, 0)
+    assert none.dtype == np.int32
     assert candidates([0], [[1.0]], "profile").shape == (1, 0)
     assert candidates([0], method="all").shape == (1, 0)
 
