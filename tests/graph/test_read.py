@@ -215,6 +215,11 @@ class TestWhatIsUnderstood:
     def test_names_with_leading_zeros_stay_apart(self, file):
         assert read_graph(file("007,7\n7,0x1f\n")).names.tolist() == ["007", "0x1f", "7"]
 
+    @pytest.mark.parametrize("padded", ["007", "-007", "0x1f", "+7"])
+    def test_a_padded_name_far_down_makes_all_names_text_too(self, file, padded):
+        lines = "".join(f"{i},{i + 1}\n" for i in range(1500))
+        assert padded in read_graph(file(f"{lines}{padded},5\n")).names.tolist()
+
     def test_a_padded_number_in_another_column_changes_no_names(self, file):
         graph = read_graph(file("source,target,time\n1,2,09:30\n2,3,0815\n"))
         assert graph.names.tolist() == [1, 2, 3]

@@ -148,12 +148,10 @@ class _BlockReader:
 
 
 def _may_be_padded(data: bytes, delimiter: str) -> bool:
-    """Return whether some field begins like 007 or 0x1f, in one pass over the bytes."""
+    """Return whether some field begins like 007, -007 or 0x1f, in one pass over the bytes."""
     text = np.frombuffer(b"\n" + data, np.uint8)  # (b,); the last byte is a line feed
     before, after = text[:-2], text[2:]
-    is_begin = (
-        (before == ord("\n")) | (before == ord(delimiter)) | (before == ord('"')) | (before == ord(" "))
-    )
+    is_begin = np.isin(before, np.frombuffer(f'\n "-{delimiter}'.encode(), np.uint8))
     is_begin &= text[1:-1] == ord("0")
     return bool(np.isin(after[is_begin], np.frombuffer(b"0123456789xX", np.uint8)).any())
 
