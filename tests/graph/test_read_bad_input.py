@@ -459,6 +459,16 @@ class TestGraphML:
         self.refused(file, '<graph><node id="a"/>\n<node id="a"/></graph>', ":3: node 'a' is given twice")
         self.refused(file, "<graph><node/></graph>", ":2: <node> without id=")
 
+    def test_two_attributes_of_one_name(self, file):
+        keys = '<key id="a" for="node" attr.name="x"/><key id="b" for="node" attr.name="x"/>'
+        path = file(f'<graphml>{keys}<graph><node id="n"/></graph></graphml>', "g.graphml")
+        refused(path, "two node attributes are both called 'x'", features=path)
+
+    def test_an_edge_without_a_weight_beside_some_with_one(self, file):
+        key, nodes = '<key id="w" for="edge" attr.name="weight"/>', '<node id="a"/><node id="b"/>'
+        edges = '<edge source="a" target="b"><data key="w">2</data></edge><edge source="b" target="a"/>'
+        self.refused(file, f"{key}<graph>{nodes}{edges}</graph>", "weighted=False leaves weights out")
+
     def test_an_edge_to_nowhere(self, file):
         self.refused(
             file, '<graph><node id="a"/><edge source="a" target="b"/></graph>', ":2: an edge names node 'b'"
@@ -495,6 +505,25 @@ class TestGraphML:
         refused(path, "'age' is declared int", features=path)
         bare = file('<graphml><graph><node id="a"/></graph></graphml>', "b.graphml")
         refused(bare, "no attributes", features=bare)
+
+
+def test_names_are_what_was_asked_for_or_an_error(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=[[0, 1]], num_nodes=2)
+    assert read_graph(tmp_path / "g.npz", names="text").names.tolist() == ["0", "1"]
+    np.savez(tmp_path / "t.npz", edges=[[0, 1]], num_nodes=2, names=["ann", "bob"])
+    refused(tmp_path / "t.npz", "its names are text, 'ann' the first, but names='integer'", names="integer")
+    parquet.write_table(pa.table({"source": ["1"], "target": ["2"]}), tmp_path / "t.parquet")
+    refused(tmp_path / "t.parquet", "'source' and 'target' are string", "names='integer'", names="integer")
+
+
+def test_labels_of_another_number_than_nodes(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=[[0, 1]], num_nodes=3, labels=[0, 1])
+    refused(tmp_path / "g.npz", "labels of shape (2,) for 3 nodes")
+
+
+def test_columns_go_with_tables(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=[[0, 1]], num_nodes=2)
+    refused(tmp_path / "g.npz", "columns go with tables", columns=("a", "b"), error=ParameterError)
 
 
 class TestFeatures:

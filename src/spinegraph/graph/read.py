@@ -180,7 +180,12 @@ def read_contents(path: Path, options: EdgeOptions | None = None) -> FileContent
         kind, name = source.kind, source.path
     if kind not in _READERS:
         raise GraphFormatError(f"{name}: holds a bare array, which is no edge list; pass it as features=...")
-    contents = _READERS[kind](path, options or EdgeOptions())
+    options = options or EdgeOptions()
+    if options.columns is not None and kind not in ("text", "parquet"):
+        raise ParameterError(
+            f"{name}: columns go with tables; an npz or GraphML file says what its edges are"
+        )
+    contents = _READERS[kind](path, options)
     # Arrow keeps freed memory for itself; building the graph needs it more.
     pa.default_memory_pool().release_unused()
     return contents

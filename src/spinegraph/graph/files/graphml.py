@@ -92,6 +92,10 @@ def node_table(found: GraphML, path: str) -> Any:
     for (domain, key), attribute in found.attributes.items():
         if domain != "node":
             continue
+        if attribute.name in columns:
+            raise GraphFormatError(
+                f"{path}: two node attributes are both called {shown(attribute.name)}; names must differ"
+            )
         values = pa.array([data.get(key, attribute.default) for data in found.nodes.values()], pa.string())
         try:
             columns[attribute.name] = values.cast(_ARROW_TYPES.get(attribute.kind, pa.string()))
@@ -118,7 +122,8 @@ def _weights(found: GraphML, path: str, options: EdgeOptions) -> tuple[Any, str]
         value = data.get(keys[0], titles[keys[0]].default)
         if value is None:
             raise GraphFormatError(
-                f"{path}:{line}: an edge without a weight, while others have one; weighted=False"
+                f"{path}:{line}: an edge without a weight, while others have one; give it one, or a default "
+                "for all; weighted=False leaves weights out"
             )
         if not NUMBER.fullmatch(value) or not 0 <= float(value) < math.inf:
             raise GraphFormatError(

@@ -137,20 +137,30 @@ def _from_layout(arrays: Mapping[str, NDArray[Any]], path: str, options: EdgeOpt
     names = texts_of(arrays, "names" if "names" in arrays else "node_ids", path)
     n = _num_nodes(arrays, names, edges, path, options)
     _require_in_range(edges, n, path)
+    labels = arrays.get("labels")
+    if labels is not None and labels.shape[:1] != (n,):
+        raise GraphFormatError(f"{path}: labels of shape {labels.shape} for {n} nodes; every node needs one")
     weights = arrays.get("weights") if options.weighted is not False else None
     if weights is None and options.weighted:
         raise GraphFormatError(f"{path}: weighted=True needs an array 'weights' (m,); there is none")
     columns = texts_of(arrays, "feature_names", path)
     return FileContents(
         path,
-        np.arange(n) if names is None else names,
+        _as_asked(np.arange(n) if names is None else names, options, path),
         edges,
         weights=weights,
         features=features_of(arrays, path),
         feature_names=None if columns is None else tuple(map(str, columns)),
-        labels=arrays.get("labels"),
+        labels=labels,
         notes=(f"npz with {', '.join(sorted(arrays))}",),
     )
+
+
+def _as_asked(names: NDArray[Any], options: EdgeOptions, path: str) -> NDArray[Any]:
+    """Return names as integers or text, whichever the caller wants."""
+    if options.names == "integer" and names.dtype == object:
+        raise GraphFormatError(f"{path}: its names are text, {names[0]!r:.60} the first, but names='integer'")
+    return names.astype(str).astype(object) if options.names == "text" else names
 
 
 def _num_nodes(
@@ -230,7 +240,7 @@ def _from_matrix(matrix: Any, path: str, options: EdgeOptions) -> FileContents:
         note = f"weighted={options.weighted}"
     return FileContents(
         path,
-        np.arange(n),
+        _as_asked(np.arange(n), options, path),
         np.column_stack((sources, targets)),
         weights=weights,
         directed=True,  # entries without their mirror are what makes a matrix directed

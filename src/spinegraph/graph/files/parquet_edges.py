@@ -68,6 +68,11 @@ def scan_parquet(stream: BinaryIO, path: str, options: EdgeOptions, skip: int = 
         is_integer = options.names != "text" and all(map(_is_integer, types))
         if options.num_nodes is not None and not is_integer:
             raise GraphFormatError(f"{path}: num_nodes goes with integer columns; got {types[0]}, {types[1]}")
+        if options.names == "integer" and not is_integer:
+            raise GraphFormatError(
+                f"{path}: columns {wanted[0]!r} and {wanted[1]!r} are {types[0]} and {types[1]}, but "
+                "names='integer'; cast them first"
+            )
         note = f"Parquet; {columns.note}; names are {'integer' if is_integer else 'text'}"
         listings = Listings(
             is_integer=is_integer, is_weighted=len(wanted) == 3, num_nodes=options.num_nodes, note=note
