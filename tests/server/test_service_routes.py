@@ -144,6 +144,8 @@ def test_two_nodes_are_explained_and_roles_are_told_once_found(shared_service):
         ({"name": "x"}, 422, "body.features", "12 numbers"),
         ({"nodes": [{"name": "x", "features": [1, 2]}]}, 422, "body.nodes.0.features", "got 2 numbers"),
         ({"name": "x", "features": {"nope": 1}}, 422, "body.features", "no column 'nope'"),
+        ({"name": "x", "features": {"word 1": "red"}}, 422, "body.features", "takes a number; got 'red'"),
+        ({"name": "x", "features": {"word 1": None}}, 422, "body.features", "takes a number"),
         ({"name": "x", "features": {}, "edges": ["x"]}, 422, "body.edges.0", "to itself"),
         (
             {"name": "x", "features": {}, "edges": [{"to": "n1", "weight": 2}]},

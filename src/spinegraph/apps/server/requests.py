@@ -1,13 +1,17 @@
 """New nodes and edges of a request as a change, by the rules of the graph at hand."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from spinegraph.apps.server.changes import Change, Name, feature_rows
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.schemas import Edge, Link, NewNode, NewNodes
+from spinegraph.errors import SpineError
+from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import quoted
 from spinegraph.graph.overlay import Overlay
@@ -58,6 +62,8 @@ class Reader:
     ----------
     graph : Graph
         Any with the same features and weights, or none.
+    table : FeatureEncoder, optional
+        What made the graph's features of a table: features by name are then a row of that table.
 
     Examples
     --------
@@ -66,26 +72,26 @@ class Reader:
     [('cy', 'ann')]
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, table: FeatureEncoder | None = None) -> None:
         self.is_weighted = graph.weights is not None
         self.columns: dict[str, int] | None = None
         if graph.features is not None:
             names = graph.feature_names or tuple(map(str, range(graph.features.shape[1])))
             self.columns = {name: place for place, name in enumerate(names)}
+        self.table = None if self.columns is None else table
 
     def nodes(self, body: NewNode | NewNodes) -> Change:
         """Return new nodes and their edges as one change."""
-        edges, weights, rows = [], [], []
+        edges, weights = [], []
         for where, node in _nodes(body):
             for number, link in enumerate(node.edges):
                 target, weight = (link.to, link.weight) if isinstance(link, Link) else (link, None)
                 self._require_edge(node.name, target, weight, f"{where}.edges.{number}")
                 edges.append((node.name, target))
                 weights.append(weight)
-            rows.append(self._row(node.features, f"{where}.features"))
-        features = None if self.columns is None else feature_rows([row for row in rows if row is not None])
         names = [node.name for _, node in _nodes(body)]
-        return Change("add", names, edges, self._weights(weights), features)
+        rows = self._rows([(f"{where}.features", node.features) for where, node in _nodes(body)])
+        return Change("add", names, edges, self._weights(weights), rows)
 
     def edges(self, edges: list[Edge]) -> Change:
         """Return new edges as one change."""
@@ -107,14 +113,27 @@ class Reader:
             rule = f"edges of this graph {'need a' if self.is_weighted else 'have no'} weight"
             raise ProblemError(422, f"{where}: {rule}", field=where, rule=rule)
 
-    def _row(self, given: Any, where: str) -> NDArray[np.float32] | None:
-        columns = self.columns
-        if columns is None:
-            if given is not None:
-                detail = f"{where}: nodes of this graph have no features; leave them out"
-                raise ProblemError(422, detail, field=where, rule="no features")
+    def _rows(self, given: list[tuple[str, Any]]) -> list[tuple[list[int], list[float]]] | None:
+        if self.columns is None:
+            for where, row in given:
+                if row is not None:
+                    detail = f"{where}: nodes of this graph have no features; leave them out"
+                    raise ProblemError(422, detail, field=where, rule="no features")
             return None
-        rule = f"{len(columns)} numbers, or an object of column names and numbers"
+        if self.table is None:
+            return feature_rows([self._row(row, where, self.columns) for where, row in given])
+        told = [(where, row) for where, row in given if isinstance(row, dict)]
+        encoded = iter(_encoded(told, self.table) if told else ())
+        return feature_rows(
+            [
+                next(encoded) if isinstance(row, dict) else self._row(row, where, self.columns)
+                for where, row in given
+            ]
+        )
+
+    def _row(self, given: Any, where: str, columns: dict[str, int]) -> NDArray[np.float32]:
+        what = "column names and numbers" if self.table is None else "columns of the model's table"
+        rule = f"{len(columns)} numbers, or an object of {what}"
         if given is None:
             raise ProblemError(422, f"{where}: is missing; send {rule}", field=where, rule=rule)
         row = np.zeros(len(columns), np.float32)
@@ -125,8 +144,30 @@ class Reader:
             row[:] = given
             return row
         for name, value in given.items():
-            if name not in columns:
-                detail = f"{where}: no column {quoted(name[:80])}; GET /v1/features lists them"
-                raise ProblemError(422, detail, field=where, rule="a known column")
+            _require_column(name, columns, where)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                detail = f"{where}: column {quoted(name[:80])} takes a number; got {quoted(value)}"
+                raise ProblemError(422, detail, field=where, rule="numbers")
             row[columns[name]] = value
         return row
+
+
+def _encoded(told: list[tuple[str, dict[str, Any]]], table: FeatureEncoder) -> NDArray[np.float32]:
+    """Return rows of the table that a model was fitted on as features (r, f); what is left out is a gap."""
+    for where, row in told:
+        for name in row:
+            _require_column(name, table.kinds_, where)
+    needed = [name for name, kind in table.kinds_.items() if kind not in ("text", "skip")]
+    try:
+        made = table.transform([{name: row.get(name) for name in needed} for _, row in told])
+    except SpineError as error:
+        where = told[0][0] if len(told) == 1 else "body.nodes"
+        raise ProblemError(422, f"{where}: {error}", field=where, rule="a row of the table") from error
+    rows: NDArray[np.float32] = made.toarray() if issparse(made) else made
+    return rows
+
+
+def _require_column(name: str, known: Collection[str], where: str) -> None:
+    if name not in known:
+        detail = f"{where}: no column {quoted(name[:80])}; GET /v1/features lists them"
+        raise ProblemError(422, detail, field=where, rule="a known column")

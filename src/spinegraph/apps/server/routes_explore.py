@@ -89,7 +89,8 @@ async def features(request: Request) -> Any:
     columns, reader = service.snapshot.overlay.feature_names, service.reader
     count = 0 if reader.columns is None else len(reader.columns)
     names = None if columns is None else list(columns)
-    return reply({"count": count, "names": names, "weighted": reader.is_weighted})
+    table = None if reader.table is None else reader.table.kinds_
+    return reply({"count": count, "names": names, "table": table, "weighted": reader.is_weighted})
 
 
 def _around(now: Snapshot, name: Any, radius: int, most: int) -> dict[str, Any]:

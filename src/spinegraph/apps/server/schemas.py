@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictFloat, StrictInt, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictFloat, StrictInt, Tag
 
 from spinegraph.apps.server.limits import MOST_EDGES, MOST_NAME, MOST_NODES
 
@@ -14,6 +14,7 @@ Text = Annotated[
 Whole = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
 Name = Text | Whole
 Number = Annotated[StrictFloat | StrictInt, Field(ge=-_LARGEST, le=_LARGEST, allow_inf_nan=False)]
+Value = Number | StrictBool | Annotated[str, Field(strict=True, max_length=MOST_NAME)] | None
 Weight = Annotated[StrictFloat | StrictInt, Field(ge=1e-37, le=_LARGEST, allow_inf_nan=False)]
 
 
@@ -35,10 +36,11 @@ class NewNode(_Request):
     edges: list[Name | Link] = Field(
         default_factory=list, max_length=MOST_EDGES, description="Names it is linked to, known or also new."
     )
-    features: list[Number] | dict[str, Number] | None = Field(
+    features: list[Number] | dict[str, Value] | None = Field(
         default=None,
-        description="All columns in order, or some by column name (by number where columns have no names); "
-        "needed exactly when the model reads features.",
+        description="All columns in order, or some by column name (by number where columns have no names). "
+        "Where the model was fitted on a table of mixed columns, an object is a row of that table, "
+        "and what is left out is a gap. Needed exactly when the model reads features.",
     )
 
 
@@ -207,6 +209,9 @@ class Columns(BaseModel):
 
     count: int
     names: list[str] | None
+    table: dict[str, str] | None = Field(
+        description="Columns of the table that the model was fitted on, and what each was taken for."
+    )
     weighted: bool = Field(description="Whether edges carry weights.")
 
 

@@ -66,7 +66,7 @@ class Service:
         self.twins = Twins(self.generator)
         self.workers = ThreadPoolExecutor(2, "worker")
         self.metrics.watch(lambda: self.snapshot, lambda: self.writer.waiting)
-        self.reader, self.directory = Reader(graph), Directory()
+        self.reader, self.directory = Reader(graph, model.table_encoder_), Directory()
 
     @property
     def snapshot(self) -> Snapshot:

@@ -14,7 +14,7 @@ const CHOICES = 12; // columns offered at a time
 /** Build the panel; `told` is called with the name of a node that was stored. */
 export function trialPanel(root, stored) {
   const draft = { name: "new node", links: new Map(), features: new Map() };
-  let columns = { count: 0, names: null, weighted: false };
+  let columns = { count: 0, names: null, table: null, weighted: false };
   let [timer, asked] = [0, 0];
   const result = element("div", { class: "landing", "aria-live": "polite" });
   const links = element("ul", { class: "picked" });
@@ -23,7 +23,7 @@ export function trialPanel(root, stored) {
   const body = () => ({
     name: draft.name,
     edges: [...draft.links].map(([to, weight]) => (columns.weighted ? { to, weight } : to)),
-    ...(columns.count ? { features: Object.fromEntries(draft.features) } : {}),
+    ...(columns.count ? { features: columns.table ? columns.names.map((name) => draft.features.get(name) ?? 0) : Object.fromEntries(draft.features) } : {}),
   });
 
   // What is about to be stored must not be tried once more: its name would be taken.
@@ -113,8 +113,9 @@ export function trialPanel(root, stored) {
   };
   const name = element("input", { id: "trial-name", type: "text", value: draft.name, maxlength: 256, autocomplete: "off",
     oninput: (event) => { draft.name = event.target.value.trim() || "new node"; changed(); } });
+  const scale = element("p", { class: "note", hidden: true }, "Numbers of a table are told by how far they are from its average: 0 is the average.");
   const featureFields = element("div", { hidden: true }, field("trial-feature", "Features", "a column's name", offered,
-    (column) => { draft.features.set(column, 1); list(); }), features);
+    (column) => { draft.features.set(column, 1); list(); }), features, scale);
 
   root.replaceChildren(
     element("h2", {}, "What if a node joined?"),
@@ -133,6 +134,7 @@ export function trialPanel(root, stored) {
     async opened() {
       columns = await get("/v1/features");
       featureFields.hidden = !columns.count;
+      scale.hidden = !columns.table;
       list();
     },
     picking,

@@ -1,0 +1,97 @@
+"""A model fitted on a table of mixed columns: new nodes come with rows of that table."""
+
+import numpy as np
+import pytest
+
+from running_service import Running, small_graph
+from spinegraph import SPINE, FeatureEncoder
+
+
+def people(n, seed=0):
+    """A table of text, numbers, dates and truths."""
+    rng = np.random.default_rng(seed)
+    return {
+        "team": rng.choice(["north", "south"], n).tolist(),
+        "age": rng.integers(20, 60, n).tolist(),
+        "joined": [f"20{year}-03-01" for year in rng.integers(10, 25, n)],
+        "remote": (rng.random(n) < 0.5).tolist(),
+    }
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    graph = small_graph()
+    encoder = FeatureEncoder().fit(people(len(graph)))
+    graph = graph.with_features(encoder.transform(people(len(graph))), feature_names=encoder.feature_names_)
+    fitted = SPINE(dim=8, steps=5, k=10).fit(graph, encoder=encoder)
+    fitted.save(tmp_path_factory.mktemp("table") / "model")
+    return fitted
+
+
+@pytest.fixture(scope="module")
+def service(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("table_service")
+    model.save(folder / "model")
+    with Running(folder / "model", folder / "store") as running:
+        yield running
+
+
+ROW = {"team": "south", "age": 31, "joined": "2023-09-15", "remote": True}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ROW,
+        {"age": 31},
+        {},
+        {**ROW, "age": 31.5, "remote": False},
+        {**ROW, "team": None},
+        {**ROW, "team": "x"},
+    ],
+    ids=["whole", "age", "nothing", "fraction", "gap", "unseen"],
+)
+def test_a_row_of_the_table_is_encoded_as_it_was_for_the_fit(service, model, row):
+    body = {"name": "zoe", "edges": ["n1", "n2"], "features": row}
+    answer = service.client.post("/v1/embed", json=body)
+    assert answer.status_code == 200, answer.text
+    features = model.table_encoder_.transform([{name: row.get(name) for name in ROW}])
+    grown = model.graph_.overlay(["zoe"], [("zoe", "n1"), ("zoe", "n2")], features=features)
+    expected = model.transform(grown, nodes=["zoe"])["zoe"]
+    np.testing.assert_allclose(answer.json()["nodes"][0]["vector"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_rows_and_lists_of_encoded_columns_go_together(service, model):
+    encoded = model.table_encoder_.transform([ROW]).toarray()[0].tolist()
+    body = {
+        "nodes": [
+            {"name": "by row", "edges": ["n1"], "features": ROW},
+            {"name": "by list", "edges": ["n1"], "features": encoded},
+            {"name": "other row", "edges": ["n1"], "features": {**ROW, "age": 59}},
+        ]
+    }
+    row, same, other = service.client.post("/v1/embed", json=body).json()["nodes"]
+    assert row["vector"] == same["vector"]
+    assert row["vector"] != other["vector"]
+
+
+def test_the_tables_columns_are_told(service):
+    told = service.get("/v1/features")
+    assert told["table"] == {"team": "category", "age": "number", "joined": "date", "remote": "boolean"}
+    assert "team = north" in told["names"]
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ({"team = north": 1}, "no column 'team = north'"),
+        ({"age": "old"}, "column 'age': expected numbers"),
+        ({"joined": "someday"}, "expected an ISO 8601 date"),
+        ({"remote": 2}, "a boolean is true, false, 1 or 0"),
+    ],
+)
+def test_a_row_that_does_not_fit_the_table_is_a_problem(service, row, what):
+    answer = service.client.post("/v1/embed", json={"name": "zoe", "edges": ["n1"], "features": row})
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "body.features"
+    assert what in answer.json()["detail"]
