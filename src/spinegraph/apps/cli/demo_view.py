@@ -16,7 +16,7 @@ NEXT_STEPS = """\
 import spinegraph as sg
 encoder = sg.FeatureEncoder()      # learns the columns of people.csv once
 graph = sg.read_graph("edges.csv", "people.csv", encoder=encoder)
-model = sg.SPINE(seed=0).fit(graph)
+model = sg.SPINE(seed=0).fit(graph, encoder=encoder)
 model.embeddings_["ann"]           # her vector
 later = sg.read_graph("later.csv", "people_later.csv", encoder=encoder)
 model.transform(later).save("vectors.parquet")  # unseen; no retraining
