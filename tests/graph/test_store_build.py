@@ -1,5 +1,6 @@
 """Stores built by sorting on disk: what read_graph reads, in bounded memory, whatever interrupts."""
 
+import errno
 import gzip
 import os
 import signal
@@ -24,6 +25,7 @@ from spinegraph.errors import (
     GraphFormatError,
     MissingFeaturesError,
     MissingFileError,
+    OutputError,
     ParameterError,
     SpineWarning,
 )
@@ -320,6 +322,33 @@ def test_a_build_on_a_full_disk_says_how_to_go_on_and_does(tmp_path):
     assert "cannot be written (No space left on device)" in fault
     assert ".store.building: make space and run the same again to go on" in fault
     assert "header.json" in files
+
+
+def test_features_on_a_full_disk_are_no_damaged_file(tmp_path, monkeypatch):
+    (tmp_path / "edges.csv").write_text("1,2\n")
+    parquet.write_table(pa.table({"node": [1, 2], "x": [0.5, 1.5]}), tmp_path / "x.parquet")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "posix_fallocate", full)
+        with pytest.raises(
+            OutputError, match=r"No space left on device.*run the same again to go on"
+        ) as caught:
+            build_store(tmp_path / "edges.csv", tmp_path / "store", features=tmp_path / "x.parquet")
+        assert "damaged" not in str(caught.value)
+    graph = build_store(tmp_path / "edges.csv", tmp_path / "store", features=tmp_path / "x.parquet")
+    assert graph.features.ravel().tolist() == [0.5, 1.5]
+
+
+def test_features_that_are_not_there_are_missed_before_anything_is_built(tmp_path):
+    (tmp_path / "edges.csv").write_text("1,2\n")
+    with pytest.raises(MissingFileError, match=r"nobody.csv': no such file"):
+        build_store(tmp_path / "edges.csv", tmp_path / "store", features=tmp_path / "nobody.csv", num_nodes=3)
+    with pytest.raises(ParameterError, match="a store is built from files"):
+        build_store(tmp_path / "edges.csv", tmp_path / "store", features="-")
+    assert [file.name for file in tmp_path.iterdir()] == ["edges.csv"]
 
 
 @pytest.mark.slow

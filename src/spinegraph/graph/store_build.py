@@ -14,7 +14,7 @@ from spinegraph.graph.align import Missing
 from spinegraph.graph.edges import MOST_NODES, EdgeReport, Reciprocal, warn_of_losses
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.files.columns import EdgeOptions
-from spinegraph.graph.files.source import opened
+from spinegraph.graph.files.source import STANDARD_INPUT, opened
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import graph_of, open_store, require_store_place, write_store
 from spinegraph.graph.store_features import add_features, bare_rows
@@ -89,12 +89,15 @@ def build_store(
     if encoder is not None and not encoder.is_fitted:
         raise ParameterError("encoder must be fitted: the same encoder has to read other files alike")
     options = EdgeOptions(columns, weighted, header, delimiter, comments, names, num_nodes)
-    _require_file(edges)
+    _require_files(edges, features)
     store, told = Path(folder), progress or (lambda stage, done, total: None)
     require_store_place(store)
     how = {"directed": directed, "reciprocal": reciprocal, "node_column": node_column, "missing": missing}
     with opened(edges) as source:
         kind = source.kind
+    if features is not None:
+        with opened(features):  # that it can be read at all, before anything is built
+            pass
     if kind not in ("text", "parquet"):
         from spinegraph.graph.read import read_graph
 
@@ -210,9 +213,10 @@ def _write_range(work: Workplace, n: int) -> None:
     work.note("names", count=n, kind="range")
 
 
-def _require_file(edges: str | Path) -> None:
-    if os.fspath(edges) == "-":
-        raise ParameterError("a store is built from a file, which may be read again after a stop; got -")
+def _require_files(*paths: str | Path | None) -> None:
+    for path in paths:
+        if path is not None and os.fspath(path) == STANDARD_INPUT:
+            raise ParameterError("a store is built from files, which may be read again after a stop; got -")
 
 
 def _identity(path: str | Path) -> list[Any]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from spinegraph.atomic import explained
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, SpineWarning
 from spinegraph.graph.align import Missing
 from spinegraph.graph.encode import FeatureEncoder
@@ -93,7 +94,7 @@ def _float32(matrix: Any) -> Any:
 
 def _reserve(path: Path, size: int) -> None:
     """Make a file of zeros and take its room at once: a full disk is an error here, a crash in a map."""
-    with path.open("wb") as file:
+    with explained(path), path.open("wb") as file:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)
             return

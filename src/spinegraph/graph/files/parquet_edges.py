@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from spinegraph.errors import GraphFormatError
+from spinegraph.errors import GraphFormatError, SpineError
 from spinegraph.graph.files.columns import EdgeOptions, choose_columns
 from spinegraph.graph.files.contents import FileContents
 from spinegraph.graph.files.listings import Listings, named
@@ -113,6 +113,8 @@ def open_parquet(stream: BinaryIO, path: str) -> Iterator[Any]:
                     "if you trust it, write it as several files or as CSV"
                 )
             yield file
+    except SpineError:
+        raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as fault:
         raise GraphFormatError(
             f"{path}: damaged or cut-off Parquet ({shown(str(fault), 150)}); fetch or write it again"
