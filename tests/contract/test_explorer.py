@@ -83,6 +83,32 @@ def test_the_map_shows_every_node_and_says_what_colours_mean(page, network):
     assert page.locator("#legend h2").inner_text() == "Links"
 
 
+@pytest.mark.parametrize(("wide", "high"), [(1280, 800), (390, 844)])
+def test_no_node_lies_under_the_legend(chromium, network, wide, high):
+    page = opened(chromium, network, wide=wide, high=high)
+    page.wait_for_selector("body[data-drawn=yes]")
+    hidden = """async () => {
+        const { map } = await import("/app.js");
+        const { state } = await import("/state.js");
+        const { x, y } = state.network;
+        const most = Math.max(...x.map(Math.abs), ...y.map(Math.abs));
+        const [wide, high] = [most * map.view.wide, most * map.view.high];
+        map.grid = { left: -wide, right: wide, low: -high, high };
+        [x[0], y[0]] = [-wide, -high]; // a node in the corner where the legend stands
+        map.showAll();
+        const box = map.legend.getBoundingClientRect();
+        const from = map.above.getBoundingClientRect();
+        const all = [...x].map((across, at) => map.view.pixels(across, y[at]));
+        const places = all.map(([across, down]) => [across + from.left, down + from.top]);
+        const covered = places.filter(([across, down]) => across < box.right && down > box.top);
+        const outside = all.filter((at) => !map.view.isSeen(at));
+        return [box.width > 0, covered.length, outside.length];
+    }"""
+    assert page.evaluate(hidden) == [True, 0, 0]
+    assert page.faults == []
+    page.close()
+
+
 def test_a_click_on_the_map_chooses_the_node_that_lies_there(page, network):
     told = network.get("/v1/map")
     x, y = np.array(told["x"]), np.array(told["y"])

@@ -9,6 +9,7 @@ import { drawMarks } from "./marks.js";
 import { control, View } from "./view.js";
 
 const REACH = 14; // pixels from a point that still pick it
+const CLEAR = 12; // pixels between a point and the legend
 const MOVING = 700; // milliseconds that points take to a new place
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -18,6 +19,8 @@ export class MapView {
     this.canvas = root.querySelector("#points");
     this.above = root.querySelector("#marks");
     this.tip = root.querySelector("#tip");
+    this.legend = root.querySelector("#legend");
+    this.corner = [-CLEAR, -CLEAR]; // width and height that the legend takes
     this.pen = this.above.getContext("2d");
     this.view = new View();
     this.share = 1;
@@ -36,7 +39,8 @@ export class MapView {
       else if (target.dataset.zoom) this.view.closer(target.dataset.zoom === "in" ? 1.5 : 1 / 1.5);
       this.redraw();
     });
-    new ResizeObserver(() => this.resized()).observe(root);
+    const sizes = new ResizeObserver(() => this.resized());
+    for (const part of [root, this.legend]) sizes.observe(part);
     for (const news of ["coloring", "muted"]) on(news, () => this.recolor());
     for (const news of ["chosen", "twins", "tab"]) on(news, () => this.redraw());
     on("trial", () => this.land());
@@ -89,23 +93,39 @@ export class MapView {
       this.star = [0, 1].map((axis) => from[axis] + (to[axis] - from[axis]) * share);
       this.redraw();
       if (share < 1) requestAnimationFrame(step);
-      else if (!this.view.isSeen(this.view.pixels(...to))) this.showAll();
+      else if (!this.isSeen(...to)) this.showAll();
     };
     requestAnimationFrame(step);
   }
 
+  /** Show all nodes; where the legend would hide some, beside it or above it, whichever is larger. */
   showAll() {
     if (!this.grid) return;
-    this.view.fit(this.grid);
+    const { view } = this;
+    const { x, y } = state.network;
+    view.fit(this.grid);
+    if (x.some((across, place) => this.isHidden(across, y[place]))) {
+      const rooms = [[this.corner[0], 0], [0, this.corner[1]]];
+      const scales = rooms.map((room) => { view.fit(this.grid, room); return view.scale; });
+      view.fit(this.grid, rooms[scales[0] > scales[1] ? 0 : 1]);
+    }
     this.redraw();
   }
+
+  /** Whether a place lies under the legend, which stands in the lower left corner. */
+  isHidden(x, y) {
+    const [across, down] = this.view.pixels(x, y);
+    return across < this.corner[0] + CLEAR && down > this.view.high - this.corner[1] - CLEAR;
+  }
+
+  isSeen(x, y) { return this.view.isSeen(this.view.pixels(x, y)) && !this.isHidden(x, y); }
 
   bringIntoView() {
     const { network, chosen } = state;
     if (chosen === null || !network) return;
     const place = network.place(chosen);
     const [x, y] = [network.x[place], network.y[place]];
-    if (this.view.isSeen(this.view.pixels(x, y))) return;
+    if (this.isSeen(x, y)) return;
     Object.assign(this.view, { x, y });
     this.redraw();
   }
@@ -114,6 +134,8 @@ export class MapView {
     const box = this.above.parentElement.getBoundingClientRect();
     const wasAll = Math.abs(this.view.zoom - 1) < 0.01;
     Object.assign(this.view, { wide: box.width, high: box.height });
+    const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = this.legend;
+    this.corner = offsetHeight ? [offsetLeft + offsetWidth, box.height - offsetTop] : [-CLEAR, -CLEAR];
     this.dense = window.devicePixelRatio || 1;
     for (const canvas of [this.canvas, this.above]) {
       canvas.width = Math.round(box.width * this.dense);

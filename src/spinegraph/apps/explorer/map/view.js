@@ -7,14 +7,14 @@ const CLOSEST = 4000; // times closer than all
 export class View {
   constructor() { Object.assign(this, { x: 0, y: 0, scale: 1, whole: 1, wide: 1, high: 1 }); }
 
-  /** Show a rectangle as a whole. */
-  fit({ left, right, low, high }, margin = 28) {
+  /** Show a rectangle as a whole, and leave so many pixels free at the left or below. */
+  fit({ left, right, low, high }, [beside, below] = [0, 0], margin = 28) {
     const wide = Math.max(right - left, 1e-6);
     const tall = Math.max(high - low, 1e-6);
-    this.x = (left + right) / 2;
-    this.y = (low + high) / 2;
-    this.whole = Math.min((this.wide - 2 * margin) / wide, (this.high - 2 * margin) / tall);
+    this.whole = Math.min((this.wide - beside - 2 * margin) / wide, (this.high - below - 2 * margin) / tall);
     this.scale = this.whole = Math.max(this.whole, 1e-6);
+    this.x = (left + right - beside / this.scale) / 2;
+    this.y = (low + high - below / this.scale) / 2;
   }
 
   get zoom() { return this.scale / this.whole; }
