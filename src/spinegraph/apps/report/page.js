@@ -10,6 +10,8 @@
   const roles = nodes.roles.map((role) => shown(data.roles[role]));
   const size = names.length < 800 ? 8 : names.length < 3000 ? 6 : names.length < 10000 ? 4.5 : 3;
   const type = names.length > 6000 ? "scattergl" : "scatter";
+  const narrow = matchMedia("(max-width: 640px)"); // a legend beside the map would take half of it
+  const below = { orientation: "h", x: 0, y: 0, yanchor: "top" };
   let mark = null;
 
   function trace(places, more, about) {
@@ -54,12 +56,13 @@
     Plotly.react(map, drawn, {
       ...data.layout, margin: { l: 10, r: 10, t: 10, b: 10 }, xaxis: axis, yaxis: { ...axis, scaleanchor: "x" },
       hovermode: "closest", dragmode: "pan", showlegend: !coloring.values,
-      legend: { itemsizing: "constant", title: { text: shown(coloring.title) } },
+      legend: { itemsizing: "constant", title: { text: shown(coloring.title) }, ...(narrow.matches ? below : {}) },
     }, { ...config, scrollZoom: true });
   }
 
   nodes.colorings.forEach((coloring, place) => select.add(new Option(coloring.title, place)));
   select.addEventListener("change", drawMap);
+  narrow.addEventListener("change", drawMap);
   document.getElementById("find").addEventListener("input", (event) => {
     const wanted = event.target.value.trim().toLowerCase();
     const texts = nodes.names.map((name) => String(name).toLowerCase());
