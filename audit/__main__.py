@@ -6,6 +6,7 @@ that cannot be reached, it is said, and is no failure.
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 
@@ -47,11 +48,22 @@ def licences() -> list[str]:
     for package in found:
         text = " ".join(str(package["License"]).split())[:60]
         counts[text] = counts.get(text, 0) + 1
-        if package["Name"] not in _EXCEPTIONS and not any(word in text.lower() for word in _ALLOWED):
+        if package["Name"] not in _EXCEPTIONS and not is_allowed(text):
             odd.append(f"{package['Name']} {package['Version']}: {text}")
     for text, count in sorted(counts.items(), key=lambda pair: -pair[1]):
         print(f"  {count:4}  {text}")
     return odd
+
+
+def is_allowed(licence: str) -> bool:
+    """Say whether a licence is on the list, by words: "limited" is not "mit".
+
+    Examples
+    --------
+    >>> is_allowed("BSD-3-Clause"), is_allowed("LGPLv3+"), is_allowed("Proprietary, limited use")
+    (True, True, False)
+    """
+    return any(re.search(rf"\b{word}", licence.lower()) for word in _ALLOWED)
 
 
 def holes() -> list[str] | None:
