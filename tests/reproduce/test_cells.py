@@ -3,6 +3,9 @@
 import json
 from multiprocessing import get_context
 
+import pytest
+
+from spinegraph.errors import GraphFormatError
 from spinegraph.reproduce.cells import Cell, Cells
 from spinegraph.reproduce.item import Item, Measure
 from spinegraph.reproduce.run import bundles
@@ -53,3 +56,13 @@ def test_the_first_seed_of_everything_comes_first():
     assert count == {"HOPE": 2, "SPINE": 20, "T F": 2}
     assert sum(map(len, bundles(cells))) == len(cells)
     assert len(item.cells("smoke")) == 1
+
+
+def test_a_file_that_is_no_cell_is_named_with_a_way_out(tmp_path):
+    Cells(tmp_path).write(Cell("table1", "cora", "HOPE", 0), "1", {"accuracy": 0.5}, seconds=1.0)
+    (file,) = tmp_path.rglob("HOPE.json")
+    file.write_text('{"version": "1", "seeds": {')
+    with pytest.raises(
+        GraphFormatError, match=r"HOPE.json: is no cell of results .*delete it, and it is measured"
+    ):
+        Cells(tmp_path).seeds("table1", "cora", "HOPE")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from spinegraph.atomic import whole_file
+from spinegraph.errors import GraphFormatError
 
 Values = dict[str, Any]  # measure -> number, or whatever else JSON holds
 
@@ -89,7 +90,8 @@ class Cells:
             ordered = dict(sorted(seeds.items(), key=lambda entry: int(entry[0])))
             lines = ",\n".join(f'  "{seed}": {json.dumps(entry)}' for seed, entry in ordered.items())
             with whole_file(path) as partial:
-                partial.write_text(f'{{"version": {json.dumps(version)}, "seeds": {{\n{lines}\n}}}}\n')
+                text = f'{{"version": {json.dumps(version)}, "seeds": {{\n{lines}\n}}}}\n'
+                partial.write_text(text, encoding="utf-8")
 
     def _path(self, item: str, case: str, method: str) -> Path:
         return self.folder / "cells" / item / _plain(case) / f"{_plain(method)}.json"
@@ -97,7 +99,12 @@ class Cells:
     def _stored(self, path: Path) -> dict[str, Any]:
         if not path.exists():
             return {"version": None, "seeds": {}}
-        stored: dict[str, Any] = json.loads(path.read_text())
+        try:
+            stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as fault:
+            raise GraphFormatError(
+                f"{path}: is no cell of results ({fault}); delete it, and it is measured again"
+            ) from fault
         return stored
 
 

@@ -18,7 +18,7 @@ def core_digest() -> str:
     folder = Path(__file__).parents[1] / "learning"
     found = hashlib.sha256()
     for part in _PARTS:
-        tree = ast.parse((folder / f"{part}.py").read_text())
+        tree = ast.parse((folder / f"{part}.py").read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             body = getattr(node, "body", None)
             if isinstance(body, list) and body and _is_text(body[0]):

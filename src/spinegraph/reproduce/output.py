@@ -23,5 +23,5 @@ def write_item(item: Item, folder: str | Path) -> list[Path]:
     contents = json.dumps(summary(item, cells), indent=1) + "\n", text
     for file, content in zip(files, contents, strict=True):
         with whole_file(file) as partial:
-            partial.write_text(content)
+            partial.write_text(content, encoding="utf-8")
     return [*files, *figures]

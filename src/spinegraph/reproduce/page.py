@@ -1,5 +1,6 @@
 """The page about all items: what the paper says, what we get, and where SPINE does not win."""
 
+import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -24,7 +25,8 @@ _JUDGED = {  # item: measures by which SPINE is held against every row, higher i
 def write_page(folder: str | Path, path: str | Path) -> None:
     """Write the page from the cells of a folder; figures are linked where they lie."""
     with whole_file(path) as partial:
-        partial.write_text(page(folder, _linked(Path(folder), Path(path))))
+        text = page(folder, _linked(Path(folder), Path(path)))
+        partial.write_text(text, encoding="utf-8")
 
 
 def page(folder: str | Path, figures: str) -> str:
@@ -46,7 +48,7 @@ def page(folder: str | Path, figures: str) -> str:
 def notes(name: str) -> str:
     """Return what was written by hand about an item: what the paper and its code do, what we found."""
     found = files("spinegraph.reproduce") / "notes" / f"{name}.md"
-    return found.read_text().strip() if found.is_file() else ""
+    return found.read_text(encoding="utf-8").strip() if found.is_file() else ""
 
 
 def coverage(cells: Cells) -> str:
@@ -90,6 +92,4 @@ def verdicts(one: Item, cells: Cells) -> str:
 
 def _linked(folder: Path, path: Path) -> str:
     """Return the way from a page to a folder."""
-    import os
-
     return Path(os.path.relpath(folder.absolute(), path.absolute().parent)).as_posix()
