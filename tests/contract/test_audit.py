@@ -1,7 +1,6 @@
 """The audit of licences: words count, not letters."""
 
 import pytest
-
 from audit.__main__ import is_allowed
 
 
