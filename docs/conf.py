@@ -13,6 +13,7 @@ release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
+smartquotes = False  # a value such as 'auto' is copied as it stands
 suppress_warnings = ["ref.python"]  # "iterable of names" in a docstring refers to no one's ``names``
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
