@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from spinegraph import Graph
 from spinegraph.errors import (
     GraphFormatError,
     MissingFeaturesError,
@@ -154,3 +155,10 @@ def test_as_many_names_as_rows_are_needed():
 def test_missing_is_one_of_two_words():
     with pytest.raises(ParameterError, match="missing must be one of 'error', 'zero'; got 'mean'"):
         align_features(as_names(["a"]), ["a"], np.zeros((1, 1)), missing="mean")
+
+
+def test_a_mask_in_place_of_names_is_refused():
+    graph = Graph.from_edges([(0, 1), (1, 2)])
+    for call in (graph.positions, graph.subgraph, NameIndex(graph.names).find):
+        with pytest.raises(ParameterError, match=r"not a mask of True and False; pass names\[mask\]"):
+            call(graph.degrees > 1)

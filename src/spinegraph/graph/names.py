@@ -221,6 +221,8 @@ def as_array(values: Iterable[Any]) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise GraphFormatError(f"names must be one-dimensional; got shape {values.shape}")
+        if values.dtype == bool:
+            raise ParameterError("names are wanted, not a mask of True and False; pass names[mask]")
         if values.dtype == object:
             return _whole_numbers(values.tolist(), values)
         if np.issubdtype(values.dtype, np.integer) and (
