@@ -230,3 +230,10 @@ def _row(overlay, position):
     )
     indices, weights = (read.indices, read.weights) if place < 0 else (read.patch_indices, read.patch_weights)
     return indices[part].tolist(), weights[part].tolist()
+
+
+def test_an_overlay_without_a_node_left_makes_no_graph():
+    empty = Overlay.of(Graph.from_edges([(0, 1)])).remove([0, 1])
+    assert empty.num_nodes == 0
+    with pytest.raises(GraphFormatError, match="every node of this overlay was removed"):
+        empty.materialize()

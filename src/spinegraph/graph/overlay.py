@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from spinegraph.errors import GraphFormatError
 from spinegraph.graph.added import AddedFeatures, AddedNames
 from spinegraph.graph.edges import Reciprocal
 from spinegraph.graph.graph import Graph
@@ -144,6 +145,8 @@ class Overlay(OverlayReading):
         >>> Graph.from_edges([(0, 1)]).overlay([2], [(2, 0)]).materialize()
         Graph(3 nodes, 2 edges)
         """
+        if not len(self.standing):
+            raise GraphFormatError("a graph has at least one node; every node of this overlay was removed")
         whole = rows_of(self.base, self.patch, self.standing)
         place = np.full(len(self), -1, dtype=np.int64)
         place[self.standing] = np.arange(len(self.standing))
