@@ -518,3 +518,17 @@ def test_any_changed_state_is_refused_or_works(value, key, column_key):
             encoder.transform(PEOPLE)
         except SpineError:
             pass
+
+
+def test_advice_to_include_a_column_is_given_only_where_it_can_be():
+    with pytest.warns(SkippedColumnWarning) as told:
+        FeatureEncoder().fit({"x": [[1], [2]], "nothing": [None, None], "y": [1.5, 2.5]})
+    assert [str(warning.message).partition(". ")[2] for warning in told] == [
+        "To be silent, pass columns={'x': 'skip'}",
+        "To be silent, pass columns={'nothing': 'skip'}",
+    ]
+
+
+def test_two_columns_of_one_name_in_a_data_frame_are_called_that():
+    with pytest.raises(GraphFormatError, match="columns must differ by name"):
+        FeatureEncoder().fit(pd.DataFrame([[1, 2]], columns=["a", "a"]))

@@ -143,9 +143,10 @@ class FeatureEncoder:
         plains = {name: plain(table[name]) for name in table.column_names}
         kinds, reasons = choose_kinds(plains, self.columns or {}, self.max_levels)
         for name, reason in reasons.items():
+            way_in = f"To include it, pass columns={{{name!r}: 'hashed'}} or 'category'; to be silent, "
             warnings.warn(
-                f"column {name!r} is left out: {reason}. To include it, pass columns={{{name!r}: 'hashed'}} "
-                f"or 'category'; to be silent, {{{name!r}: 'skip'}}",
+                f"column {name!r} is left out: {reason}. "
+                f"{way_in if kinds[name] == 'text' else 'To be silent, pass columns='}{{{name!r}: 'skip'}}",
                 SkippedColumnWarning,
                 stacklevel=2,
             )

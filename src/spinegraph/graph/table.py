@@ -71,7 +71,7 @@ def _from_frame(data: Any) -> pa.Table:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.table(data)
     except _ARROW_FAULTS as fault:
-        raise GraphFormatError(f"the table has a column of mixed types: {fault}") from fault
+        raise GraphFormatError(f"columns must differ by name and hold one type each: {fault}") from fault
     raise GraphFormatError(
         f"expected an Arrow table, a pandas or polars DataFrame, a dict of columns or a list of dicts; "
         f"got {type(data).__name__}"
