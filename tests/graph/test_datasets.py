@@ -489,3 +489,13 @@ def test_a_failed_write_leaves_no_file(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle"):
         write_npz(tmp_path / "tiny.npz", {"bad": np.array([{}], dtype=object)})
     assert not list(tmp_path.iterdir())
+
+
+def test_weights_names_and_dense_features_of_a_file_are_read_too(tmp_path):
+    parts = {"edges": [[0, 1]], "num_nodes": 2, "weights": [3.0], "names": ["ann", "bob"], "more": [7]}
+    np.savez(tmp_path / "own.npz", features=np.eye(2), **parts)
+    found = datasets.read_dataset(tmp_path / "own.npz")
+    assert found.graph.weights.tolist() == [3, 3]
+    assert found.graph.names.tolist() == ["ann", "bob"]
+    assert found.graph.features.tolist() == [[1, 0], [0, 1]]
+    assert list(found.extras) == ["more"]

@@ -80,3 +80,8 @@ class TestLabelFiles:
         np.save(tmp_path / "labels.npy", np.arange(3))
         with pytest.raises(GraphFormatError, match="CSV, TSV or Parquet"):
             read_labels(tmp_path / "labels.npy", self.names)
+
+
+def test_a_label_that_is_not_a_number_is_none():
+    found = describe(Graph.from_edges([(0, 1), (1, 2)]), np.array([1.0, np.nan, 1.0])).labels
+    assert (found.counts, found.unlabelled) == ((("1.0", 2),), 1)

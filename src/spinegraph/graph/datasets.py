@@ -26,7 +26,7 @@ NAMES = tuple(sorted(SOURCES))
 
 _KNOWN_KEYS = {
     *("edges", "num_nodes", "feat_data", "feat_indices", "feat_indptr", "feat_shape", "feature_names"),
-    *("labels", "train_idx", "val_idx", "test_idx", "node_ids"),
+    *("features", "weights", "names", "labels", "train_idx", "val_idx", "test_idx", "node_ids"),
 }
 
 
@@ -157,7 +157,7 @@ def split_by_graph(dataset: Dataset) -> list[Dataset]:
 
 
 def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Dataset:
-    """Read one npz file of the layout: ``edges``, ``num_nodes``, features, labels and splits.
+    """Read one npz file of the layout: ``edges``, ``num_nodes``, weights, names, features, labels, splits.
 
     Examples
     --------
@@ -176,7 +176,8 @@ def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Datas
         graph = Graph.from_edges(
             arrays["edges"],
             num_nodes=num_nodes,
-            names=arrays.get("node_ids"),
+            weights=arrays.get("weights"),
+            names=arrays.get("names", arrays.get("node_ids")),
             features=features_of(arrays, place),
             feature_names=None if columns is None else tuple(map(str, columns.tolist())),
         )

@@ -83,7 +83,7 @@ def describe(graph: Graph, labels: NDArray[Any] | None = None) -> Description:
     ----------
     graph : Graph
     labels : array (n,) or 0/1 array (n, c), optional
-        One label per node (-1, None or "" where there is none), or one column per label.
+        One label per node (-1, None, NaN or "" where there is none), or one column per label.
 
     Examples
     --------
@@ -155,6 +155,6 @@ def _label_summary(labels: NDArray[Any], n: int) -> LabelSummary:
         order = np.argsort(-per_label, kind="stable")
         counts = tuple((str(place), int(per_label[place])) for place in order)
         return LabelSummary(counts, int(np.count_nonzero(~labels.astype(bool).any(axis=1))), True)
-    known = [value for value in labels.tolist() if value not in (None, "", -1)]
+    known = [value for value in labels.tolist() if value not in (None, "", -1) and value == value]
     found = Counter(map(str, known)).most_common()
     return LabelSummary(tuple(found), n - len(known), False)
