@@ -104,6 +104,19 @@ def test_edges_come_from_a_pipe_and_vectors_go_to_one(place, tmp_path):
     assert "some.txt: expected names as UTF-8 text, one a line" in broken.stderr.splitlines()[-1]
 
 
+def test_nodes_are_asked_for_as_a_file_or_a_number_spells_them(tmp_path):
+    (tmp_path / "edges.csv").write_text("1,2\n2,3\n3,-5\n")
+    assert spine("fit", "edges.csv", "-o", "model", *QUICK, cwd=tmp_path).returncode == 0
+    (tmp_path / "some.txt").write_bytes(b"\xef\xbb\xbf2\r\n-5\r\n")
+    files = ("model", "edges.csv", "-o", "-", "--quiet")
+    run = spine("embed", *files, "--nodes", "some.txt", cwd=tmp_path)
+    assert [line.split(",")[0] for line in run.stdout.splitlines()[1:]] == ["2", "-5"]
+    for name in ("--5", "007", "x" * 300):
+        run = spine("embed", *files, f"--nodes={name}", cwd=tmp_path)
+        assert run.returncode == 1
+        assert f"error: 1 of 1 names are not in the graph: '{name}'" in run.stderr
+
+
 def test_several_networks_are_fitted_together(place, tmp_path):
     both = ("edges.csv", "later.csv", "--features", "people.csv", "--features", "people_later.csv")
     run = spine("fit", *both, "-o", tmp_path / "both", *QUICK, "--json", cwd=place)

@@ -1,5 +1,6 @@
 """``spine embed``: vectors of the nodes of any network, by a model."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -137,21 +138,22 @@ def _changed(generator: "Generator", settings: dict[str, Any]) -> "Generator":
 
 def _names(given: list[str], graph: "Graph") -> list[Any]:
     """Return the names asked for, as the graph has them."""
+    from spinegraph.graph.files.text_layout import is_integer
+
     texts: list[str] = []
     for one in given:
-        path = Path(one)
-        texts += _lines(path) if path.is_file() else [one]
+        texts += _lines(Path(one)) if os.path.isfile(one) else [one]  # a long name is no error to os.path
     texts = [text.strip() for text in texts if text.strip()]
     if graph.names.dtype == object:
         return texts
-    return [int(text) if text.lstrip("-").isdecimal() else text for text in texts]
+    return [int(text) if is_integer(text) else text for text in texts]
 
 
 def _lines(path: Path) -> list[str]:
     from spinegraph.errors import GraphFormatError
 
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as fault:
         raise GraphFormatError(
             f"{path}: expected names as UTF-8 text, one a line ({fault.reason})"
