@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -321,3 +322,17 @@ def test_interrupting_the_search_of_all_leaves_nothing(cora, tmp_path):
     assert process.returncode == 130
     assert "interrupted" in told
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_that_is_shown_can_be_typed(capsys):
+    from rich.console import Console
+
+    from spinegraph.analysis.explain import explain
+    from spinegraph.analysis.search import Match
+    from spinegraph.apps.cli.similar_view import Similar, print_similar
+
+    club = made.karate().relabel(["O'Brien", "$HOME", *map(str, range(2, 34))])
+    reason = explain(club, SPINE(dim=8, steps=5).fit(club).generator_, "O'Brien", "$HOME")
+    print_similar(Similar("O'Brien", "embedding", [Match("$HOME", 0.5)], [reason]), Console(width=80))
+    shown = next(line for line in capsys.readouterr().out.splitlines() if "why:" in line)
+    assert shlex.split(shown.partition("why: ")[2]) == ["spine", "explain", "MODEL", "O'Brien", "$HOME"]

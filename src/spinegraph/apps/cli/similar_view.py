@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -96,7 +97,7 @@ def print_similar(found: Similar, console: Console | None = None) -> None:
     console.print(f"  {score}", style="dim")
     first = shown(found.matches[0].name)
     console.print(
-        f"  why: spine explain MODEL {_quoted(found.name)} {_quoted(first)}", style="dim", markup=False
+        f"  why: spine explain MODEL {join((found.name, first))}", style="dim", markup=False, soft_wrap=True
     )
 
 
@@ -121,7 +122,3 @@ def _table(found: Similar) -> Table:
             escape(", ".join(column_title(column.name) for column in columns)),
         )
     return table
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"' if " " in name else name
