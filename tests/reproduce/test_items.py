@@ -70,6 +70,9 @@ def test_the_command_goes_on_where_it_was(tmp_path):
 def test_the_command_says_what_it_knows(tmp_path):
     result = CliRunner().invoke(app, ["reproduce", "table7", "--out", str(tmp_path)])
     assert result.exit_code == 2
+    none = CliRunner().invoke(app, ["reproduce", "table1", "--methods", "spine", "--out", str(tmp_path)])
+    assert none.exit_code == 1
+    assert "no cell of table1 at this level has --methods spine" in none.output
     both = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--full", "--out", str(tmp_path)])
     assert both.exit_code == 1
     with pytest.raises(ParameterError, match="table1"):

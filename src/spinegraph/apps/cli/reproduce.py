@@ -60,6 +60,11 @@ def reproduce(
             wanted = [cell for cell in wanted if cell.method in methods.split(",")]
         if cases is not None:
             wanted = [cell for cell in wanted if cell.case.startswith(tuple(cases.split(",")))]
+        if not wanted:
+            raise ParameterError(
+                f"no cell of {what} at this level has --methods {methods or 'any'} and "
+                f"--cases {cases or 'any'}; rows are called as in the tables, such as HOPE,SPINE"
+            )
         wanted.sort(key=lambda cell: cell.seed)  # the first seed of every item before anybody's second
         with shown_progress(quiet=quiet) as report:
             report("measuring", 0, 0)
