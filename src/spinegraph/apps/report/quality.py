@@ -64,7 +64,8 @@ def notes(graph: Any, description: Description, embeddings: Embeddings) -> list[
 
 
 def _of(count: int, total: int, what: str = "nodes") -> str:
-    return f"{count:,} of {total:,} {what} ({100 * count / max(total, 1):.2g} %)"
+    share = 100 * count / max(total, 1)
+    return f"{count:,} of {total:,} {what} ({share:{'.2g' if share < 10 else '.0f'}} %)"
 
 
 def _level(share: float) -> Literal["warning", "remark"]:
@@ -140,8 +141,8 @@ def _constant(graph: Any) -> Note | None:
 
 
 def _equal(embeddings: Embeddings) -> Note | None:
-    different = len(np.unique(embeddings.vectors.round(5), axis=0))
-    same = len(embeddings) - different
+    counts = np.unique(embeddings.vectors.round(5), axis=0, return_counts=True)[1]
+    same = int(counts[counts > 1].sum())
     if not same:
         return None
     return Note(
