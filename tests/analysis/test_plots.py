@@ -151,3 +151,14 @@ def test_small_groups_of_many_become_one_and_gaps_another():
     assert found.groups[-2:] == ("29 other groups", "not known")
     assert np.bincount(found.codes).sum() == 102
     assert (found.codes == len(found.groups) - 1).sum() == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"color": [1.5, 2.5]}, {"color": ["a", "b"]}, {"places": np.zeros((2, 2))}]
+)
+def test_a_map_takes_one_colour_and_one_place_per_node(wrong):
+    vectors = sg.Embeddings(np.arange(4), np.eye(4, dtype=np.float32))
+    with pytest.raises(
+        ParameterError, match=r"places must be \(4, 2\) and color one value for each of 4 nodes"
+    ):
+        sg.plot.map(vectors, **wrong)

@@ -9,6 +9,7 @@ from spinegraph.analysis.coloring import Coloring, coloring
 from spinegraph.analysis.layout import Method, layout
 from spinegraph.analysis.plot_style import SCALE, bare_axis, new_figure, safe_text
 from spinegraph.analysis.plot_subject import column_of, embeddings_of, graph_of
+from spinegraph.errors import ParameterError
 
 
 def map(
@@ -48,6 +49,12 @@ def map(
         shown = coloring(color, column_of(graph_of(subject), color))
     else:
         shown = coloring("", color)
+    colored: Any = shown.codes if shown.values is None else shown.values
+    if where.shape != (len(embeddings), 2) or np.shape(colored) != (len(embeddings),):
+        raise ParameterError(
+            f"places must be ({len(embeddings)}, 2) and color one value for each of {len(embeddings)} nodes; "
+            f"got {where.shape} and {np.size(colored)} values"
+        )
     names = [safe_text(name) for name in embeddings]
     traces = _map_traces(where, names, shown)
     figure = new_figure(traces, height=560, margin={"l": 8, "r": 8, "t": 8, "b": 8})
