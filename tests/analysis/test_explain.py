@@ -1,6 +1,7 @@
 """Explanations: shares that add up, facts that oracles confirm, sentences that say what the numbers say."""
 
 import json
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -264,3 +265,12 @@ def test_a_model_of_structure_alone_has_no_content():
     found = explain(club, random_generator(club), 0, 33)
     assert [part.name for part in found.parts] == ["place", "structure"]
     assert found.shared_features == []
+
+
+def test_columns_that_part_two_nodes_by_equal_values_leave_no_broken_sentence():
+    club = made.karate()
+    found = explain(club, random_generator(club), 0, 33)
+    one = np.ones(1)
+    equal = Columns(np.array(["age"]), np.ones((2, 1)), 0.1 * one, 0.5 * one, np.zeros(1, bool))
+    apart = replace(found, similarity=0.3, columns=equal)
+    assert not any("apart most: ." in sentence for sentence in apart.words)

@@ -157,7 +157,7 @@ def _apart(found: Explanation, columns: Sequence[Column]) -> str:
         more = [column for column in columns if column.values[place] > column.values[1 - place]]
         if more:
             told.append(f"{_titles(more)} (more at {titled(name)})")
-    return f"What sets them apart most: {'; '.join(told)}."
+    return f"What sets them apart most: {'; '.join(told)}." if told else ""
 
 
 def _place(found: Explanation) -> str:
