@@ -121,7 +121,7 @@ def evaluate(
     if Task.links in tasks and subject.model is not None and subject.graph is not None:
         found["links"], found["hidden"] = scored_links(subject.model, subject.graph, questions, progress)
     if Task.clusters in tasks:
-        count = questions.clusters or len(classes) or CLUSTERS
+        count = questions.clusters or len(classes) or min(CLUSTERS, len(subject.names))
         found["num_clusters"], found["clusters"] = count, []
         for done, (name, vectors) in enumerate(rows.items()):
             progress("clusters", done, len(rows))
