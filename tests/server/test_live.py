@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from running_service import small_graph
-from spinegraph import SPINE, Graph
+from spinegraph import SPINE, Graph, made
 from spinegraph.analysis.search import Search
 from spinegraph.apps.server import lookup as lookup_module
 from spinegraph.apps.server import writer as writer_module
@@ -294,6 +294,21 @@ def test_look_ups_are_those_of_search(model, exact_up_to):
             np.testing.assert_allclose(found.scores, [match.score for match in expected], atol=1e-6)
         agreed += len({match.name for match in expected} & set(now.overlay.names_at(found.positions)))
     assert agreed >= 0.95 * 5 * len(names)
+
+
+def test_look_ups_find_as_many_as_are_asked_for_where_all_look_alikes_are_gone():
+    part = made.barbell(20, bridge=2)
+    features = np.repeat(np.eye(2, dtype=np.float32), len(part), axis=0)  # nothing in common
+    graph = Graph.union([part, part], keys="ab").relabel(range(2 * len(part))).with_features(features)
+    live, lookup = begun(SPINE(dim=8, steps=5, k=10).fit(graph)), Lookup(exact_up_to=10)
+    lookup.keep_up(live.tip)
+    lookup.wait()
+    vector = live.tip.vector(0)
+    lookup.keep_up(live.apply(Change("remove", list(range(1, len(part))))))
+    found = lookup.nearest(live.tip, vector, 5, 0)
+    expected = Lookup(exact_up_to=10**9).nearest(live.tip, vector, 5, 0)
+    assert found.positions.tolist() == expected.positions.tolist()
+    assert len(found.positions) == 5
 
 
 def test_look_ups_are_ready_once_the_first_index_is_made(model, monkeypatch):

@@ -16,6 +16,7 @@ from spinegraph.graph.patch import REMOVED
 
 _ROUNDING = 1e-5  # of a float32 product; those this close are ordered by float64
 _MORE = 2  # times as many are asked of the index, since some may be gone or have moved
+_MANY_MORE = 16  # the same where so many are gone that too few are left
 _MOST_FRESH = 5_000  # nodes that the index does not know as they are, before it is made anew
 _POLITENESS = 10  # of 19, of the thread that makes the index
 _NEAR_ENOUGH = 0.98  # cosine to the vector that the index knows
@@ -63,7 +64,11 @@ class Lookup:
         """Return the ``n`` nodes most like a vector (d,), most alike first, but for one position."""
         index = self._index
         if index is not None and index.snapshot.overlay.base is snapshot.overlay.base:
-            return self._by_index(index, snapshot, vector, n, itself)
+            for count in (_MORE * n + 8, _MANY_MORE * n + 8):
+                found = _by_index(index, snapshot, vector, n, itself, count)
+                if len(found.positions) == n:
+                    return found
+            # Hardly anybody is left where the vector lies: who is nearest then, only all of them tell.
         products = snapshot.vectors.products(_unit(vector))
         rough = _cosines(products, snapshot.lengths, vector)
         rough[snapshot.overlay.patch.places == REMOVED] = -np.inf
@@ -123,18 +128,20 @@ class Lookup:
             fresh = Fresh.none(snapshot).taken(latest, np.union1d(self._since, newer).astype(np.int64))
             self._index = _Index(found, snapshot, fresh)
 
-    def _by_index(
-        self, index: _Index, snapshot: Snapshot, vector: NDArray[np.float32], n: int, itself: int | None
-    ) -> Nearest:
-        query, count = unit_rows(vector[None])[0], _MORE * n + 8
-        known = index.found.nearest(query, count, None).positions
-        # A reader may see more than was noted yet, or less.
-        newest = np.arange(min(len(index.fresh.rows), len(snapshot.overlay)), len(snapshot.overlay))
-        near = np.unique(np.concatenate((known, index.fresh.candidates(query, count), newest)))
-        near = near[near < len(snapshot.overlay)]
-        rough = _cosines(snapshot.vectors.take(near) @ _unit(vector), snapshot.lengths[near], vector)
-        rough[(snapshot.overlay.patch.places[near] == REMOVED) | (near == itself)] = -np.inf
-        return _best(snapshot, near, rough, vector, n)
+
+def _by_index(
+    index: _Index, snapshot: Snapshot, vector: NDArray[np.float32], n: int, itself: int | None, count: int
+) -> Nearest:
+    """Return the best ``n`` of the ``count`` nearest that the index knows, and of all that is newer."""
+    query = unit_rows(vector[None])[0]
+    known = index.found.nearest(query, count, None).positions
+    # A reader may see more than was noted yet, or less.
+    newest = np.arange(min(len(index.fresh.rows), len(snapshot.overlay)), len(snapshot.overlay))
+    near = np.unique(np.concatenate((known, index.fresh.candidates(query, count), newest)))
+    near = near[near < len(snapshot.overlay)]
+    rough = _cosines(snapshot.vectors.take(near) @ _unit(vector), snapshot.lengths[near], vector)
+    rough[(snapshot.overlay.patch.places[near] == REMOVED) | (near == itself)] = -np.inf
+    return _best(snapshot, near, rough, vector, n)
 
 
 def _noted(index: _Index, snapshot: Snapshot) -> Fresh:
