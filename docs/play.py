@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PLAYED = (
     "docs/quickstart.md",
+    "docs/api.md",
     "docs/explain.md",
     "docs/tutorials/roles.md",
     "docs/tutorials/tomorrow.md",
