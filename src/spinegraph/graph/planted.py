@@ -143,7 +143,8 @@ def _hire(communities: int, size: int, role_strength: float, rng: np.random.Gene
     within[rank] = np.arange(len(department)) - starts[department[rank]]
     share = (within + 0.5) / sizes[department]
     role = np.full(len(department), MEMBER)
-    role[share < sum(_SHARE.values())] = FRINGE
+    # Added one by one: the sum of Python 3.12 and newer rounds otherwise, and somebody stands at the border.
+    role[share < _SHARE[LEADER] + _SHARE[BRIDGE] + _SHARE[FRINGE]] = FRINGE
     role[share < _SHARE[LEADER] + _SHARE[BRIDGE]] = BRIDGE
     role[(share < _SHARE[LEADER]) | (within == 0)] = LEADER
     acts = np.where(rng.random(len(role)) < role_strength, role, MEMBER)
@@ -258,6 +259,7 @@ def _profiles(
     drawn = department[person[topical]] + rng.random(int(topical.sum())) * (1 - 1e-9)
     word[topical] = np.minimum(np.searchsorted(ladder, drawn, side="right"), ladder.size - 1) % width
     profiles = sp.csr_array((np.ones(len(person), np.float32), (person, word)), shape=(n, width))
+    profiles.sum_duplicates()  # which SciPy 1.13.0 leaves for later
     profiles.data[:] = 1.0
     return profiles
 
