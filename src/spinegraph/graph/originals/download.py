@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from spinegraph.errors import DownloadError
@@ -160,6 +160,8 @@ def _stream(original: Original, write: Callable[[bytes], object], progress: Prog
                 if progress is not None:
                     progress(original.file, done, total)
     except (URLError, HTTPException, TimeoutError, ConnectionError) as fault:
+        if isinstance(fault, HTTPError):
+            fault.close()  # it holds the page that came instead
         raise DownloadError(
             f"{original.url}: could not be fetched ({getattr(fault, 'reason', fault)}). "
             "Check the connection, or set SPINEGRAPH_DATA to a folder that holds the npz files"
