@@ -22,6 +22,6 @@ def optional_package(name: str) -> ModuleType:
             return import_module(name)
     except ImportError as error:
         raise MissingPackageError(
-            f"{name.replace('_', '-')} is needed here and could not be loaded ({error}); "
+            f"{name.partition('.')[0].replace('_', '-')} is needed here and could not be loaded ({error}); "
             "pip install 'spinegraph[graphs]'"
         ) from error
