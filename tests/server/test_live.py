@@ -21,6 +21,7 @@ from spinegraph.apps.server.live import Live
 from spinegraph.apps.server.lookup import Lookup
 from spinegraph.apps.server.restore import open_store, restore
 from spinegraph.apps.server.store import Entry, Store
+from spinegraph.apps.server.twins import Twins
 from spinegraph.apps.server.writer import ClosedError, Writer
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
@@ -324,6 +325,20 @@ def test_look_ups_are_ready_once_the_first_index_is_made(model, monkeypatch):
     may_go_on.set()
     lookup.wait()
     assert lookup.is_ready
+
+
+def test_twins_asked_of_an_older_moment_do_not_keep_what_a_later_change_concerns(model):
+    live, hurried, other = begun(model), Twins(model.generator_), Twins(model.generator_)
+    before = live.tip
+    neighbors = before.overlay.neighbors("n0").tolist()
+    after = live.apply(Change("remove", [], [("n0", name) for name in neighbors[1:]]))
+    for twins in (hurried, other):
+        twins.nearest(before, 0, 5)
+        twins.keep_up(after)
+    hurried.nearest(before, 0, 5)  # by somebody who began before the change
+    found, expected = hurried.nearest(after, 0, 5), other.nearest(after, 0, 5)
+    assert found.positions.tolist() == expected.positions.tolist()
+    assert found.scores.tolist() == expected.scores.tolist()
 
 
 def test_blocks_are_shared_by_those_that_are_the_same():

@@ -48,14 +48,15 @@ class Twins:
         self._making: Thread | None = None
         self._base: Graph | None = None
         self._rows = np.zeros((0, 0), np.float32)
-        self._stale: list[NDArray[np.int64]] = []
+        self._stale: list[tuple[int, NDArray[np.int64]]] = []  # version, what it computed anew
 
     def keep_up(self, snapshot: Snapshot) -> None:
         """Note what a change concerns."""
         with self._noting:
-            self._stale.append(snapshot.refreshed)
+            self._stale.append((snapshot.version, snapshot.refreshed))
             if len(self._stale) > _MOST_NOTES:
-                self._stale = [np.unique(np.concatenate(self._stale))]
+                noted = np.unique(np.concatenate([positions for _, positions in self._stale]))
+                self._stale = [(snapshot.version, noted)]
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Begin to compute the profiles of all nodes, where they are not known; returns at once."""
@@ -100,8 +101,10 @@ class Twins:
                 raise ProblemError(503, detail, rule="profiles known", headers={"Retry-After": "5"})
             known = len(self._rows)
             with self._noting:
-                stale = np.concatenate([*self._stale, np.arange(known, len(overlay))]).astype(np.int64)
-                self._stale = [stale[stale >= len(overlay)]]  # of changes that this reader does not see
+                seen = [positions for version, positions in self._stale if version <= snapshot.version]
+                # What a later change concerns is left to those who see that change.
+                self._stale = [note for note in self._stale if note[0] > snapshot.version]
+            stale = np.concatenate([*seen, np.arange(known, len(overlay))]).astype(np.int64)
             anew = np.unique(stale[stale < len(overlay)])
             if len(anew):
                 rows = np.zeros((max(known, len(overlay)), self._rows.shape[1]), np.float32)
