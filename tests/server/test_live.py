@@ -25,6 +25,7 @@ from spinegraph.apps.server.twins import Twins
 from spinegraph.apps.server.writer import ClosedError, Writer
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
+from spinegraph.graph.patch import REMOVED
 
 
 @pytest.fixture(scope="module", params=["features", "plain", "weighted", "walks"])
@@ -107,6 +108,16 @@ def test_what_a_change_touches_is_computed_exactly(model):
         after = live.apply(change)
     expected = live.generator.embed(after.overlay, after.overlay.touched)
     np.testing.assert_allclose(after.vectors.take(after.overlay.touched), expected, atol=1e-5)
+
+
+def test_whoever_got_another_vector_is_said_to_be_computed_anew(model):
+    live = begun(model)
+    for change in changes(model.graph_, 20, seed=2):
+        before, after = live.tip.vectors.matrix(), live.apply(change)
+        moved = np.flatnonzero((after.vectors.matrix()[: len(before)] != before).any(axis=1))
+        standing = moved[after.overlay.patch.places[moved] != REMOVED]
+        assert np.isin(standing, after.refreshed).all()
+        assert np.isin(after.overlay.touched, after.refreshed).all()
 
 
 def test_a_state_taken_over_goes_on_alike(model):

@@ -196,6 +196,7 @@ class Live:
                 return
             self.drift.computed(stale)
             self._take(stale, self._embed(graph, stale))
+            self.tip = replace(self.tip, refreshed=np.union1d(self.tip.refreshed, stale))
 
     def _take(self, positions: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         lengths = self.tip.lengths.copy()
