@@ -57,4 +57,8 @@ def load(name: str) -> Any:
         app.command(name)(getattr(module, name))
     command = typer.main.get_command(app)
     command.name = name
+    for one in (command, *getattr(command, "commands", {}).values()):
+        for option in one.params:
+            if getattr(option, "is_bool_flag", False):
+                option.metavar = ""  # Typer's "<bool>" reads as if a value had to follow
     return command
