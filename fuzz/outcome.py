@@ -31,7 +31,8 @@ def fault_of(target: Target, data: bytes) -> BaseException | None:
     try:
         target(data)
     except SpineError as error:
-        return None if str(error).strip() else AssertionError(f"an error without words: {error!r}")
+        words = str(error).strip()
+        return None if words and "\n" not in words else AssertionError(f"not one line of words: {error!r}")
     except Exception as fault:
         return fault
     return None
