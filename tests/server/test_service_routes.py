@@ -204,6 +204,21 @@ def test_names_of_any_text_are_reached(service):
         assert service.get(f"/v1/nodes/{quote(name, safe='')}/similar")["name"] == name
 
 
+@pytest.mark.parametrize("ending", ["similar", "profile", "role", "twins", "neighborhood", "explain/n0"])
+def test_a_slash_behind_a_percent_sign_is_part_of_the_name(service, ending):
+    name = f"site/{ending}"
+    path = f"/v1/nodes/{quote(name, safe='')}"
+    if service.client.get("/v1/nodes/site").status_code == 404:
+        service.add("site", ["n1"])  # not to be taken for it
+    vector = service.add(name, ["n0"])["nodes"][0]["vector"]
+    node = service.get(path)
+    assert (node["name"], node["vector"]) == (name, vector)
+    assert service.get(f"{path}/similar")["name"] == name
+    assert service.get(f"/v1/nodes/n0/explain/{quote(name, safe='')}")["b"]["name"] == name
+    assert service.client.delete(path).status_code == 200
+    assert service.client.get(path).json()["detail"] == f"no node '{name}'"
+
+
 def test_metrics_count_requests_and_changes(service):
     service.add("counted", ["n0"])
     text = service.client.get("/metrics").text

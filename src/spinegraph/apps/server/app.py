@@ -17,6 +17,7 @@ from spinegraph.apps.server import (
     routes_read,
     routes_write,
 )
+from spinegraph.apps.server.directory import routed
 from spinegraph.apps.server.pages import POLICY, Page, read_pages
 from spinegraph.apps.server.quick import QuickSimilar
 from spinegraph.apps.server.security import Guard
@@ -58,6 +59,7 @@ def create_app(service: Service, token: str, *, is_local: bool = True) -> Guard:
         is_local=is_local,
         limits=service.limits,
         is_page=lambda path: path in pages,
+        routed=routed,
         quick=QuickSimilar(service).body,
         observe=service.metrics.saw_request,
     )

@@ -1,8 +1,10 @@
 """Names: as a path writes them, and as somebody begins to type them."""
 
+import re
 from bisect import bisect_left
 from threading import Lock
 from typing import Any
+from urllib.parse import unquote
 
 from spinegraph.apps.server.changes import Name
 from spinegraph.apps.server.live import Snapshot
@@ -10,6 +12,9 @@ from spinegraph.apps.server.problems import ProblemError
 from spinegraph.graph.names import quoted
 
 _LAST = chr(0x10FFFF)
+_SLASH = "\ufdd0"  # no character of any text: stands for a slash that a percent sign hides
+_NODES = b"/v1/nodes/"
+_HIDDEN = re.compile("%2f", re.IGNORECASE)
 
 
 class Directory:
@@ -32,6 +37,7 @@ class Directory:
 
     def find(self, snapshot: Snapshot, text: str, field: str = "path.name") -> tuple[Name, int]:
         """Return the node that a path names and its position: the text itself, or the number it writes."""
+        text = text.replace(_SLASH, "/")
         for name in (text, _whole(text)):
             if name is not None:
                 position = snapshot.overlay.position(name)
@@ -59,6 +65,19 @@ class Directory:
                 pairs = ((str(name).casefold(), name) for name in base.names.tolist())
                 self._base, self._sorted = base, sorted(pairs, key=_text)
             return self._sorted
+
+
+def routed(path: str, raw: bytes) -> str:
+    """Return a request's path in which a slash of a node's name parts nothing; ``find`` knows it again.
+
+    Examples
+    --------
+    >>> routed("/v1/nodes/a/similar", b"/v1/nodes/a%2Fsimilar").endswith("/similar")
+    False
+    """
+    if not raw.startswith(_NODES) or b"%2" not in raw:
+        return path
+    return _SLASH.join(map(unquote, _HIDDEN.split(raw.decode("ascii", "replace"))))
 
 
 def _text(pair: tuple[str, Name]) -> str:

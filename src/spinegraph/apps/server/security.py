@@ -87,6 +87,8 @@ class Guard:
     limits : Limits
     is_page : callable (path) -> bool
         Which paths are plain pages without data.
+    routed : callable (path, raw path) -> path
+        By which path a request finds its route.
     quick : callable (path, query) -> JSON or None
         Answers to GET that need no framework.
     observe : callable (scope, status, seconds), optional
@@ -100,12 +102,13 @@ class Guard:
         is_local: bool,
         limits: Limits,
         is_page: Callable[[str], bool],
+        routed: Callable[[str, bytes], str] = lambda path, raw: path,
         quick: Callable[[str, bytes], bytes | None] = lambda path, query: None,
         observe: Callable[[Scope, int, float], None] | None = None,
     ) -> None:
         self._app, self._limits, self._is_local = app, limits, is_local
         self._digest = hashlib.sha256(token.encode()).digest()
-        self._is_page, self._quick = is_page, quick
+        self._is_page, self._routed, self._quick = is_page, routed, quick
         self._observe = observe or (lambda scope, status, seconds: None)
         self._at_work = 0
 
@@ -171,6 +174,7 @@ class Guard:
 
     async def _bounded(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         """Read the body, no more than is allowed, and pass it on in one piece."""
+        scope["path"] = self._routed(scope["path"], scope.get("raw_path") or b"")
         if scope["method"] in ("GET", "HEAD"):
             known = self._quick(scope["path"], scope["query_string"]) if scope["method"] == "GET" else None
             if known is None:
