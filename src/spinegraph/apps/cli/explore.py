@@ -7,7 +7,7 @@ import typer
 
 from spinegraph.apps.cli.options import Quiet, takes
 from spinegraph.apps.cli.reading import Reading, reading
-from spinegraph.apps.cli.serve import Edges, Features, Labels, Model, Port, _labels, load
+from spinegraph.apps.cli.serve import Edges, Features, Labels, Model, Port, known_labels, load
 
 
 @takes(how=reading)
@@ -44,4 +44,4 @@ def explore(
     loaded, base = load(model, graph, features, how)
     with tempfile.TemporaryDirectory(prefix="spine-") as folder:
         kept = Path(folder) if store is None else store
-        run(loaded, base, kept, labels=_labels(labels, base), port=port, told=told)
+        run(loaded, base, kept, labels=known_labels(labels, base), port=port, told=told)

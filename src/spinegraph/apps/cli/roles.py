@@ -54,14 +54,16 @@ def roles(
 
     Example: spine roles model --on later.csv --features people_later.csv -o roles.csv
     """
+    from spinegraph.apps.cli.output_file import require_output
     from spinegraph.apps.cli.progress import shown_progress
-    from spinegraph.apps.cli.roles_file import require_writable, write_roles
+    from spinegraph.apps.cli.roles_file import ENDINGS, write_roles
 
     if features is not None and on is None:
         raise typer.BadParameter("belongs to --on; pass the edges as well", param_hint="--features")
     if json and output == Path("-"):
         raise typer.BadParameter("would print JSON among the roles; name a file", param_hint="--output")
-    require_writable(output)
+    if output is not None:
+        require_output(output, ENDINGS, "roles")
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
         found = _find(model, on, features, labels, count, settings, how, report)

@@ -8,29 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from spinegraph.analysis.explain_standing import shown
 from spinegraph.atomic import whole_file
-from spinegraph.errors import MissingFileError, ParameterError
 
 if TYPE_CHECKING:
     from spinegraph.apps.cli.roles_view import RoleFindings
 
-_ENDINGS = (".csv", ".parquet", ".json")
-
-
-def require_writable(output: Path | None) -> None:
-    """Refuse an ending that is not known and a folder that is not there, before the work is done.
-
-    Examples
-    --------
-    >>> require_writable(Path("roles.txt"))
-    Traceback (most recent call last):
-    spinegraph.errors.ParameterError: roles.txt: roles are written as .csv, .parquet, .json; got '.txt'
-    """
-    if output is None or str(output) == "-":
-        return
-    if output.suffix not in _ENDINGS:
-        raise ParameterError(f"{output}: roles are written as {', '.join(_ENDINGS)}; got {output.suffix!r}")
-    if not output.parent.is_dir():
-        raise MissingFileError(f"{output}: there is no folder {output.parent}; make it first")
+ENDINGS = (".csv", ".parquet", ".json")
 
 
 def write_roles(output: Path, found: "RoleFindings") -> None:

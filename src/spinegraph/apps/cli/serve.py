@@ -53,7 +53,7 @@ def serve(
         loaded,
         base,
         store,
-        labels=_labels(labels, base),
+        labels=known_labels(labels, base),
         host=host,
         port=port,
         token_file=token_file,
@@ -80,7 +80,8 @@ def load(folder: Path, edges: Path | None, features: Path | None, how: Reading) 
     return model, model.graph_
 
 
-def _labels(file: Path | None, graph: "Graph") -> Any:
+def known_labels(file: Path | None, graph: "Graph") -> Any:
+    """Return the labels of a graph's nodes as text, None where unknown; None without a file."""
     from spinegraph.apps.cli.reading import read_known
 
     return None if file is None else read_known(file, graph.names)

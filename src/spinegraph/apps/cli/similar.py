@@ -81,10 +81,11 @@ def _searching(nodes: "ModelNodes", by: By, *, exact: bool | None = None) -> Any
 def _write_all(nodes: "ModelNodes", by: By, count: int, output: str, *, quiet: bool, json: bool) -> None:
     from contextlib import nullcontext
 
+    from spinegraph.apps.cli.output_file import require_output
     from spinegraph.apps.cli.progress import shown_progress
-    from spinegraph.apps.cli.similar_file import require_writable, write_neighbors
+    from spinegraph.apps.cli.similar_file import ENDINGS, write_neighbors
 
-    require_writable(output)
+    require_output(output, ENDINGS, "look-alikes")
     with nullcontext() if quiet else shown_progress() as report:
         if report is not None:
             report("preparing the search", 0, 0)

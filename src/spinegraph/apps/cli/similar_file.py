@@ -11,26 +11,9 @@ from numpy.typing import NDArray
 from spinegraph.analysis.explain_standing import shown
 from spinegraph.analysis.nearest import Nearest
 from spinegraph.atomic import whole_file
-from spinegraph.errors import MissingFileError, ParameterError
 
-_ENDINGS = (".csv", ".parquet")
+ENDINGS = (".csv", ".parquet")
 _TITLES = ("node", "rank", "match", "score")
-
-
-def require_writable(output: str) -> None:
-    """Refuse an ending that is not known and a folder that is not there, before the work is done.
-
-    Examples
-    --------
-    >>> require_writable("-")
-    """
-    path = Path(output)
-    if output != "-" and path.suffix not in _ENDINGS:
-        raise ParameterError(
-            f"{output}: look-alikes are written as {', '.join(_ENDINGS)}; got {path.suffix!r}"
-        )
-    if output != "-" and not path.parent.is_dir():
-        raise MissingFileError(f"{path}: there is no folder {path.parent}; make it first")
 
 
 def write_neighbors(output: str, names: NDArray[Any], found: Nearest) -> None:
