@@ -219,6 +219,19 @@ def test_a_slash_behind_a_percent_sign_is_part_of_the_name(service, ending):
     assert service.client.get(path).json()["detail"] == f"no node '{name}'"
 
 
+def test_a_number_and_its_text_are_not_two_nodes(service):
+    service.add(7, ["n0"])
+    before = service.get("/v1/nodes/7")
+    for names in (["7"], ["8", 8], [9, "9"]):
+        body = {"nodes": [{"name": name, "features": {}} for name in names]}
+        answer = service.client.post("/v1/nodes", json=body)
+        assert answer.status_code == 409
+        assert "like node" in answer.json()["detail"]
+        assert answer.json()["field"] == f"body.nodes.{len(names) - 1}.name"
+    assert service.get("/v1/nodes/7") == before  # not that of another
+    service.add("07", ["n0"])
+
+
 def test_metrics_count_requests_and_changes(service):
     service.add("counted", ["n0"])
     text = service.client.get("/metrics").text

@@ -80,6 +80,17 @@ def routed(path: str, raw: bytes) -> str:
     return _SLASH.join(map(unquote, _HIDDEN.split(raw.decode("ascii", "replace"))))
 
 
+def alias(name: Name) -> Name | None:
+    """Return the other name that a path writes alike: the text of a number, or the number of a text.
+
+    Examples
+    --------
+    >>> alias(7), alias("7"), alias("07")
+    ('7', 7, None)
+    """
+    return str(name) if isinstance(name, int) else _whole(name)
+
+
 def _text(pair: tuple[str, Name]) -> str:
     return pair[0]
 

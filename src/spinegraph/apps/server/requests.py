@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from spinegraph.apps.server.changes import Change, Name, feature_rows
+from spinegraph.apps.server.directory import alias
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.schemas import Edge, Link, NewNode, NewNodes
 from spinegraph.errors import SpineError
@@ -18,9 +19,13 @@ from spinegraph.graph.overlay import Overlay
 
 
 def require_new(body: NewNode | NewNodes, overlay: Overlay) -> None:
-    """Refuse a name that is there already, or is given twice."""
+    """Refuse a name that is there already, or is given twice, or that a path could not tell from another."""
     seen: set[Name] = set()
     for where, node in _nodes(body):
+        other = alias(node.name)
+        if other is not None and (other in seen or overlay.position(other) >= 0):
+            detail = f"{where}.name: paths write {quoted(node.name)} like node {quoted(other)}; name it otherwise"
+            raise ProblemError(409, detail, field=f"{where}.name", rule="names that differ as text")
         if overlay.position(node.name) >= 0:
             detail = f"{where}.name: node {quoted(node.name)} is there already"
             raise ProblemError(409, detail, field=f"{where}.name", rule="new names")
