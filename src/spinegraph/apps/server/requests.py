@@ -24,7 +24,7 @@ def require_new(body: NewNode | NewNodes, overlay: Overlay) -> None:
     for where, node in _nodes(body):
         other = alias(node.name)
         if other is not None and (other in seen or overlay.position(other) >= 0):
-            detail = f"{where}.name: paths write {quoted(node.name)} like node {quoted(other)}; name it otherwise"
+            detail = f"{where}.name: paths write {quoted(node.name)} like node {quoted(other)}; rename it"
             raise ProblemError(409, detail, field=f"{where}.name", rule="names that differ as text")
         if overlay.position(node.name) >= 0:
             detail = f"{where}.name: node {quoted(node.name)} is there already"
