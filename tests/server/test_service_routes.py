@@ -163,6 +163,7 @@ def test_two_nodes_are_explained_and_roles_are_told_once_found(shared_service):
         ({"name": "n1", "features": {}}, 409, "body.name", "is there already"),
         ({"nodes": [{"name": "x", "features": {}}] * 2}, 422, "body.nodes.1.name", "twice"),
         ({"name": ""}, 422, "body.name", "at least 1 character"),
+        ({"name": 2**63}, 422, "body.name", "less than or equal to 9223372036854775807"),
         ({"name": "x", "features": {"word 1": 1e39}}, 422, "body.features.word 1", "; got 1e+39"),
         ({"name": "x", "edges": [["n1"]]}, 422, "body.edges.0", ""),
         ({"name": "x", "colour": 1}, 422, "body.colour", "Extra inputs"),

@@ -1,5 +1,6 @@
 """Safe by default: who may ask what, and how much."""
 
+import gzip
 import socket
 import time
 
@@ -127,6 +128,21 @@ def test_no_other_site_is_allowed_in(shared_service):
 def test_a_form_of_another_site_is_not_json(shared_service):
     answer = shared_service.client.post("/v1/embed", content="{}", headers={"Content-Type": "text/plain"})
     assert answer.status_code == 415
+
+
+def test_a_body_that_cannot_be_read_is_told_why(shared_service):
+    def ask(content, **headers):
+        headers = {"Content-Type": "application/json", **headers}
+        return shared_service.client.post("/v1/embed", content=content, headers=headers)
+
+    packed = ask(gzip.compress(b"{}"), **{"Content-Encoding": "gzip"})
+    assert (packed.status_code, packed.json()["rule"]) == (415, "content-encoding")
+    assert "not compressed" in packed.json()["detail"]
+    for content in ('{"name": "é"}'.encode("latin-1"), gzip.compress(b"{}")):
+        answer = ask(content)
+        assert answer.status_code == 400
+        assert "UTF-8" in answer.json()["detail"]
+        assert answer.json()["field"] == "body"
 
 
 def test_too_large_a_body_is_refused_whether_announced_or_not(shared_service):

@@ -114,8 +114,8 @@ def _of_problem(request: Request, error: Any) -> Response:
 
 
 def _of_validation(request: Request, error: Any) -> Response:
-    """Name the deepest complaint: of alternatives, the one that fitted furthest."""
-    first = max(error.errors(), key=lambda one: len(one["loc"]))
+    """Name the deepest complaint: of alternatives, the one that fitted furthest, its kind before all."""
+    first = max(error.errors(), key=lambda one: (len(one["loc"]), not one["type"].endswith("_type")))
     if first["type"] == "json_invalid":
         why = first.get("ctx", {}).get("error", "")
         return problem(400, f"the body is not JSON: {why}", "body", "a JSON document")
@@ -144,6 +144,8 @@ def _of_spine(request: Request, error: Any) -> Response:
 
 
 def _of_http(request: Request, error: Any) -> Response:
+    if error.status_code == 400:  # the framework's own: bytes that are no text
+        return problem(400, "the body is not JSON: send it as UTF-8", "body", "a JSON document")
     return problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))
 
 

@@ -153,6 +153,8 @@ class Guard:
             kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
             if kind != b"application/json":
                 return 415, "send JSON with Content-Type: application/json", "content-type"
+            if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+                return 415, "send JSON as it is, not compressed: no Content-Encoding", "content-encoding"
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._limits.body:
             return self._too_large()
@@ -235,7 +237,7 @@ class _Answer:
         await self._send({"type": "http.response.body", "body": body})
 
 
-_READ = {b"host", b"authorization", b"content-type", b"content-length"}
+_READ = {b"host", b"authorization", b"content-type", b"content-encoding", b"content-length"}
 
 
 def _host(header: bytes) -> str:
