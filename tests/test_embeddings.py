@@ -50,6 +50,18 @@ def test_lookup_by_name_and_by_several_names():
     )
 
 
+def test_numpy_sees_the_vectors_and_not_the_names():
+    emb = some([7, 3, 5])
+    np.testing.assert_array_equal(np.asarray(emb), emb.vectors)
+    assert np.asarray(emb, dtype=np.float64).dtype == np.float64
+    assert np.linalg.norm(emb) == np.linalg.norm(emb.vectors)
+    assert not np.shares_memory(np.array(emb), emb.vectors)
+
+
+def test_what_can_be_no_name_is_not_in_it():
+    assert ["ann"] not in some(["ann"])
+
+
 def test_an_unknown_name_is_named():
     with pytest.raises(UnknownNodeError, match="no vector for 'dee'"):
         some(["ann"])["dee"]

@@ -75,7 +75,14 @@ class Embeddings:
         return iter(self.names.tolist())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        try:
+            return name in self._places
+        except TypeError:  # a list, which can be no name
+            return False
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the vectors where NumPy or scikit-learn ask for an array; it would list the names else."""
+        return np.array(self.vectors, dtype=dtype, copy=copy)
 
     def __getitem__(self, name: Any) -> NDArray[np.float32]:
         """Return one node's vector (d,)."""

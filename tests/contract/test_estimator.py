@@ -12,6 +12,8 @@ import sklearn
 from hypothesis import given, settings
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import strategies
@@ -127,6 +129,14 @@ def test_fit_returns_the_model_and_fit_transform_the_vectors():
     model = SPINE(**FEW)
     assert model.fit(PLAIN, None) is model
     np.testing.assert_array_equal(SPINE(**FEW).fit_transform(PLAIN).vectors, model.embeddings_.vectors)
+
+
+def test_a_pipeline_classifies_by_the_vectors():
+    labels = np.arange(34) % 2
+    line = make_pipeline(SPINE(**FEW), LogisticRegression()).fit(SPARSE, labels)
+    vectors = SPINE(**FEW).fit(SPARSE).embeddings_.vectors
+    alone = LogisticRegression().fit(vectors, labels)
+    np.testing.assert_array_equal(line.predict(SPARSE), alone.predict(vectors))
 
 
 def test_progress_and_history_tell_of_training():
