@@ -105,8 +105,8 @@ class SPINE:
         y : None
             Ignored; labels choose nothing.
         encoder : FeatureEncoder, optional
-            The fitted encoder that made the graph's features of a table. It is kept as ``table_encoder_`` and
-            saved with the model, so that tables of new nodes are encoded alike.
+            The fitted encoder that made the graph's features of a table; by default the graph's own. It is
+            kept as ``table_encoder_`` and saved with the model: tables of new nodes are encoded alike.
         checkpoint : path, optional
             Folder for the state of training. A run that was stopped goes on from there and ends with the
             same vectors.
@@ -124,6 +124,7 @@ class SPINE:
         graph = graph if isinstance(graph, Graph) else _listed(graph)
         whole = graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
         config, engine = balanced(config, whole), engine_for(config)
+        encoder = encoder or whole.encoder
         _require_same_features(encoder, whole)
         data = fingerprint(whole)
         states = None if checkpoint is None else Checkpoints.of_fit(checkpoint, data, config)
@@ -144,15 +145,17 @@ class SPINE:
         smoothed = inputs.smoothed(whole, profile, nodes)  # T F
         lesson = Lesson(smoothed, past, sampler, inputs.norm_power)
         weights, history = engine.learn(lesson, config, states, told)
-
-        self.config_, self.fingerprint_, self.history_ = config, data, history
-        self.generator_, self.table_encoder_ = Generator(inputs, weights), encoder
-        self.familiarity_ = Familiarity.of(whole)
-        self.graph_, self.embeddings_ = graph, None
+        generator, embeddings = Generator(inputs, weights), None
         if vectors:
             told("embedding", 0, 0)
-            found = engine.embed(self.generator_, whole, profile if nodes is None else None)
-            self.embeddings_ = _parted(graph, found)
+            found = engine.embed(generator, whole, profile if nodes is None else None)
+            embeddings = _parted(graph, found)
+
+        # Nothing before this line: a fit that is interrupted leaves the model as it was.
+        self.config_, self.fingerprint_, self.history_ = config, data, history
+        self.generator_, self.table_encoder_ = generator, encoder
+        self.familiarity_ = Familiarity.of(whole)
+        self.graph_, self.embeddings_ = graph, embeddings
         return self
 
     def fit_transform(self, graph: Graph | Sequence[Graph], y: None = None) -> Embeddings | list[Embeddings]:
@@ -177,6 +180,7 @@ class SPINE:
         generator: Generator = self._fitted("generator_")
         if generator.inputs.encoder is not None:
             generator.inputs.require_features(graph)
+            _require_same_encoder(self.table_encoder_, getattr(graph, "encoder", None))
         if nodes is not None:
             positions = graph.positions(list(nodes))
         else:
@@ -258,6 +262,14 @@ def _require_same_features(encoder: FeatureEncoder | None, graph: Graph) -> None
         raise ParameterError(
             f"encoder makes {encoder.num_features} features, the graph has {found}; "
             "pass the encoder that made the graph's features, or none"
+        )
+
+
+def _require_same_encoder(fitted: FeatureEncoder | None, given: FeatureEncoder | None) -> None:
+    if fitted is not None and given is not None and not given.is_like(fitted):
+        raise ParameterError(
+            "the graph's table was encoded by another encoder than the model's, so that its columns mean "
+            "something else; read it with read_graph(..., encoder=model.table_encoder_)"
         )
 
 

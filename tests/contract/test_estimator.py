@@ -139,6 +139,20 @@ def test_a_pipeline_classifies_by_the_vectors():
     np.testing.assert_array_equal(line.predict(SPARSE), alone.predict(vectors))
 
 
+@pytest.mark.parametrize("stage", ["walks", "training", "embedding"])
+def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(stage):
+    model = SPINE(**FEW).fit(PLAIN)
+    before = dict(vars(model))
+
+    def interrupt(now, done, total):
+        if now == stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(SPARSE, progress=interrupt)
+    assert vars(model) == before
+
+
 def test_progress_and_history_tell_of_training():
     calls = []
     model = SPINE(**{**FEW, "steps": 60}).fit(PLAIN, progress=lambda *call: calls.append(call))
