@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError
 from spinegraph.graph.checks import Features
+from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import as_names, first_few, is_range
 from spinegraph.graph.rows import pointers, row_places, stacked
@@ -43,7 +44,7 @@ def subgraph(graph: Graph, names: Iterable[Any]) -> Graph:
         graph.names[kept],
         None if graph.features is None else graph.feature_rows(kept),
         graph.feature_names,
-    )
+    )._encoded_by(graph.encoder)
 
 
 def relabel(graph: Graph, names: Mapping[Any, Any] | Iterable[Any]) -> Graph:
@@ -70,7 +71,7 @@ def relabel(graph: Graph, names: Mapping[Any, Any] | Iterable[Any]) -> Graph:
         graph.features,
         graph.feature_names,
         graph.report,
-    )
+    )._encoded_by(graph.encoder)
 
 
 def union(graphs: Sequence[Graph], keys: Sequence[Any] | None = None) -> Graph:
@@ -102,7 +103,17 @@ def union(graphs: Sequence[Graph], keys: Sequence[Any] | None = None) -> Graph:
         _joined_names(graphs, keys),
         features,
         feature_names,
-    )
+    )._encoded_by(_joined_encoder(graphs))
+
+
+def _joined_encoder(graphs: list[Graph]) -> FeatureEncoder | None:
+    known = [graph.encoder for graph in graphs if graph.encoder is not None]
+    if not all(encoder.is_like(known[0]) for encoder in known):
+        raise ParameterError(
+            "the graphs' tables were encoded one by one, so that their columns do not mean the same; read "
+            "them by one encoder: encoder = FeatureEncoder(), then read_graph(..., encoder=encoder) for each"
+        )
+    return known[0] if len(known) == len(graphs) else None
 
 
 def _joined_names(graphs: list[Graph], keys: Sequence[Any] | None) -> NDArray[Any]:

@@ -267,6 +267,22 @@ class FeatureEncoder:
         encoder._fitted = fitted
         return encoder
 
+    def is_like(self, other: "FeatureEncoder") -> bool:
+        """Return whether another encoder makes the same columns of every table.
+
+        Examples
+        --------
+        >>> young = FeatureEncoder().fit({"age": [30.0, 40.0]})
+        >>> young.is_like(FeatureEncoder().fit({"age": [60.0, 70.0]}))
+        False
+        """
+        if self is other:
+            return True
+        (meta, arrays), (others, other_arrays) = self.state(), other.state()
+        return (meta, arrays.keys()) == (others, other_arrays.keys()) and all(
+            np.array_equal(values, other_arrays[name]) for name, values in arrays.items()
+        )
+
     def _need_fitted(self) -> Fitted:
         """Return what was learned."""
         if self._fitted is None:

@@ -27,6 +27,7 @@ from spinegraph.graph.rows import row_sums, rows_at
 from spinegraph.kernels.adjacency import Adjacency, position_type
 
 if TYPE_CHECKING:
+    from spinegraph.graph.encode import FeatureEncoder
     from spinegraph.graph.overlay import Overlay
 
 
@@ -58,6 +59,8 @@ class Graph(Conversions):
     ----------
     store : Path or None
         The folder that the arrays are memory maps of, for a graph of ``open_store``.
+    encoder : FeatureEncoder or None
+        What made the features of a table, for a graph of ``read_graph``: other files are read alike by it.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Graph(Conversions):
     feature_names: tuple[str, ...] | None = None
     report: EdgeReport | None = None
     store: Path | None = field(default=None, init=False)
+    encoder: "FeatureEncoder | None" = field(default=None, init=False)
     known_fingerprint: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
@@ -207,6 +211,11 @@ class Graph(Conversions):
         columns = as_feature_names(feature_names, table)
         warn_of_losses(clean.report, stacklevel=stacklevel + 1)
         return cls._trusted(clean.indptr, clean.indices, clean.weights, names, table, columns, clean.report)
+
+    def _encoded_by(self, encoder: "FeatureEncoder | None") -> "Graph":
+        """Note what made the features of a graph that nobody else has seen yet."""
+        object.__setattr__(self, "encoder", encoder)
+        return self
 
     def __len__(self) -> int:
         return len(self.names)

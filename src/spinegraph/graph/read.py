@@ -92,7 +92,9 @@ def read_graph(
     extra : {"error", "isolated"}
         With "isolated", feature rows that name no node make nodes without edges.
     encoder : FeatureEncoder, optional
-        Encodes the features; fitted on them if it is not fitted yet. Keep it to read other files alike.
+        Encodes the features; fitted on them if it is not fitted yet. By default a table with columns other
+        than numbers gets one of its own. The graph holds it as ``encoder`` and a model fitted on it as
+        ``table_encoder_``: other files are read alike by ``encoder=model.table_encoder_``.
 
     Raises
     ------
@@ -201,7 +203,7 @@ def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: R
     [3, 5]
     """
     try:
-        return Graph.from_edges(
+        graph = Graph.from_edges(
             contents.edges,
             num_nodes=len(contents.names),
             weights=contents.weights,
@@ -213,3 +215,4 @@ def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: R
         )
     except GraphFormatError as fault:
         raise type(fault)(f"{contents.path}: {fault}") from fault
+    return graph._encoded_by(contents.encoder)

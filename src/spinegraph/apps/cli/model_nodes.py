@@ -8,6 +8,7 @@ from typing import Any
 
 from spinegraph.analysis.explain_standing import shown
 from spinegraph.analysis.plot_subject import embeddings_of, graph_of
+from spinegraph.apps.cli.reading import known_features
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError, UnknownNodeError
 from spinegraph.estimator import SPINE
@@ -44,7 +45,8 @@ class ModelNodes:
         if graph is not None:
             from spinegraph.graph.read import read_graph
 
-            given = read_graph(graph, features, encoder=model.table_encoder_)
+            encoder = model.table_encoder_
+            given = known_features(read_graph(graph, features, encoder=encoder), features, encoder)
             return cls(folder, model, given, model.transform(given))
         if features is not None:
             raise ParameterError("--features belongs to --graph; pass the edges as well")

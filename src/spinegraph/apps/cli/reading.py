@@ -93,7 +93,7 @@ class Reading:
 
         if is_store(edges):
             return open_whole_store(edges, features)
-        return self.graph(self.contents(edges, features, encoder))
+        return known_features(self.graph(self.contents(edges, features, encoder)), features, encoder)
 
 
 def reading(
@@ -137,6 +137,18 @@ def reading(
     return Reading(
         parts, weighted, header, delimiter, num_nodes, missing.value, extra.value, reciprocal.value
     )
+
+
+def known_features(graph: "Graph", features: Path | None, encoder: "FeatureEncoder | None") -> "Graph":
+    """Refuse a graph whose table had to be encoded anew: its columns do not mean what the model learned."""
+    if encoder is None and graph.encoder is not None:
+        from spinegraph.errors import ParameterError
+
+        raise ParameterError(
+            f"{features}: holds columns other than numbers, and the model knows no encoder of tables: it was "
+            "fitted without features or on numbers; pass the same columns as numbers, or fit on the table"
+        )
+    return graph
 
 
 def read_several(

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinegraph.graph.encode import FeatureEncoder
+
 
 @dataclass(frozen=True, eq=False)
 class FileContents:
@@ -20,6 +22,8 @@ class FileContents:
     weights : float32 array (m,), optional
     features : float32 CSR or dense array (n, f), optional
     feature_names : tuple of str (f,), optional
+    encoder : FeatureEncoder, optional
+        What made the features of a table.
     labels : array (n,) or (n, c), optional
     directed : bool
         Whether the file says that its edges go one way, or lists both ways of those that do not.
@@ -33,6 +37,7 @@ class FileContents:
     weights: NDArray[np.float32] | None = None
     features: Any = None
     feature_names: tuple[str, ...] | None = None
+    encoder: FeatureEncoder | None = None
     labels: NDArray[Any] | None = None
     directed: bool = False
     notes: tuple[str, ...] = ()

@@ -108,6 +108,8 @@ def join_features(
     """
     if extra not in ("error", "isolated"):
         raise ParameterError(f"extra must be one of 'error', 'isolated'; got {extra!r}")
+    if encoder is None and not is_plain(found.data):
+        encoder = FeatureEncoder()
     matrix, feature_names, note = _encoded(found, encoder)
     if found.names is None:
         contents = _by_position(contents, matrix.shape[0], found.path)
@@ -124,7 +126,7 @@ def join_features(
         way_out = "; pass extra='isolated' to make nodes without edges of such rows" if has_others else ""
         raise MissingFeaturesError(f"{found.path}: {fault}{way_out}") from None
     notes = (*contents.notes, f"features from {found.path}: {note}")
-    return replace(contents, features=aligned, feature_names=feature_names, notes=notes)
+    return replace(contents, features=aligned, feature_names=feature_names, encoder=encoder, notes=notes)
 
 
 def _from_npz(arrays: dict[str, NDArray[Any]], path: str) -> FeatureFile:
@@ -154,8 +156,6 @@ def _from_table(found: NamedTable, path: str) -> FeatureFile:
 
 def _encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, tuple[str, ...] | None, str]:
     """Return the matrix (r, f), its column names and a sentence on how it came about."""
-    if encoder is None and not is_plain(found.data):
-        encoder = FeatureEncoder()
     if encoder is None:
         is_table = isinstance(found.data, pa.Table)
         matrix = _table_as_matrix(found) if is_table else _checked_matrix(found)
