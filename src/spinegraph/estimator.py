@@ -178,11 +178,12 @@ class SPINE:
             When degrees or features lie outside what the model was fitted on.
         """
         generator: Generator = self._fitted("generator_")
+        _require_graph(graph)
         if generator.inputs.encoder is not None:
             generator.inputs.require_features(graph)
             _require_same_encoder(self.table_encoder_, getattr(graph, "encoder", None))
         if nodes is not None:
-            positions = graph.positions(list(nodes))
+            positions = graph.positions(_several(nodes))
         else:
             has_gaps = isinstance(graph, Overlay) and graph.num_nodes < len(graph)
             positions = graph.standing if has_gaps else None
@@ -271,6 +272,21 @@ def _require_same_encoder(fitted: FeatureEncoder | None, given: FeatureEncoder |
             "the graph's table was encoded by another encoder than the model's, so that its columns mean "
             "something else; read it with read_graph(..., encoder=model.table_encoder_)"
         )
+
+
+def _require_graph(graph: Any) -> None:
+    if isinstance(graph, Graph | Overlay):
+        return
+    way_out = "read a file with read_graph, or convert what another package made with Graph.from_..."
+    if isinstance(graph, list | tuple):
+        way_out = "transform the graphs of a list one by one"
+    raise ParameterError(f"transform takes a Graph or an Overlay; got {type(graph).__name__}; {way_out}")
+
+
+def _several(nodes: Any) -> Iterable[Any]:
+    if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
+        raise ParameterError(f"nodes must be a list of names, such as [{nodes!r}]; got {nodes!r}")
+    return nodes
 
 
 def _listed(graphs: Any) -> list[Graph]:

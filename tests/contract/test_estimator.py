@@ -418,6 +418,22 @@ def test_unknown_nodes_are_named(model):
         model.transform(SPARSE, nodes=[0, "nobody"])
 
 
+@pytest.mark.parametrize("nodes", ["nobody", b"x", 5])
+def test_one_name_is_no_list_of_names(model, nodes):
+    with pytest.raises(ParameterError, match=r"nodes must be a list of names, such as \["):
+        model.transform(SPARSE, nodes=nodes)
+
+
+@pytest.mark.parametrize("fitted_on", [PLAIN, SPARSE], ids=["structure", "features"])
+@pytest.mark.parametrize(
+    "data", [None, [PLAIN, PLAIN], (SPARSE,), nx.karate_club_graph(), np.eye(3), "edges.csv"]
+)
+def test_what_is_no_graph_is_not_embedded(fitted_on, data):
+    way_out = "one by one" if isinstance(data, list | tuple) else "read_graph"
+    with pytest.raises(ParameterError, match=f"takes a Graph or an Overlay; got .*{way_out}"):
+        fitted(fitted_on).transform(data)
+
+
 def test_other_features_are_refused(model):
     with pytest.raises(MissingFeaturesError, match="fitted with 12 features per node, this graph has 0"):
         model.transform(PLAIN)

@@ -209,7 +209,7 @@ class Roles:
                 f"the roles were found with vectors of {known.centers.shape[1]} dimensions, this model "
                 f"makes {generator.dim}; find them again with this model"
             )
-        positions = None if nodes is None else graph.positions(list(nodes))
+        positions = None if nodes is None else graph.positions(nodes)
         vectors = None if embeddings is None else _vectors(graph, generator, embeddings)
         numbers = signature(graph, generator, known, positions, vectors)
         places = (coordinates(numbers, self.usual) - self.mean) / self.scale
