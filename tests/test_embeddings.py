@@ -89,8 +89,16 @@ def test_wrong_vectors_are_refused(vectors, rule):
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
     "names",
-    [[0, 1, 2], [7, -(2**63), 2**63 - 1], ["ann", "bob", "日本"], ["007", "1", "x"], []],
-    ids=["range", "integers", "text", "odd text", "none"],
+    [
+        [0, 1, 2],
+        [7, -(2**63), 2**63 - 1],
+        ["ann", "bob", "日本"],
+        ["007", "1", "x"],
+        ["\ufeffann", "\ufeff"],
+        [str(2**63), "1"],
+        [],
+    ],
+    ids=["range", "integers", "text", "odd text", "byte-order marks", "beyond 64 bits", "none"],
 )
 def test_every_format_gives_back_names_and_vectors_to_the_bit(tmp_path, ending, names):
     emb = some(names)

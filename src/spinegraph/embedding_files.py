@@ -203,6 +203,8 @@ def _read_text(path: Path) -> Named:
         if not n:
             return np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.float32)
         options = csv.ParseOptions(delimiter=" ", quote_char=False)
+        # From the first line on, which is skipped: Arrow drops a byte-order mark that it begins with.
+        source.stream.seek(0)
         found = _parsed(path, source.stream, d, options, titles=["name", *map(str, range(d))])
     if len(found[0]) != n:
         raise GraphFormatError(
@@ -234,7 +236,7 @@ def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | N
     try:
         table = csv.read_csv(
             stream,
-            csv.ReadOptions(column_names=titles, block_size=2**26),
+            csv.ReadOptions(column_names=titles, skip_rows=int(titles is not None), block_size=2**26),
             options,
             csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
         )
@@ -249,9 +251,8 @@ def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | N
     for place, column in enumerate(table.columns[1:]):
         vectors[:, place] = column.to_numpy()
     texts = table["name"].to_pylist()
-    if all(map(_WHOLE_NUMBER.fullmatch, texts)):
-        return as_array(list(map(int, texts))), vectors
-    return np.array(texts, dtype=object), vectors
+    numbers = as_array(list(map(int, texts)) if all(map(_WHOLE_NUMBER.fullmatch, texts)) else texts)
+    return numbers if numbers.dtype == np.int64 else np.array(texts, dtype=object), vectors
 
 
 def _table(names: NDArray[Any], vectors: NDArray[np.float32]) -> Any:
