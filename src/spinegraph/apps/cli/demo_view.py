@@ -14,11 +14,11 @@ from spinegraph.apps.demo_lookalikes import Agreement, LookAlikes, Person
 
 NEXT_STEPS = """\
 import spinegraph as sg
-encoder = sg.FeatureEncoder()      # learns the columns of people.csv once
-graph = sg.read_graph("edges.csv", "people.csv", encoder=encoder)
-model = sg.SPINE(seed=0).fit(graph, encoder=encoder)
+graph = sg.read_graph("edges.csv", "people.csv")
+model = sg.SPINE(seed=0).fit(graph)
 model.embeddings_["ann"]           # her vector
-later = sg.read_graph("later.csv", "people_later.csv", encoder=encoder)
+read_alike = model.table_encoder_  # knows the columns of people.csv
+later = sg.read_graph("later.csv", "people_later.csv", encoder=read_alike)
 model.transform(later).save("vectors.parquet")  # unseen; no retraining
 model.save("model")                # back with sg.SPINE.load("model")
 """
