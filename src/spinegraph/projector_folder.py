@@ -40,11 +40,15 @@ def write_projector(path: Path, names: NDArray[Any], vectors: NDArray[np.float32
         raise GraphFormatError(
             f"{path}: a line holds one name, without tabs; got {first_few(broken, 3)}: save as .parquet"
         )
+    try:
+        lines = "".join(f"{text}\n" for text in texts).encode()
+    except UnicodeEncodeError as fault:
+        raise GraphFormatError(f"{path}: a name is no valid text ({fault}); save as .npz") from fault
     others = {file.name for file in path.iterdir()} - {VECTORS, NAMES, CONFIG} if path.is_dir() else set()
     if others or (path.exists() and not path.is_dir()):
         what = f"holds {min(others)!r}, which would be deleted" if others else "is a file"
         raise ParameterError(f"{path}: {what}; choose another name for the folder")
     with whole_folder(path) as partial:
         np.savetxt(partial / VECTORS, vectors, fmt="%.9g", delimiter="\t")
-        (partial / NAMES).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        (partial / NAMES).write_bytes(lines)
         (partial / CONFIG).write_text(_SETTINGS, encoding="utf-8")
