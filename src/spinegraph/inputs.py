@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 
 from spinegraph.config import Config
-from spinegraph.errors import MissingFeaturesError
+from spinegraph.errors import MissingFeaturesError, ParameterError
 from spinegraph.graph.encode import FeatureEncoder
 from spinegraph.graph.names import draw_keys
 from spinegraph.structure.columns import COLUMNS, structural_columns
@@ -22,6 +22,7 @@ from spinegraph.structure.rooted_pagerank import rooted_pagerank
 from spinegraph.structure.smoothing import Smoothed
 
 _BOUND = np.float32(2)  # standard deviations
+_LARGEST = 1e15  # of a feature that nothing scales
 # Beside features: enough for structural identity, and what tells little of a label is soon fitted by heart.
 _BESIDE_FEATURES = ("log_degree", "log_profile_3")
 
@@ -153,6 +154,8 @@ class Inputs:
         if self.encoder is not None:
             self.require_features(graph)
             rows = graph.features if positions is None else graph.feature_rows(positions)
+            if self.config.feature_scaling == "none":
+                _require_moderate(rows)
             parts.append(self.encoder.transform(rows))
         if self.through and columns is not None:
             parts.append(columns if positions is None else columns[positions])
@@ -207,6 +210,17 @@ class Inputs:
                 f"{len(other)} feature columns differ from the fitted ones: {', '.join(other[:3])}; "
                 "pass the same columns in the same order"
             )
+
+
+def _require_moderate(features: Any) -> None:
+    """Refuse unscaled features whose squares would leave float32's range: nothing would be left of them."""
+    values = features.data if issparse(features) else features
+    largest = float(max(values.max(initial=0), -values.min(initial=0)))
+    if largest > _LARGEST:
+        raise ParameterError(
+            f"features may be up to {_LARGEST:g} where feature_scaling='none'; got {largest:g}; "
+            "scale them down, or fit with feature_scaling='auto'"
+        )
 
 
 def _columns(

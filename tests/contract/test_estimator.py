@@ -418,6 +418,20 @@ def test_unknown_nodes_are_named(model):
         model.transform(SPARSE, nodes=[0, "nobody"])
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("value", [1e20, -1e25, 3e38])
+def test_unscaled_features_too_large_to_square_are_refused(value, sparse):
+    few = words(34).toarray()
+    many = few.copy()
+    many[3, 3] = value
+    small, large = (PLAIN.with_features(csr_array(part) if sparse else part) for part in (few, many))
+    model = fitted(small, feature_scaling="none")
+    for use in (model.transform, lambda graph: model.transform(graph, nodes=[3]), model.fit):
+        with pytest.raises(ParameterError, match="up to 1e\\+15 where feature_scaling='none'; got"):
+            use(large)
+    assert np.isfinite(fitted(large).transform(small).vectors).all()
+
+
 @pytest.mark.parametrize("nodes", ["nobody", b"x", 5])
 def test_one_name_is_no_list_of_names(model, nodes):
     with pytest.raises(ParameterError, match=r"nodes must be a list of names, such as \["):
