@@ -259,7 +259,6 @@ def _profiles(
     drawn = department[person[topical]] + rng.random(int(topical.sum())) * (1 - 1e-9)
     word[topical] = np.minimum(np.searchsorted(ladder, drawn, side="right"), ladder.size - 1) % width
     profiles = sp.csr_array((np.ones(len(person), np.float32), (person, word)), shape=(n, width))
-    profiles.sum_duplicates()  # which SciPy 1.13.0 leaves for later
     profiles.data[:] = 1.0
     return profiles
 

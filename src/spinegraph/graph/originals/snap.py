@@ -113,7 +113,6 @@ def convert_twitch(archive: Path, country: str) -> Arrays:
         raise GraphFormatError(f"{place}_features.json: features must lie in 0..{_TWITCH_FEATURES - 1}")
     user = np.repeat(np.arange(n), [len(own) for own in listed])
     content = sp.csr_array((np.ones(len(user), np.float32), (user, columns)), shape=(n, _TWITCH_FEATURES))
-    content.sum_duplicates()  # which SciPy 1.13.0 leaves for later
     content.data[:] = 1.0
     return pack(
         edges,
