@@ -123,6 +123,24 @@ def test_threads_change_nothing(office, roles):
     assert json.dumps(again.to_json()) == json.dumps(roles.to_json())
 
 
+def test_removed_nodes_play_no_role(office, roles):
+    _, there, generator = office
+    gone = there.graph.names[:3].tolist()
+    overlay = there.graph.overlay([], []).remove(gone)
+    found, whole = roles.assign(overlay, generator), roles.assign(overlay.materialize(), generator)
+    assert not set(found.names.tolist()) & set(gone)
+    assert found.names.tolist() == whole.names.tolist()
+    np.testing.assert_allclose(found.memberships, whole.memberships, atol=1e-5)
+
+
+def test_vectors_in_another_order_are_refused(office, roles):
+    here, _, generator = office
+    names, vectors = here.graph.names[::-1], generator.embed(here.graph)[::-1]
+    for use in (Roles.find, lambda *given: roles.assign(*given[:2], embeddings=given[2])):
+        with pytest.raises(ParameterError, match="in their order; got other names"):
+            use(here.graph, generator, Embeddings(names, vectors))
+
+
 def test_some_nodes_and_an_overlay_have_the_roles_they_have_in_the_whole(office, roles):
     _, there, generator = office
     whole = roles.assign(there.graph, generator)

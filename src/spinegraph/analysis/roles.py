@@ -23,6 +23,7 @@ from spinegraph.analysis.roles_words import Typical, describe
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 from spinegraph.generator import Generator
+from spinegraph.graph.overlay import Overlay
 
 _STRANGE = 0.01  # the share of the first network's nodes that count as unlike any role
 
@@ -210,6 +211,8 @@ class Roles:
                 f"makes {generator.dim}; find them again with this model"
             )
         positions = None if nodes is None else graph.positions(nodes)
+        if nodes is None and isinstance(graph, Overlay) and graph.num_nodes < len(graph):
+            positions = graph.standing  # those that were removed play no role
         vectors = None if embeddings is None else _vectors(graph, generator, embeddings)
         numbers = signature(graph, generator, known, positions, vectors)
         places = (coordinates(numbers, self.usual) - self.mean) / self.scale
@@ -269,6 +272,8 @@ def _vectors(graph: Any, generator: Generator, embeddings: Embeddings | None) ->
             f"embeddings must be of all {len(graph)} nodes in {generator.dim} dimensions; "
             f"got shape {embeddings.vectors.shape}"
         )
+    if not np.array_equal(embeddings.names, graph.names):
+        raise ParameterError("embeddings must be of the graph's nodes in their order; got other names")
     return embeddings.vectors
 
 
