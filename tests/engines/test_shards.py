@@ -136,6 +136,19 @@ def test_a_shard_takes_as_many_vectors_as_it_has_nodes(tmp_path):
         shards.write(Shard(0, 0, 2), Embeddings(np.arange(3), np.zeros((3, 2), np.float32)))
 
 
+def test_names_of_two_kinds_are_refused_before_anything_is_made(featured, tmp_path):
+    graph = featured.graph_.relabel([*range(100), *(f"n{i}" for i in range(200))])
+    with pytest.raises(GraphFormatError, match="all text or all whole numbers; got 0, 1"):
+        embed_to_folder(featured.generator_, graph, tmp_path / "out", rows=100)  # each shard is of one kind
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("rows", [0, -1, 2.5, "2"])
+def test_rows_are_a_whole_number(featured, tmp_path, rows):
+    with pytest.raises(ParameterError, match="whole number of at least 1; got"):
+        embed_to_folder(featured.generator_, featured.graph_, tmp_path / "out", rows=rows)
+
+
 def test_the_run_is_the_same_for_any_number_of_threads(featured):
     other = SPINE(**SETTINGS | {"threads": 2}).fit(featured.graph_)
     assert run_of(other.generator_, other.graph_) == run_of(featured.generator_, featured.graph_)

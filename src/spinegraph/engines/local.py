@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spinegraph.atomic import explained
 from spinegraph.config import Config
-from spinegraph.engines.shard_folder import ShardFolder, fill, run_of
+from spinegraph.engines.shard_folder import ShardFolder, fill, require_names, run_of
 from spinegraph.engines.shards import ROWS, Shard, columns_shard, embed_shard, needs_columns, plan
 from spinegraph.generator import Generator
 from spinegraph.inputs import profile_of
@@ -98,6 +98,7 @@ def embed_to_folder(
     ...     sorted(os.listdir(embed_to_folder(model.generator_, model.graph_, folder, rows=4)))
     ['manifest.json', 'part-00000.parquet', 'part-00001.parquet', 'part-00002.parquet']
     """
+    require_names(graph, folder)
     shards = ShardFolder.open(folder, run_of(generator, graph), len(graph), rows)
     columns, scratch = None, shards.folder / ".columns.bin"
     if needs_columns(generator) and shards.missing():

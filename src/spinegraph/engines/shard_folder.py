@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from spinegraph.atomic import make_folder, sweep, whole_file
+from spinegraph.embedding_files import plain_names
 from spinegraph.embeddings import Embeddings
 from spinegraph.engines.shards import ROWS, Shard, plan
 from spinegraph.errors import GraphFormatError, ParameterError
@@ -36,6 +37,20 @@ def run_of(generator: Generator, graph: Any) -> str:
     for array in (generator.weights, inputs.mean, inputs.scale, *(arrays[key] for key in sorted(arrays))):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def require_names(graph: Any, folder: str | Path) -> None:
+    """Refuse names that are not all text or all whole numbers, before the first of many shards is made.
+
+    Each shard for itself might pass, and its file would then not go with the others.
+
+    Examples
+    --------
+    >>> from spinegraph import made
+    >>> require_names(made.barbell(5), "vectors")
+    """
+    if graph.store is None:  # a store has names of one kind
+        plain_names(graph.names, folder)
 
 
 @dataclass(frozen=True)

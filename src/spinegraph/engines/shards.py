@@ -42,8 +42,8 @@ def plan(num_nodes: int, rows: int = ROWS) -> list[Shard]:
     >>> plan(5, rows=2)
     [Shard(index=0, start=0, stop=2), Shard(index=1, start=2, stop=4), Shard(index=2, start=4, stop=5)]
     """
-    if rows < 1:
-        raise ParameterError(f"rows of a shard must be at least 1; got {rows}")
+    if not isinstance(rows, int | np.integer) or rows < 1:
+        raise ParameterError(f"rows of a shard must be a whole number of at least 1; got {rows!r}")
     starts = range(0, num_nodes, rows)
     return [Shard(index, start, min(start + rows, num_nodes)) for index, start in enumerate(starts)]
 

@@ -11,7 +11,7 @@ from spinegraph.engines.ray.cluster import connected
 from spinegraph.engines.ray.engine import columns_of
 from spinegraph.engines.ray.flights import finished
 from spinegraph.engines.ray.tasks import Shared
-from spinegraph.engines.shard_folder import Part, ShardFolder, run_of
+from spinegraph.engines.shard_folder import Part, ShardFolder, require_names, run_of
 from spinegraph.engines.shards import ROWS, needs_columns
 from spinegraph.errors import ClusterError
 from spinegraph.generator import Generator
@@ -48,6 +48,7 @@ def embed_to_folder(
     Path
         The folder: part-00000.parquet and so on, in graph order, and manifest.json.
     """
+    require_names(graph, folder)
     shards = ShardFolder.open(folder, run_of(generator, graph), len(graph), rows)
     missing = shards.missing()
     told = progress or (lambda stage, done, total: None)
