@@ -13,6 +13,7 @@ from spinegraph.errors import UnfamiliarDataWarning
 
 _ODD_SHARE = 0.2  # of nodes, before it is worth a word
 _PIECE = 2**18  # nodes looked at a time
+_GLANCE = 1_000  # weights
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Familiarity:
         Share of nodes whose features are all zero.
     blank_columns : tuple of int
         Feature columns that were zero for every node: the generator knows nothing of them.
+    is_weighted : bool or None
+        Whether edges had different weights; None for a model saved before this was noted.
     """
 
     num_nodes: int
@@ -34,6 +37,7 @@ class Familiarity:
     largest_degree: int
     empty_share: float
     blank_columns: tuple[int, ...]
+    is_weighted: bool | None = None
 
     def __len__(self) -> int:
         return self.num_nodes
@@ -52,9 +56,8 @@ class Familiarity:
             rows, columns = _filled(graph.features)
             empty = float(np.mean(rows == 0))
             blank = tuple(np.flatnonzero(columns == 0).tolist())
-        return cls(
-            len(graph), min(low for low, _ in extremes), max(high for _, high in extremes), empty, blank
-        )
+        smallest, largest = min(low for low, _ in extremes), max(high for _, high in extremes)
+        return cls(len(graph), smallest, largest, empty, blank, _has_weights(graph))
 
     def warn(self, graph: Any, positions: NDArray[np.int64] | None = None) -> None:
         """Warn once, with numbers and advice, when a graph lies outside what was seen."""
@@ -80,6 +83,9 @@ class Familiarity:
                 f"{outside} of {count} nodes have a degree outside the "
                 f"{self.smallest_degree} to {self.largest_degree} seen in training, up to {largest}"
             )
+        if self.is_weighted is not None and _has_weights(graph) != self.is_weighted:
+            seen, given = ("weights", "none") if self.is_weighted else ("no weights", "some")
+            odd.append(f"edges had {seen} in training, these have {given}")
         if graph.has_features:
             rows = graph.features if positions is None else graph.feature_rows(positions)
             odd += self._feature_oddities(rows)
@@ -112,6 +118,12 @@ def _degrees(graph: Any, positions: NDArray[np.int64] | None) -> Iterator[NDArra
     for start in range(0, count, _PIECE):
         some = np.arange(start, min(start + _PIECE, count))
         yield graph.degrees_at(some if positions is None else positions[some])
+
+
+def _has_weights(graph: Any) -> bool:
+    """Say whether edges have different weights, by a look at the first; equal ones are as good as none."""
+    weights = getattr(graph, "base", graph).weights
+    return weights is not None and bool((weights[:_GLANCE] != weights[:1]).any())
 
 
 def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -146,7 +146,8 @@ def _familiarity(about: JsonObject, generator: Generator) -> Familiarity:
     num_nodes, smallest, largest = (
         seen.whole(key, 0, 2**62) for key in ("num_nodes", "smallest_degree", "largest_degree")
     )
-    return Familiarity(num_nodes, smallest, largest, seen.number("empty_share"), blank)
+    weighted = None if seen.meta.get("is_weighted") is None else seen.get("is_weighted", bool)
+    return Familiarity(num_nodes, smallest, largest, seen.number("empty_share"), blank, weighted)
 
 
 def _history(about: JsonObject) -> list[Moment]:

@@ -509,6 +509,26 @@ def test_columns_that_were_empty_in_training_are_counted():
     assert "67% of feature values lie in columns that were empty in training" in message
 
 
+def test_weights_that_come_or_go_are_no_secret(tmp_path):
+    edges = np.array(nx.karate_club_graph().edges)
+    weighted = Graph.from_edges(edges, weights=1 + np.arange(len(edges)) % 3)
+    alike = Graph.from_edges(edges, weights=np.full(len(edges), 2.0))
+    with_weights, without = fitted(weighted), fitted(PLAIN)
+    assert "edges had weights in training, these have none" in odd_warnings(with_weights, PLAIN)[0]
+    assert "edges had no weights in training, these have some" in odd_warnings(without, weighted, [0])[0]
+    for model, graph in (
+        (with_weights, weighted),
+        (without, PLAIN),
+        (without, alike),
+        (fitted(alike), PLAIN),
+    ):
+        assert odd_warnings(model, graph) == []
+    with_weights.save(tmp_path / "model")
+    again = SPINE.load(tmp_path / "model")
+    assert again.familiarity_ == with_weights.familiarity_
+    assert odd_warnings(again, PLAIN) == odd_warnings(with_weights, PLAIN)
+
+
 def test_a_warning_points_at_the_callers_line(model):
     hub = Graph.from_edges([(0, i) for i in range(1, 80)]).with_features(words(80))
     with warnings.catch_warnings(record=True) as caught:
