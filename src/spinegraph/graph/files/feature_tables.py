@@ -1,10 +1,10 @@
 """Reads tables of node features kept as text or Parquet: one row per node, one column of names."""
 
-import io
 import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -14,7 +14,15 @@ from pyarrow import csv
 from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.graph.files.parquet_edges import open_parquet
 from spinegraph.graph.files.source import opened, shown_name
-from spinegraph.graph.files.text_blocks import WHITESPACE, Block, blocks, is_skipped, plain, shown
+from spinegraph.graph.files.text_blocks import (
+    WHITESPACE,
+    Block,
+    arrow_stream,
+    blocks,
+    is_skipped,
+    plain,
+    shown,
+)
 from spinegraph.graph.files.text_layout import (
     NUMBER,
     decoded,
@@ -57,6 +65,7 @@ def read_parquet_table(stream: Any, path: str, node_column: str | int | None) ->
     Examples
     --------
     >>> from pyarrow import parquet
+    >>> import io
     >>> stream = io.BytesIO()
     >>> parquet.write_table(pa.table({"node": ["ann"], "age": [31]}), stream)
     >>> read_parquet_table(stream, "people.parquet", None).table.column_names
@@ -107,7 +116,7 @@ def read_text_table(path: str | os.PathLike[str], node_column: str | int | None)
 def _parse(stream: "_Plain", titles: list[str], place: int, delimiter: str) -> Any:
     quote: str | bool = False if delimiter == WHITESPACE else '"'
     table = csv.read_csv(
-        pa.PythonFile(io.BufferedReader(stream, 2**20), mode="r"),
+        arrow_stream(stream),
         csv.ReadOptions(column_names=titles, block_size=2 * LONGEST_ROW),
         csv.ParseOptions(delimiter=delimiter, quote_char=quote, ignore_empty_lines=False),
         # Names are text until they meet the graph's: 007 must not become 7.
@@ -209,30 +218,20 @@ def _is_header(rows: list[list[str]]) -> bool:
     return bool(body) and not is_integer(first[0]) and all(is_integer(row[0]) for row in body if row)
 
 
-class _Plain(io.RawIOBase):
-    """The plain lines of a text table, as a stream that Arrow reads."""
+class _Plain:
+    """The plain lines of a text table, piece after piece, and how many there were so far."""
 
     def __init__(self, first: Block, rest: Iterator[Block], delimiter: str, *, skip_first: bool) -> None:
-        self._rest, self._delimiter = rest, delimiter
-        data = plain(first.data, delimiter, _COMMENTS)
-        data = data[data.index(b"\n") + 1 :] if skip_first else data
-        self.lines, self._data = data.count(b"\n"), memoryview(data)
+        self._blocks, self._delimiter = chain([first], rest), delimiter
+        self._skip_first, self.lines = skip_first, 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._data:
-            block = next(self._rest, None)
-            if block is None:
-                return 0
+    def __iter__(self) -> Iterator[bytes]:
+        for place, block in enumerate(self._blocks):
             data = plain(block.data, self._delimiter, _COMMENTS)
+            if self._skip_first and place == 0:
+                data = data[data.index(b"\n") + 1 :]
             self.lines += data.count(b"\n")
-            self._data = memoryview(data)
-        count = min(len(buffer), len(self._data))
-        buffer[:count] = self._data[:count]
-        self._data = self._data[count:]
-        return count
+            yield data
 
 
 class _LineOf:

@@ -1,8 +1,10 @@
 """Cuts a text file into blocks of whole lines and makes each block plain enough for Arrow's CSV reader."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
 
 from spinegraph.errors import GraphFormatError
 
@@ -78,6 +80,23 @@ def plain(data: bytes, delimiter: str, comments: Sequence[str]) -> bytes:
     if b"\n\n" in data or data.startswith(b"\n") or b" \n" in data or b"\t\n" in data:
         data = re.sub(rb"^[ \t]*\n", b"", data, flags=re.MULTILINE)
     return data
+
+
+def arrow_stream(pieces: Iterable[bytes]) -> Any:
+    """Return bytes, piece after piece, as a stream in memory of Arrow's own.
+
+    Its threads let go of what they read a moment after the reading; where Python has ended by then, as after
+    an error at once, letting go of an object of Python's aborts the process.
+
+    Examples
+    --------
+    >>> arrow_stream([b"ann,", b"bob"]).read()
+    b'ann,bob'
+    """
+    memory = pa.BufferOutputStream()
+    for piece in pieces:
+        memory.write(piece)
+    return pa.BufferReader(memory.getvalue())
 
 
 def is_skipped(line: str, comments: Sequence[str]) -> bool:

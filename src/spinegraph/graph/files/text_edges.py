@@ -17,7 +17,7 @@ from spinegraph.graph.files.columns import EdgeOptions
 from spinegraph.graph.files.contents import FileContents
 from spinegraph.graph.files.listings import Listings, named
 from spinegraph.graph.files.source import opened
-from spinegraph.graph.files.text_blocks import LONGEST_LINE, WHITESPACE, Block, blocks, plain
+from spinegraph.graph.files.text_blocks import LONGEST_LINE, WHITESPACE, Block, arrow_stream, blocks, plain
 from spinegraph.graph.files.text_faults import NotIntegersError, explain_fault
 from spinegraph.graph.files.text_layout import Layout, find_layout, first_lines
 
@@ -141,7 +141,7 @@ class _BlockReader:
         converting = csv.ConvertOptions(
             column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
         )
-        table = csv.read_csv(pa.BufferReader(data), self._reading, self._parsing, converting)
+        table = csv.read_csv(arrow_stream([data]), self._reading, self._parsing, converting)
         if len(table) != data.count(b"\n"):
             raise _BlockError("a quote is not closed on its line")
         return table
