@@ -2,10 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock, local
 
 import torch
 
 from spinegraph.kernels.threads import thread_count
+
+_lock = Lock()
+_here = local()
+_before: list[int] = []  # how many there were, of each that is inside
 
 
 @contextmanager
@@ -19,9 +24,18 @@ def torch_threads(threads: int | None) -> Iterator[None]:
     >>> torch.get_num_threads() == before
     True
     """
-    before = torch.get_num_threads()
-    torch.set_num_threads(thread_count(threads))
+    count = thread_count(threads)
+    with _lock:
+        is_nested = getattr(_here, "is_inside", False)
+        # Of fits side by side each sees what the others set, so the first alone knows how it was.
+        before = _before[0] if _before and not is_nested else torch.get_num_threads()
+        _before.append(before)
+        _here.is_inside = True
+        torch.set_num_threads(count)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _lock:
+            torch.set_num_threads(before)
+            _here.is_inside = is_nested
+            _before.remove(before)
