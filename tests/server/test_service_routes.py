@@ -233,6 +233,17 @@ def test_a_number_and_its_text_are_not_two_nodes(service):
     service.add("07", ["n0"])
 
 
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/v1/nodes/n0", "/v1/nodes/n0/similar", "/", "/v1/nodes/zoe"]
+)
+def test_head_is_get_without_its_body(shared_service, path):
+    got, head = shared_service.client.get(path), shared_service.client.head(path)
+    assert head.status_code == got.status_code
+    assert head.headers["content-type"] == got.headers["content-type"]
+    assert head.headers["content-length"] == str(len(got.content))
+    assert head.content == b""
+
+
 def test_metrics_count_requests_and_changes(service):
     service.add("counted", ["n0"])
     text = service.client.get("/metrics").text

@@ -177,8 +177,11 @@ class Guard:
     async def _bounded(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         """Read the body, no more than is allowed, and pass it on in one piece."""
         scope["path"] = self._routed(scope["path"], scope.get("raw_path") or b"")
-        if scope["method"] in ("GET", "HEAD"):
-            known = self._quick(scope["path"], scope["query_string"]) if scope["method"] == "GET" else None
+        if scope["method"] == "HEAD":  # as GET; the web server leaves the body out
+            await self._app({**scope, "method": "GET"}, receive, answer)
+            return
+        if scope["method"] == "GET":
+            known = self._quick(scope["path"], scope["query_string"])
             if known is None:
                 await self._app(scope, receive, answer)
             else:
