@@ -276,3 +276,12 @@ def test_a_single_node_is_like_nobody():
     search = Search(embeddings_of(np.ones((1, 2), np.float32)))
     assert search.similar(0) == roles.similar(0) == TwofoldSearch(search, roles).similar(0) == []
     assert search.neighbors().positions.shape == (1, 0)
+
+
+def test_removed_nodes_are_not_searched():
+    overlay = made.barbell(4, bridge=1).overlay(["new"], []).remove([3])
+    with pytest.raises(ParameterError, match=r"1 nodes were removed .*materialize"):
+        StructuralSearch(overlay, rooted_pagerank(overlay, k=5))
+    whole = overlay.materialize()
+    found = StructuralSearch(whole, rooted_pagerank(whole, k=5)).similar("new", n=99)
+    assert 3 not in [match.name for match in found]

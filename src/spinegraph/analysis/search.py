@@ -185,6 +185,11 @@ class StructuralSearch:
             raise ParameterError(
                 f"profile must have one row per node; got {len(profile)} rows and {len(graph)} nodes"
             )
+        if graph.num_nodes < len(graph):
+            raise ParameterError(
+                f"{len(graph) - graph.num_nodes} nodes were removed from the overlay, and would be found; "
+                "pass overlay.materialize() and its profile"
+            )
         self.graph = graph
         self.exact = len(graph) <= EXACT_UP_TO if exact is None else exact
         self._rows = as_rows(profile.weights, "profile")
