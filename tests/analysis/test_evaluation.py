@@ -171,6 +171,7 @@ def test_wrong_arguments_are_named(changes, message):
         probe(**given)
 
 
-def test_folds_outside_the_training_nodes_are_refused():
-    with pytest.raises(ParameterError, match="folds must be from 2 to the 4 training nodes; got 5"):
-        probe_cv(np.eye(6), np.arange(6) % 2, [0, 1, 2, 3], [4, 5], folds=5)
+@pytest.mark.parametrize("folds", [5, 1, 2.5])
+def test_folds_outside_the_training_nodes_are_refused(folds):
+    with pytest.raises(ParameterError, match=f"whole number from 2 to the 4 training nodes; got {folds}"):
+        probe_cv(np.eye(6), np.arange(6) % 2, [0, 1, 2, 3], [4, 5], folds=folds)

@@ -196,8 +196,10 @@ def _targets(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.f
 
 def _parts(labels: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
     """Deal the nodes out to parts 0 .. folds - 1, class after class."""
-    if not 2 <= folds <= len(labels):
-        raise ParameterError(f"folds must be from 2 to the {len(labels)} training nodes; got {folds!r}")
+    if not isinstance(folds, int | np.integer) or not 2 <= folds <= len(labels):
+        raise ParameterError(
+            f"folds must be a whole number from 2 to the {len(labels)} training nodes; got {folds!r}"
+        )
     order = np.random.default_rng(seed).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     part_of = np.empty(len(labels), dtype=np.int64)
