@@ -531,3 +531,19 @@ def test_text_is_handed_to_arrow_in_memory_of_its_own(file, monkeypatch):
     graph = read_graph(file("ann,bob\n"), file("node,x\nann,1\nbob,2\n", "people.csv"))
     assert graph.features.ravel().tolist() == [1, 2]
     assert not given, "what was made was read, and nothing else"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_parquet_is_read_by_arrow_itself(tmp_path, monkeypatch, packed):
+    """For the same reason: no file of Python's is left in the hands of Arrow's threads."""
+    path, opened = tmp_path / "edges.parquet", []
+    parquet.write_table(pa.table({"source": ["ann"], "target": ["bob"]}), path)
+    if packed:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    original = parquet.ParquetFile
+    monkeypatch.setattr(parquet, "ParquetFile", lambda source: opened.append(source) or original(source))
+    assert read_graph(path).names.tolist() == ["ann", "bob"]
+    assert opened
+    assert all(isinstance(source, pa.NativeFile) for source in opened)
+    assert not any(isinstance(source, pa.PythonFile) for source in opened)
+    assert all(source.closed for source in opened)

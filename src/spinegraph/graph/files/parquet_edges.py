@@ -1,5 +1,6 @@
 """Reads edge tables kept as Parquet, batch by batch."""
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from spinegraph.graph.files.columns import EdgeOptions, choose_columns
 from spinegraph.graph.files.contents import FileContents
 from spinegraph.graph.files.listings import Listings, named
 from spinegraph.graph.files.source import opened
-from spinegraph.graph.files.text_blocks import shown
+from spinegraph.graph.files.text_blocks import arrow_stream, shown
 
 _BATCH = 2**18
 # A run of equal values packs to almost nothing, so the size of a file does not bound its rows: this does.
@@ -105,7 +106,7 @@ def open_parquet(stream: BinaryIO, path: str) -> Iterator[Any]:
     size = stream.seek(0, os.SEEK_END)
     stream.seek(0)
     try:
-        with parquet.ParquetFile(stream) as file:
+        with _of_arrow(stream) as source, parquet.ParquetFile(source) as file:
             rows = file.metadata.num_rows
             if rows > max(_FREE_ROWS, _MOST_ROWS_PER_BYTE * size):
                 raise GraphFormatError(
@@ -119,6 +120,11 @@ def open_parquet(stream: BinaryIO, path: str) -> Iterator[Any]:
         raise GraphFormatError(
             f"{path}: damaged or cut-off Parquet ({shown(str(fault), 150)}); fetch or write it again"
         ) from fault
+
+
+def _of_arrow(stream: BinaryIO) -> Any:
+    """Return a file or bytes as what Arrow's threads may hold on to; see ``arrow_stream``."""
+    return arrow_stream([stream.read()]) if isinstance(stream, io.BytesIO) else pa.OSFile(stream.name)
 
 
 class _Batch:
