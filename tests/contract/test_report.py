@@ -8,7 +8,7 @@ import pytest
 
 import spinegraph as sg
 from browser import lone_page
-from command import spine
+from command import real, spine
 from spinegraph.apps.report.quality import notes
 from spinegraph.apps.report.write import write_report
 from spinegraph.errors import ParameterError
@@ -115,7 +115,7 @@ def test_it_prints_on_a_few_pages_with_figures_as_wide_as_the_paper(written, tmp
 @pytest.mark.data
 @pytest.mark.slow
 def test_the_report_of_cora_is_whole_and_under_ten_megabytes(tmp_path):
-    data = sg.datasets.load("cora")
+    data = sg.datasets.load("cora", real("cora.npz").parent)
     output = tmp_path / "cora.html"
     write_report(sg.SPINE().fit(data.graph), output, labels=data.labels.astype(str).astype(object))
     assert output.stat().st_size < 10e6

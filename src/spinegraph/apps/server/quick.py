@@ -12,7 +12,6 @@ from spinegraph.apps.server.live import Snapshot
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.service import Service
 
-ROUTE = "/v1/nodes/{name}/similar"
 _START, _END = "/v1/nodes/", "/similar"
 _USUAL = 10
 
