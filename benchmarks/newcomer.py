@@ -3,6 +3,9 @@
 Run with ``python benchmarks/newcomer.py``: plain Python, since a newcomer has nothing else. It all happens in
 a new folder that is deleted afterwards; nothing compiled or installed before is used, but pip may take
 packages from its cache. Writes ``benchmarks/results/newcomer.json`` and the table of docs/quickstart.md.
+
+``--installed PYTHON`` instead tries what that Python's environment has installed, warnings being errors, and
+keeps what it ran with in ``benchmarks/results/installed.json`` and in the other table of that page.
 """
 
 import argparse
@@ -21,16 +24,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "newcomer.json"
+INSTALLED = RESULTS.with_name("installed.json")
 PAGE, MARK = ROOT / "docs" / "quickstart.md", "newcomer's path"
+PACKAGES = ("numpy", "scipy", "numba", "torch")
 
 
-def run(*command, cwd):
-    """Run a command as a newcomer would, and stop here if it fails."""
+def run(*command, cwd, **extra):
+    """Run a command as a newcomer would, with extra variables, and stop here if it fails."""
     # What this machine has set up for compiled code and data is not there for a newcomer.
     plain = {
         name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "VIRTUAL_ENV")
     }
-    done = subprocess.run(command, cwd=cwd, env=plain, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=cwd, env=plain | extra, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return done.stdout
@@ -112,6 +117,46 @@ def walk(folder, python):
     return steps
 
 
+def try_installed(folder, python):
+    """Try demo, command and library as installed for a Python; return what they ran with."""
+    write_own_network(folder)
+    spine = Path(python).parent / "spine"
+    ask = "import sys, importlib.metadata as m; print(sys.version.split()[0], *map(m.version, sys.argv[1:]))"
+    found = dict(
+        zip(("python", *PACKAGES), run(python, "-c", ask, *PACKAGES, cwd=folder).split(), strict=True)
+    )
+    started = time.perf_counter()
+    for command in (
+        ("demo",),
+        ("fit", "edges.csv", "--features", "people.csv", "-o", "model"),
+        ("embed", "model", "later.csv", "--features", "people_later.csv", "-o", "vectors.parquet"),
+        ("similar", "model", "person1"),
+        ("explain", "model", "person1", "person5"),
+        ("roles", "model"),
+    ):
+        said = run(spine, *command, cwd=folder, PYTHONWARNINGS="error")
+        if command == ("demo",):
+            found["demo_seconds"] = round(time.perf_counter() - started, 1)
+            found["demo"] = next(
+                line.split()[1:] for line in said.splitlines() if line.split()[:1] == ["SPINE"]
+            )
+    lines = (
+        (ROOT / "README.md").read_text().partition("<!-- eight lines -->\n```python\n")[2].partition("```")[0]
+    )
+    assert "ann" in lines
+    run(python, "-W", "error", "-c", lines.replace('"ann"', '"person1"'), cwd=folder)
+    return found
+
+
+def installed_table(rows):
+    """Return what the package was tried with as a table of Markdown."""
+    yield "| Python | NumPy | SciPy | Numba | PyTorch | SPINE's row of the demo | demo, s |"
+    yield "|---|---|---|---|---|---|--:|"
+    for row in rows:
+        versions = " | ".join(row[name] for name in ("python", *PACKAGES))
+        yield f"| {versions} | {', '.join(row['demo'])} | {row['demo_seconds']:.0f} |"
+
+
 def table(found):
     """Return the path as a table of Markdown, with the sum so far."""
     yield "| step | seconds | so far |"
@@ -126,12 +171,27 @@ def table(found):
         yield f"The {cores} cores were busy with other work, load average {load:g}; quiet ones are quicker."
 
 
-def write_page(found):
-    """Put the table into docs/quickstart.md, between its marks."""
-    before, _, rest = PAGE.read_text().partition(f"<!-- {MARK} -->\n")
-    _, _, after = rest.partition(f"<!-- end of {MARK} -->")
-    lines = "".join(f"{line}\n" for line in table(found))
-    PAGE.write_text(f"{before}<!-- {MARK} -->\n{lines}<!-- end of {MARK} -->{after}")
+def write_page(lines, mark):
+    """Put a table into docs/quickstart.md, between its marks."""
+    before, _, rest = PAGE.read_text().partition(f"<!-- {mark} -->\n")
+    _, _, after = rest.partition(f"<!-- end of {mark} -->")
+    text = "".join(f"{line}\n" for line in lines)
+    PAGE.write_text(f"{before}<!-- {mark} -->\n{text}<!-- end of {mark} -->{after}")
+
+
+def note_installed(python):
+    """Try an environment and write its row; one row for each set of versions."""
+    rows = json.loads(INSTALLED.read_text()) if INSTALLED.exists() else []
+    with tempfile.TemporaryDirectory() as folder:
+        found = try_installed(Path(folder), python)
+    versions = ("python", *PACKAGES)
+    rows = [row for row in rows if any(row[name] != found[name] for name in versions)] + [found]
+    rows.sort(
+        key=lambda row: [[int(part) for part in row[name].split("+")[0].split(".")] for name in versions]
+    )
+    INSTALLED.write_text(json.dumps(rows, indent=2) + "\n")
+    write_page(installed_table(rows), "installed")
+    print("\n".join(installed_table(rows)))
 
 
 def main():
@@ -139,7 +199,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--python", default=shutil.which("python3"), help="the newcomer's Python")
     parser.add_argument("--show", action="store_true", help="rewrite the page from the file alone")
+    parser.add_argument("--installed", metavar="PYTHON", help="try what this Python has installed")
     arguments = parser.parse_args()
+    if arguments.installed:
+        note_installed(arguments.installed)
+        return
     if not arguments.show:
         machine = {
             "cores": os.cpu_count(),
@@ -151,7 +215,7 @@ def main():
             steps = walk(Path(folder), arguments.python)
         RESULTS.write_text(json.dumps({"machine": machine, "steps": steps}, indent=2) + "\n")
     found = json.loads(RESULTS.read_text())
-    write_page(found)
+    write_page(table(found), MARK)
     print("\n".join(table(found)))
 
 
