@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.sparse import check_sparse_tensor_invariants
 
 from spinegraph.config import Config
 from spinegraph.learning.sampling import PairBatch, PairSampler
@@ -74,9 +75,9 @@ class ShardedTrainer(Trainer):
             rows.append(row[1 + size :].reshape(largest, width)[: _rows(part)])
         places = torch.from_numpy(np.concatenate([_places(part) for part in parts]))
         self.weights.grad = dense.reshape(self.weights.shape)
-        self.auxiliary.grad = torch.sparse_coo_tensor(
-            places[None], torch.cat(rows), self.auxiliary.shape, check_invariants=False
-        )
+        # Torch 2.11 warns where this is an argument.
+        with check_sparse_tensor_invariants(enable=False):  # type: ignore[no-untyped-call]
+            self.auxiliary.grad = torch.sparse_coo_tensor(places[None], torch.cat(rows), self.auxiliary.shape)
         self._adam.step()
         self._sparse_adam.step()  # type: ignore[no-untyped-call]
         return float(np.sum(found[:, 0].numpy(), dtype=np.float64))

@@ -58,7 +58,9 @@ def to_pyg(graph: Graph, *, sparse: bool = False) -> Any:
         entries = coo_array(graph.features)
         coords = torch.from_numpy(np.stack(entries.coords).astype(np.int64))  # (2, nnz)
         values = torch.from_numpy(entries.data.copy())
-        data.x = torch.sparse_coo_tensor(coords, values, entries.shape, check_invariants=True)
+        # Torch 2.11 warns where this is an argument.
+        with torch.sparse.check_sparse_tensor_invariants():  # type: ignore[no-untyped-call]
+            data.x = torch.sparse_coo_tensor(coords, values, entries.shape)
     elif graph.features is not None:
         data.x = torch.from_numpy(graph.features.toarray())
     if not is_range(graph.names):
