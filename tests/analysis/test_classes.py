@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spinegraph.analysis.classes import class_numbers, random_split, score_classes
@@ -15,13 +15,15 @@ from spinegraph.errors import ParameterError
     st.floats(0.05, 0.4),
     st.integers(0, 2**32),
 )
+@example([3, 3], 0.5, 0.25, 0)  # half of three is two, and one is to be tested
 def test_a_split_parts_the_labelled_nodes_class_by_class(sizes, train, val, seed):
     labels = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), [-1, -1]])
     split = random_split(labels, train, val, seed)
     together = np.concatenate([split.train, split.val, split.test])
     assert sorted(together.tolist()) == list(range(sum(sizes)))
     for number, size in enumerate(sizes):
-        assert (labels[split.train] == number).sum() == max(1, round(train * size))
+        assert (labels[split.train] == number).sum() == max(1, min(round(train * size), size - 2))
+        assert all(number in labels[part] for part in (split.train, split.val, split.test))
     again = random_split(labels, train, val, seed)
     np.testing.assert_array_equal(split.test, again.test)
 

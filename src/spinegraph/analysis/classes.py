@@ -62,7 +62,8 @@ def class_numbers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
 def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int) -> Split:
     """Split the nodes of known label at random, each class in these shares.
 
-    A class gives at least one node to training; what it has left goes to validation and test.
+    A class gives at least one node to training; what it has left goes to validation and test. One of three
+    nodes or more gives some to each.
 
     Examples
     --------
@@ -76,7 +77,9 @@ def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int)
     parts: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
     for number in range(int(labels.max(initial=-1)) + 1):
         nodes = rng.permutation(np.flatnonzero(labels == number))
-        ends = np.cumsum([max(1, round(train * len(nodes))), max(1, round(val * len(nodes)))])
+        trained = max(1, min(round(train * len(nodes)), len(nodes) - 2))
+        checked = max(1, min(round(val * len(nodes)), len(nodes) - trained - 1))
+        ends = [trained, trained + checked]
         for part, some in zip(parts, np.split(nodes, ends), strict=True):
             part.append(some)
     found = [np.concatenate(part) if part else np.empty(0, np.int64) for part in parts]
