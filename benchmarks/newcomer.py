@@ -70,7 +70,8 @@ def ask_the_service(spine, folder):
             about = json.loads(service.stdout.readline())
             token = Path(folder, about["token_file"]).read_text().strip()
             asked = http.client.HTTPConnection(about["url"].split("//")[1].rstrip("/"), timeout=60)
-            body = {"name": "zoe", "edges": ["person1", "person5"], "features": {"team": "research", "age": 31}}
+            row = {"team": "research", "age": 31}
+            body = {"name": "zoe", "edges": ["person1", "person5"], "features": row}
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
             similar = _answer(asked, "GET", "/v1/nodes/person1/similar?n=3", None, {})
             return similar, _answer(asked, "POST", "/v1/nodes", json.dumps(body), headers)
