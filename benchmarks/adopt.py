@@ -8,9 +8,9 @@ import argparse
 import json
 from pathlib import Path
 
-from spinegraph.reproduce.cells import Cell, Cells
-from spinegraph.reproduce.items import item
-from spinegraph.reproduce.rows import row
+from paper.cells import Cell, Cells
+from paper.items import item
+from paper.rows import row
 
 ITEMS = {"transductive": "table1", "inductive": "table2"}
 

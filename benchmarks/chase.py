@@ -6,7 +6,7 @@ One walker per thread; int32 indices, a 64-bit LCG, multiply-shift instead of mo
 import numba
 import numpy as np
 
-from spinegraph.kernels.threads import run_blocks
+from spinegraph.kernels.runtime import run_blocks
 
 _MULTIPLIER = np.uint64(6364136223846793005)
 _INCREMENT = np.uint64(1442695040888963407)

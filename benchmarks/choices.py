@@ -34,7 +34,7 @@ def score(job):
     import spinegraph as sg
     from spinegraph import datasets
     from spinegraph.analysis.evaluation import probe
-    from spinegraph.learning.fitting import CONTENT_SQUARE
+    from spinegraph.learning.training import CONTENT_SQUARE
 
     data = datasets.load(name)
     vectors = sg.SPINE(seed=seed, threads=1, **json.loads(settings)).fit(data.graph).embeddings_.vectors

@@ -10,10 +10,8 @@ import numpy as np
 from benchmarks.plain_dtw import plain_dtw
 
 from spinegraph import Graph
-from spinegraph.structure.candidates import candidates
-from spinegraph.structure.distances import pair_distances
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
-from spinegraph.structure.similarity import similar_nodes
+from spinegraph.structure.pagerank import rooted_pagerank
+from spinegraph.structure.similarity import candidates, pair_distances, similar_nodes
 
 PAIRS = 400_000
 

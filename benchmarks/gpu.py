@@ -18,13 +18,12 @@ from time import perf_counter
 import torch
 
 from spinegraph.config import Config
-from spinegraph.gpu.generator import DeviceGenerator, profile_of
-from spinegraph.gpu.made import random_graph
-from spinegraph.gpu.model import fit
-from spinegraph.gpu.pairs import DevicePairs
-from spinegraph.gpu.push import Limits, _Residuals, push_by_sorting
-from spinegraph.gpu.training import DeviceTrainer
-from spinegraph.gpu.walks import count_walks
+from spinegraph.engines.gpu.generator import DeviceGenerator, profile_of
+from spinegraph.engines.gpu.old_made import random_graph
+from spinegraph.engines.gpu.old_model import fit
+from spinegraph.engines.gpu.push import Limits, _Residuals, push_by_sorting
+from spinegraph.engines.gpu.training import DevicePairs, DeviceTrainer
+from spinegraph.engines.gpu.walks import count_walks
 
 OUT = Path(__file__).parent / "results" / "gpu.json"
 PEAK = 4.8e12  # bytes a second, by the vendor's datasheet

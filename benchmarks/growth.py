@@ -97,7 +97,7 @@ def structural(graph, count=20_000):
     import numpy as np
 
     from spinegraph.config import Config
-    from spinegraph.inputs import profile_of
+    from spinegraph.generator import profile_of
 
     some = np.random.default_rng(0).permutation(len(graph))[:count]
     started = time.perf_counter()

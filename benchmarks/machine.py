@@ -23,7 +23,7 @@ def resident(field="VmHWM"):
 
 def describe(*packages):
     """Return cores, load, platform and the versions of packages, to write beside results."""
-    import spinegraph  # not above: other packages' environments read this module and do not have it
+    import spinegraph  # not above: other environments import this module without the package
 
     return {
         "cores": os.cpu_count(),

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from spinegraph.kernels.threads import run_blocks
+from spinegraph.kernels.runtime import run_blocks
 
 
 @numba.njit(cache=True, nogil=True)

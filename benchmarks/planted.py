@@ -31,10 +31,9 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from spinegraph import SPINE, made
+from spinegraph.analysis.baselines import dense, methods, node2vec
 from spinegraph.analysis.evaluation import probe_cv
 from spinegraph.analysis.roles import Roles
-from spinegraph.reproduce.baselines.node2vec import node2vec
-from spinegraph.reproduce.controls import dense, methods
 
 NOISES = (0.1, 0.3, 0.5, 0.7, 0.9)
 STRENGTHS = (0.5, 0.7, 0.9, 1.0)

@@ -1,16 +1,11 @@
 """What ``benchmarks.accuracy`` measures: one function per item, one call per data set and seed.
 
 A function returns ``{row: {measure: list of values}}``; all rows of a call see the same draws. How things are
-split and scored is :mod:`spinegraph.reproduce.protocols`, shared with ``spine reproduce``.
+split and scored is :mod:`paper.protocols`, shared with ``spine reproduce``.
 """
 
 import numpy as np
-from scipy.stats import pearsonr, spearmanr
-
-from spinegraph import Graph, rooted_pagerank
-from spinegraph.analysis.evaluation import probe_cv, ranking_auc
-from spinegraph.reproduce.controls import CONTROLS, dense, methods
-from spinegraph.reproduce.protocols import (
+from paper.protocols import (
     Removal,
     fitted,
     lengths,
@@ -21,7 +16,12 @@ from spinegraph.reproduce.protocols import (
     stacked,
     transductive_accuracy,
 )
-from spinegraph.structure.distances import pair_distances
+from scipy.stats import pearsonr, spearmanr
+
+from spinegraph import Graph, rooted_pagerank
+from spinegraph.analysis.baselines import CONTROLS, dense, methods
+from spinegraph.analysis.evaluation import probe_cv, ranking_auc
+from spinegraph.structure.similarity import pair_distances
 
 _CITATIONS = ("cora", "citeseer", "pubmed")
 _RATES = (20, 40, 60, 80)
@@ -98,7 +98,7 @@ def mirror(case, seed, settings, wanted):
     model = fitted(union, seed, settings)
     rows = methods(model, union, seed, role=True)
     if "struc2vec" in wanted:
-        from spinegraph.reproduce.baselines.struc2vec import struc2vec
+        from paper.baselines.struc2vec import struc2vec
 
         rows["struc2vec"] = lambda union: struc2vec(union, model.config_.dim, seed)
     result = {}

@@ -47,7 +47,7 @@ def cluster_of(nodes):
     import ray
     from ray.cluster_utils import Cluster
 
-    from spinegraph.engines.ray.cluster import connect
+    from spinegraph.engines.ray import connect
 
     begun = time.perf_counter()
     head = {"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
@@ -109,7 +109,7 @@ class Embedding:
         )
 
     def there(self, workers, cluster, victim=None):
-        from spinegraph.engines.ray.folder import embed_to_folder
+        from spinegraph.engines.ray import embed_to_folder
 
         def progress(stage, done, total):
             if victim is not None and done >= total / 2 and victim in cluster.worker_nodes:
@@ -157,9 +157,9 @@ def training(nodes, steps, workers):
 def in_shards(nodes, steps):
     """Seconds a step in shards, in this process."""
     from spinegraph import Config, made
+    from spinegraph.learning.old_sharded import ShardedTrainer
     from spinegraph.learning.sampling import PairSampler, gather_corpus
-    from spinegraph.learning.sharded import ShardedTrainer
-    from spinegraph.learning.threads import torch_threads
+    from spinegraph.learning.training import torch_threads
 
     config = Config(steps=steps, passes=1e6)
     graph = made.random_graph(nodes, EDGES, seed=3)

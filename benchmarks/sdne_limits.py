@@ -7,11 +7,11 @@ after two more averages over neighbours, which SDNE has no term for.
 
 import numpy as np
 import scipy.sparse as sp
+from paper.item import DIM
+from paper.protocols import load
 from scipy.sparse.linalg import eigsh, svds
 
 from spinegraph.analysis.evaluation import probe
-from spinegraph.reproduce.item import DIM
-from spinegraph.reproduce.protocols import load
 
 
 def vectors(graph):

@@ -45,7 +45,7 @@ def network(name):
         from spinegraph.graph.datasets import load
 
         return load("cora").graph
-    from spinegraph.graph.made import random_graph
+    from spinegraph.graph.synthetic import random_graph
 
     return random_graph(100_000, edges_per_node=5, features=100, seed=0)
 

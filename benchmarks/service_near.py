@@ -10,8 +10,8 @@ def near(folder, count=300):
     """Add nodes with three edges each one by one, and compare all vectors with ``transform`` at the end."""
     from spinegraph import SPINE
     from spinegraph.apps.server.live import Live
-    from spinegraph.apps.server.requests import Reader
     from spinegraph.apps.server.schemas import NewNode
+    from spinegraph.apps.server.service import Reader
 
     model = SPINE.load(folder)
     live, reader = Live(model.generator_, model.graph_), Reader(model.graph_)

@@ -17,7 +17,7 @@ _PARTS = (  # what, where its function is
     ("the overlay: names, edges, rows, features", "spinegraph.apps.server.live.Live.take"),
     ("whom it concerns: pushing back", "spinegraph.structure.drift.Drift.change"),
     ("rooted PageRank of these", "spinegraph.generator.Inputs.profile"),
-    ("vectors from it, all but the former", "spinegraph.apps.server.contents.Contents.embed"),
+    ("vectors from it, all but the former", "spinegraph.apps.server.live.Contents.embed"),
     ("new blocks of vectors", "spinegraph.apps.server.live.Live._take"),
     ("SQLite, to disk", "spinegraph.apps.server.store.Store.append"),
 )
@@ -26,10 +26,9 @@ _PARTS = (  # what, where its function is
 def split(folder, store, count):
     """Return milliseconds of each part of an insert, and how many vectors it computed anew."""
     from spinegraph import SPINE
-    from spinegraph.apps.server.requests import Reader
-    from spinegraph.apps.server.restore import open_store, restore
     from spinegraph.apps.server.schemas import NewNode
-    from spinegraph.apps.server.store import Entry
+    from spinegraph.apps.server.service import Reader
+    from spinegraph.apps.server.store import Entry, open_store, restore
 
     model = SPINE.load(folder)
     reader, inserts = Reader(model.graph_), Requests(model.graph_).inserts()

@@ -14,7 +14,7 @@ from benchmarks.chase import chase
 from scipy.sparse import csr_array
 
 from spinegraph import Graph, made
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.pagerank import rooted_pagerank
 
 WALK_POSITIONS = 10 * 40
 CHASE_STEPS = 20_000_000

@@ -35,8 +35,8 @@ COLUMNS, NEIGHBOURS, DIM = 100, 20, 200
 @contextmanager
 def stage_clock():
     """Yield seconds and processor seconds by stage; what runs inside a stage counts to it."""
-    from spinegraph.familiarity import Familiarity
-    from spinegraph.inputs import Inputs
+    from spinegraph.generator import Inputs
+    from spinegraph.graph.describe import Familiarity
 
     seconds, inside = defaultdict(lambda: np.zeros(2)), []
     stages = [(Inputs, "profile", "profile"), (Inputs, "around", "inputs"), (Inputs, "structural", "inputs")]

@@ -7,10 +7,9 @@ import json
 import re
 from pathlib import Path
 
-from spinegraph.apps.cli.commands import COMMANDS, examples
+from spinegraph.apps.cli.app import COMMANDS, examples
 from spinegraph.apps.demo import Demo, run_demo
-from spinegraph.config import Config
-from spinegraph.config_help import ADVICE
+from spinegraph.config import ADVICE, Config
 
 ROOT = Path(__file__).parent.parent
 LIST = re.compile(r"(?<=<!-- commands -->\n).*?(?=<!-- end of commands -->)", re.DOTALL)

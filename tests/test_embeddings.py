@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pyarrow import parquet
 
-from spinegraph import Embeddings, embedding_files
+from spinegraph import Embeddings
+from spinegraph import embeddings as embedding_files
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
 
 ENDINGS = [".npz", ".parquet", ".csv", ".txt"]

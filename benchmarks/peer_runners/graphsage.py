@@ -1,4 +1,4 @@
-"""Unsupervised GraphSAGE by PyG, full batch: the baseline of ``spinegraph.reproduce``, tuned on Cora.
+"""Unsupervised GraphSAGE by PyG, full batch: the baseline of ``paper``, tuned on Cora.
 
 With labels it trains until the probe's validation score stops rising; the seconds are those up to the best
 score, the scoring itself and all later epochs not counted. Without labels it trains 100 epochs. A network
@@ -21,9 +21,9 @@ class GraphSage:
 
     def __init__(self, settings):
         import torch
+        from paper.baselines.graphsage import graphsage
 
         import spinegraph
-        from spinegraph.reproduce.baselines.graphsage import graphsage
 
         torch.set_num_threads(settings.threads)
         self.settings, self.torch, self.package, self.train = settings, torch, spinegraph, graphsage

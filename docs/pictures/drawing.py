@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
+from paper.palette import BLUE, GREY, ORANGE, plotting
 
 from spinegraph import made
-from spinegraph.reproduce.palette import BLUE, GREY, ORANGE, plotting
 
 FOLDER = Path(__file__).parents[1] / "figures"
 INSTRUCTOR, PRESIDENT, PUPIL = 0, 33, 11

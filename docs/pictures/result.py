@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from drawing import plt, save
 from numpy.typing import NDArray
+from paper.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 
 import spinegraph as sg
 from spinegraph.analysis.layout import layout
-from spinegraph.reproduce.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 
 DEPARTMENTS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, "#8B6B1F", BLACK)
 ROLES = {"leader": RED, "bridge": BLUE, "member": "#CFCFCF", "fringe": GREEN}

@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 from drawing import CLUB, HEAT, INK, INSTRUCTOR, PALE, PRESIDENT, PUPIL, SIDES, club, places, plt, save
 from numpy.typing import NDArray
+from paper.palette import BLUE, GREEN, GREY, ORANGE, RED
 
 import spinegraph as sg
-from spinegraph.reproduce.palette import BLUE, GREEN, GREY, ORANGE, RED
-from spinegraph.structure.candidates import candidates
-from spinegraph.structure.similarity import similar_nodes
-from spinegraph.structure.warping import warping
+from spinegraph.structure.similarity import candidates, similar_nodes, warping
 
 K, CONTINUATION = 20, sg.Config().continuation
 RATE = sg.Config().structural_rate

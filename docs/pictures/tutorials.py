@@ -6,12 +6,12 @@ import numpy as np
 from drawing import INK, PALE, plt, save
 from matplotlib.collections import LineCollection
 from numpy.typing import NDArray
+from paper.palette import BLUE, GREEN, RED
 from result import DEPARTMENTS
 
 import spinegraph as sg
 from spinegraph.analysis.layout import layout
 from spinegraph.analysis.roles import Roles
-from spinegraph.reproduce.palette import BLUE, GREEN, RED
 
 FOUND = {"hub": RED, "bridge": BLUE, "member": "#CFCFCF", "periphery": GREEN}
 

@@ -9,8 +9,8 @@ import numpy as np
 from fuzz.drawn import arrays
 from fuzz.outcome import Target
 
+from spinegraph.atomic import write_signed
 from spinegraph.learning.checkpoint import Checkpoints, TrainingState
-from spinegraph.tensor_file import write_signed
 
 _SHAPES = {"weights": (3, 2)}
 _STATE = TrainingState(50, {"weights": np.ones((3, 2), np.float32)}, [(25, 1.5, 1.25)])

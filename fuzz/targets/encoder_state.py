@@ -7,7 +7,7 @@ import pyarrow as pa
 from fuzz.drawn_json import json_of
 from fuzz.outcome import Target
 
-from spinegraph.graph.encode import FeatureEncoder
+from spinegraph.graph.encoder import FeatureEncoder
 
 _TABLE = pa.table(
     {

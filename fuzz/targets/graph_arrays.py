@@ -5,7 +5,7 @@ from pathlib import Path
 from fuzz.drawn import arrays
 from fuzz.outcome import Target
 
-from spinegraph.model_graph import graph_arrays, graph_of
+from spinegraph.storage.model_folder import graph_arrays, graph_of
 
 _KEYS = (
     *("indptr", "indices", "weights", "names", "names.text", "names.ends", "names.whole", "report"),

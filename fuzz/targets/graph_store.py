@@ -7,10 +7,9 @@ import numpy as np
 from fuzz.drawn_json import changed
 from fuzz.outcome import Target
 
-from spinegraph.graph import store_header
+from spinegraph.graph import store as store_header
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.store import open_store, write_store
-from spinegraph.graph.store_files import digest_of
+from spinegraph.graph.store import digest_of, open_store, write_store
 
 _GRAPH = Graph.from_edges(
     [("ann", "bob"), ("bob", "cy"), ("cy", "dan")],

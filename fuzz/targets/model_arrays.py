@@ -7,9 +7,10 @@ from fuzz.drawn import arrays
 from fuzz.outcome import Target
 from safetensors.numpy import load_file, save_file
 
-from spinegraph import model_folder, tensor_file
+from spinegraph import atomic as tensor_file
 from spinegraph.estimator import SPINE
-from spinegraph.graph.made import barbell
+from spinegraph.graph.synthetic import barbell
+from spinegraph.storage import model_folder
 
 _KINDS = ("<i8", "<i4", "<f4", "<f8", "|u1", "|b1")
 _KEYS = {

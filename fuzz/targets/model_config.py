@@ -6,9 +6,9 @@ from pathlib import Path
 from fuzz.drawn_json import changed
 from fuzz.outcome import Target
 
-from spinegraph import model_folder
 from spinegraph.estimator import SPINE
-from spinegraph.graph.made import barbell
+from spinegraph.graph.synthetic import barbell
+from spinegraph.storage import model_folder
 
 
 def _model() -> SPINE:

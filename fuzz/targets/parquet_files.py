@@ -8,7 +8,7 @@ import pyarrow as pa
 from fuzz.outcome import Target
 from pyarrow import parquet
 
-from spinegraph.graph.files.labels import read_labels
+from spinegraph.graph.feature_files import read_labels
 from spinegraph.graph.read import read_graph
 
 

@@ -8,7 +8,7 @@ from fuzz.outcome import Target
 
 from spinegraph.analysis.roles import Roles
 from spinegraph.estimator import SPINE
-from spinegraph.graph.made import barbell
+from spinegraph.graph.synthetic import barbell
 
 _GRAPH = barbell(6, bridge=3)
 _MODEL = SPINE(dim=3, steps=1, k=4, threads=1).fit(_GRAPH)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from fuzz.outcome import Target
 
-from spinegraph.graph.encode import FeatureEncoder
-from spinegraph.graph.files.labels import read_labels
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.feature_files import read_labels
 from spinegraph.graph.read import read_graph
 
 SEEDS = [

@@ -14,18 +14,18 @@ __version__ = "0.1.0"
 _HOMES = {
     "Config": "spinegraph.config",
     "Embeddings": "spinegraph.embeddings",
-    "FeatureEncoder": "spinegraph.graph.encode",
+    "FeatureEncoder": "spinegraph.graph.encoder",
     "Graph": "spinegraph.graph.graph",
     "Generator": "spinegraph.generator",
     "SPINE": "spinegraph.estimator",
     "build_store": "spinegraph.graph.store_build",
     "datasets": "spinegraph.graph.datasets",
     "errors": "spinegraph.errors",
-    "made": "spinegraph.graph.made",
+    "made": "spinegraph.graph.synthetic",
     "open_store": "spinegraph.graph.store",
     "plot": "spinegraph.analysis.plots",
     "read_graph": "spinegraph.graph.read",
-    "rooted_pagerank": "spinegraph.structure.rooted_pagerank",
+    "rooted_pagerank": "spinegraph.structure.pagerank",
     "write_store": "spinegraph.graph.store",
 }
 

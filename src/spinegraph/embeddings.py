@@ -1,16 +1,26 @@
-"""Embeddings: node names and their vectors."""
+"""Embeddings: node names and their vectors, in memory and as npz, Parquet, CSV or word2vec text."""
 
-from collections.abc import Iterable, Iterator
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import csv, parquet
 
-from spinegraph.atomic import require_writable
+from spinegraph.atomic import digest, require_writable, whole_file, whole_folder
+from spinegraph.config import Config
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
+from spinegraph.graph.describe import html_table
+from spinegraph.graph.edge_files import open_parquet
+from spinegraph.graph.files import expansion_limit, opened, read_npz
+from spinegraph.graph.names import as_array, first_few
 
 _ENDINGS = (".npz", ".parquet", ".csv", ".txt")
 PROJECTOR = ".projector"
@@ -93,7 +103,6 @@ class Embeddings:
         return f"Embeddings({len(self):,} nodes, {self.dim} dimensions)"
 
     def _repr_html_(self) -> str:
-        from spinegraph.model_html import embeddings_html
 
         return embeddings_html(self)
 
@@ -122,9 +131,6 @@ class Embeddings:
 
         ``.projector`` is a folder for TensorBoard: ``tensorboard --logdir people.projector``.
         """
-        from spinegraph.embedding_files import write
-        from spinegraph.projector_folder import write_projector
-
         path = Path(path)
         require_savable(path)
         (write_projector if path.suffix == PROJECTOR else write)(path, self.names, self.vectors)
@@ -132,8 +138,6 @@ class Embeddings:
     @classmethod
     def load(cls, path: str | Path) -> "Embeddings":
         """Read what ``save`` wrote."""
-        from spinegraph.embedding_files import read
-
         path = Path(path)
         if not path.exists():
             raise MissingFileError(f"{path}: no such file")
@@ -142,3 +146,308 @@ class Embeddings:
                 f"{path}: embeddings are read from {', '.join(_ENDINGS)}; got {path.suffix!r}"
             )
         return cls(*read(path))
+
+
+Named = tuple[NDArray[Any], NDArray[np.float32]]  # names (n,), vectors (n, d)
+_FIRST_LINE = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
+_DIGEST = b"spinegraph.digest"  # among the metadata of Parquet, which itself checks only some of its bytes
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}")
+
+
+def write(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    """Write names (n,) and vectors (n, d) in the format that the path's ending names."""
+    plain = plain_names(names, path)
+    if not vectors.shape[1]:
+        raise GraphFormatError(f"{path}: vectors without dimensions cannot be saved")
+    with whole_file(path) as partial:
+        try:
+            _WRITERS[path.suffix](partial, plain, vectors)
+        except (pa.ArrowInvalid, UnicodeEncodeError) as fault:
+            raise GraphFormatError(
+                f"{path}: a node name cannot be written to {path.suffix} ({str(fault)[:200]}); "
+                "save as .npz, or relabel the graph"
+            ) from fault
+        except GraphFormatError as fault:
+            raise GraphFormatError(f"{path}: {fault}") from fault
+
+
+def read(path: Path) -> Named:
+    """Read names (n,) and vectors (n, d); anything wrong with the file is a GraphFormatError.
+
+    Names that are whole numbers throughout come back as int64, also from text.
+    """
+    names, vectors = _READERS[path.suffix](path)
+    if not np.isfinite(vectors).all():
+        row = int(np.argmin(np.isfinite(vectors).all(axis=1)))
+        raise GraphFormatError(f"{path}: the vector of {names[row]!r} holds NaN or infinity; write it again")
+    return names, vectors
+
+
+def write_csv(stream: BinaryIO, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    """Write names (n,) and vectors (n, d) as CSV to an open stream, such as the standard output."""
+    csv.write_csv(_table(plain_names(names, "standard output"), vectors), stream)
+
+
+def plain_names(names: NDArray[Any], path: Path | str) -> NDArray[Any]:
+    """Return names as int64, or as an object array of str."""
+    array = as_array(names)
+    if array.dtype == np.int64:
+        return array
+    other = [name for name in array.tolist() if not isinstance(name, str)]
+    if other:
+        raise GraphFormatError(
+            f"{path}: in files node names are all text or all whole numbers; got {first_few(other, 3)}. "
+            "Give the graph such names first: graph.relabel(map(str, graph.names))"
+        )
+    return array
+
+
+def _write_npz(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    texts = names if names.dtype == np.int64 else names.astype(str)
+    if names.dtype != np.int64 and (texts != names).any():
+        raise GraphFormatError("npz drops null characters at the end of a name: save as .parquet")
+    with path.open("wb") as file:  # not compressed: floats hardly shrink, and it takes many times as long
+        np.savez(file, allow_pickle=False, names=texts, vectors=vectors)
+
+
+def _read_npz(path: Path) -> Named:
+    arrays = read_npz(path)
+    names, vectors = arrays.get("names"), arrays.get("vectors")
+    if names is None or vectors is None:
+        raise GraphFormatError(
+            f"{path}: expected arrays 'names' and 'vectors'; found {', '.join(sorted(arrays)[:10]) or 'none'}"
+        )
+    if names.ndim != 1 or names.dtype.kind not in "iuU" or vectors.dtype.kind not in "f":
+        raise GraphFormatError(
+            f"{path}: names must be a row of whole numbers or text and vectors floats; "
+            f"got {names.dtype} {names.shape} and {vectors.dtype} {vectors.shape}"
+        )
+    return as_array(names), vectors.astype(np.float32)
+
+
+def _write_parquet(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    table = pa.table({"name": _column(names), "vector": rows})
+    signed = table.replace_schema_metadata({_DIGEST: _content_digest(table["name"], vectors)})
+    parquet.write_table(signed, path, use_dictionary=["name"])
+
+
+def _read_parquet(path: Path) -> Named:
+    with opened(path) as source, open_parquet(source.stream, source.path) as file:
+        schema = file.schema_arrow
+        if sorted(schema.names) != ["name", "vector"]:
+            raise GraphFormatError(
+                f"{path}: expected the columns name and vector; found {', '.join(schema.names[:10])}"
+            )
+        name, vector = schema.field("name").type, schema.field("vector").type
+        is_vector = pa.types.is_fixed_size_list(vector) and pa.types.is_float32(vector.value_type)
+        if not is_vector or not vector.list_size or name not in (pa.int64(), pa.string(), pa.large_string()):
+            raise GraphFormatError(
+                f"{path}: name must be whole numbers or text, vector a fixed number of float32; "
+                f"got {name} and {vector}"
+            )
+        size, needed = path.stat().st_size, file.metadata.num_rows * vector.list_size * 4
+        if needed > expansion_limit(size):
+            raise GraphFormatError(
+                f"{path}: claims {needed:,} bytes of vectors in a file of {size:,}; write it again"
+            )
+        table = file.read()
+        table.validate(full=True)  # Parquet itself does not check that text is UTF-8
+        rows = table["vector"].combine_chunks()
+        if table["name"].null_count or rows.null_count or rows.flatten().null_count:
+            raise GraphFormatError(f"{path}: every row needs a name and a whole vector; some are empty")
+        values = rows.flatten().to_numpy(zero_copy_only=False).reshape(-1, vector.list_size)
+        written = (schema.metadata or {}).get(_DIGEST)
+        if written is not None and written != _content_digest(table["name"], values):
+            raise GraphFormatError(
+                f"{path}: its content is not what was written: it was damaged, or changed by another "
+                "program; write it again"
+            )
+    return as_array(table["name"].to_numpy()), np.array(values, dtype=np.float32)
+
+
+def _content_digest(names: Any, vectors: NDArray[np.float32]) -> bytes:
+    """Return a digest of names and vectors, whichever way Arrow keeps the names."""
+    if pa.types.is_integer(names.type):
+        return digest({"names": names.to_numpy(), "vectors": vectors}).encode()
+    texts = names.cast(pa.large_string()).combine_chunks()
+    lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False)
+    joined = np.frombuffer("".join(texts.to_pylist()).encode(), np.uint8)
+    return digest({"names": joined, "lengths": lengths, "vectors": vectors}).encode()
+
+
+def _write_text(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    texts = [str(name) for name in names.tolist()]
+    spaced = [text for text in texts if not text or any(map(str.isspace, text))]
+    if spaced:
+        raise GraphFormatError(
+            f"word2vec text parts its fields by white space; got the names {first_few(spaced, 3)}: "
+            "save as .csv, .parquet or .npz"
+        )
+    with path.open("wb") as file:
+        file.write(b"%d %d\n" % vectors.shape)
+        options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+        csv.write_csv(_table(np.array(texts, dtype=object), vectors), file, options)
+
+
+def _read_text(path: Path) -> Named:
+    with opened(path) as source:
+        first = _FIRST_LINE.fullmatch(source.stream.readline(64))
+        n, d = map(int, first.groups()) if first else (0, 0)
+        if not first or n * d * 2 > path.stat().st_size:
+            raise GraphFormatError(
+                f"{path}:1: expected the numbers of vectors and of dimensions, such as '2708 200', "
+                "and as many numbers to follow"
+            )
+        if not n:
+            return np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.float32)
+        options = csv.ParseOptions(delimiter=" ", quote_char=False)
+        # From the first line on, which is skipped: Arrow drops a byte-order mark that it begins with.
+        source.stream.seek(0)
+        found = _parsed(path, source.stream, d, options, titles=["name", *map(str, range(d))])
+    if len(found[0]) != n:
+        raise GraphFormatError(
+            f"{path}: its first line says {n} vectors, {len(found[0])} follow; write it again"
+        )
+    return found
+
+
+def _write_csv(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    csv.write_csv(_table(names, vectors), path)
+
+
+def _read_csv(path: Path) -> Named:
+    with opened(path) as source:
+        d = source.stream.readline(2**26).count(b",")
+        source.stream.seek(0)
+        return _parsed(path, source.stream, d, csv.ParseOptions(newlines_in_values=True))
+
+
+def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | None = None) -> Named:
+    """Let Arrow read rows of a name and d numbers; every row, so the last too, ends with its line."""
+    place = stream.tell()
+    stream.seek(-1, os.SEEK_END)
+    if stream.read() != b"\n":
+        raise GraphFormatError(f"{path}: does not end with a line break, so it is cut off; write it again")
+    stream.seek(place)
+    wanted = ["name", *map(str, range(d))]
+    types = {title: pa.float32() for title in wanted[1:]} | {"name": pa.string()}
+    try:
+        table = csv.read_csv(
+            stream,
+            csv.ReadOptions(column_names=titles, skip_rows=int(titles is not None), block_size=2**26),
+            options,
+            csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
+        )
+        found = table.column_names
+    except (pa.ArrowException, UnicodeDecodeError) as fault:
+        raise GraphFormatError(
+            f"{path}: expected a name and {d} numbers a line ({str(fault)[:200]}); write it again"
+        ) from fault
+    if found != wanted or not d:
+        raise GraphFormatError(f"{path}: expected the columns name, 0, 1, ...; found {found[:5]}")
+    vectors = np.empty((table.num_rows, d), dtype=np.float32)
+    for place, column in enumerate(table.columns[1:]):
+        vectors[:, place] = column.to_numpy()
+    texts = table["name"].to_pylist()
+    numbers = as_array(list(map(int, texts)) if all(map(_WHOLE_NUMBER.fullmatch, texts)) else texts)
+    return numbers if numbers.dtype == np.int64 else np.array(texts, dtype=object), vectors
+
+
+def _table(names: NDArray[Any], vectors: NDArray[np.float32]) -> Any:
+    columns = [pa.array(np.ascontiguousarray(column)) for column in vectors.T]
+    return pa.table([_column(names), *columns], names=["name", *map(str, range(len(columns)))])
+
+
+def _column(names: NDArray[Any]) -> Any:
+    return pa.array(names) if names.dtype == np.int64 else pa.array(names, pa.string())
+
+
+_WRITERS: dict[str, Callable[[Path, NDArray[Any], NDArray[np.float32]], None]] = {
+    ".csv": _write_csv,
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+    ".txt": _write_text,
+}
+_READERS: dict[str, Callable[[Path], Named]] = {
+    ".csv": _read_csv,
+    ".npz": _read_npz,
+    ".parquet": _read_parquet,
+    ".txt": _read_text,
+}
+
+
+_ROWS, _COLUMNS, _NAMES = 5, 6, 8
+
+
+def embeddings_html(embeddings: "Embeddings") -> str:
+    """Return the first vectors, and how many there are."""
+    columns = min(_COLUMNS, embeddings.dim)
+    dots = ("...",) if embeddings.dim > columns else ()
+    rows = [
+        (name, *(f"{value:.3f}" for value in vector[:columns]), *dots)
+        for name, vector in zip(embeddings.names[:_ROWS].tolist(), embeddings.vectors[:_ROWS], strict=True)
+    ]
+    if len(embeddings) > _ROWS:
+        rows.append((f"... and {len(embeddings) - _ROWS:,} more",))
+    head = ("name", *range(columns), *dots)
+    return html_table(f"Embeddings: {len(embeddings):,} nodes, {embeddings.dim} dimensions", rows, head)
+
+
+def model_html(model: Any) -> str:
+    """Return a model's changed settings, what it was fitted on and how that went."""
+    params = model.get_params()
+    changed = {name: value for name, value in params.items() if value != getattr(Config, name)}
+    settings = ", ".join(f"{name}={value!r}" for name, value in changed.items()) or "all as by default"
+    rows: list[tuple[object, ...]] = [("settings", settings)]
+    if not hasattr(model, "generator_"):
+        return html_table("SPINE, not fitted", rows)
+    graphs = model.graph_ if isinstance(model.graph_, list) else [model.graph_]
+    if model.graph_ is not None:
+        rows += [("fitted on", repr(graph)) for graph in graphs[:_ROWS]]
+    names = model.generator_.inputs.names
+    rows.append(("reads", ", ".join(names[:_NAMES]) + ", ..." * (len(names) > _NAMES)))
+    rows.append(("vectors", f"{model.generator_.dim} numbers, activation {model.generator_.activation}"))
+    if model.history_:
+        first, last = model.history_[0], model.history_[-1]
+        losses = f"{first.held_out_loss:.3f} to {last.held_out_loss:.3f} on held-out pairs"
+        rows.append(("training", f"{last.step:,} steps, loss {losses}"))
+    rows.append(
+        ("look further", "sg.plot.map(model), sg.plot.twins(model, a, b), sg.plot.profile(model, [a, b])")
+    )
+    return html_table(f"SPINE, fitted on {len(model.familiarity_):,} nodes", rows)
+
+
+VECTORS, NAMES, CONFIG = "vectors.tsv", "metadata.tsv", "projector_config.pbtxt"
+_SETTINGS = f"""\
+embeddings {{
+  tensor_name: "nodes"
+  tensor_path: "{VECTORS}"
+  metadata_path: "{NAMES}"
+}}
+"""
+
+
+def write_projector(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+    """Write names (n,) and vectors (n, d) to a folder that ``tensorboard --logdir`` opens.
+
+    The two tables can also be loaded into the projector's page by hand.
+    """
+    texts = [str(name) for name in plain_names(names, path).tolist()]
+    broken = [text for text in texts if not text or any(mark in text for mark in "\t\r\n")]
+    if broken:
+        raise GraphFormatError(
+            f"{path}: a line holds one name, without tabs; got {first_few(broken, 3)}: save as .parquet"
+        )
+    try:
+        lines = "".join(f"{text}\n" for text in texts).encode()
+    except UnicodeEncodeError as fault:
+        raise GraphFormatError(f"{path}: a name is no valid text ({fault}); save as .npz") from fault
+    others = {file.name for file in path.iterdir()} - {VECTORS, NAMES, CONFIG} if path.is_dir() else set()
+    if others or (path.exists() and not path.is_dir()):
+        what = f"holds {min(others)!r}, which would be deleted" if others else "is a file"
+        raise ParameterError(f"{path}: {what}; choose another name for the folder")
+    with whole_folder(path) as partial:
+        np.savetxt(partial / VECTORS, vectors, fmt="%.9g", delimiter="\t")
+        (partial / NAMES).write_bytes(lines)
+        (partial / CONFIG).write_text(_SETTINGS, encoding="utf-8")

@@ -13,14 +13,13 @@ from spinegraph.config import Config
 from spinegraph.embeddings import Embeddings
 from spinegraph.engines.engine import engine_for
 from spinegraph.errors import ParameterError
-from spinegraph.familiarity import Familiarity
-from spinegraph.fingerprint import fingerprint
-from spinegraph.generator import Generator
-from spinegraph.graph.encode import FeatureEncoder
+from spinegraph.generator import Generator, Inputs
+from spinegraph.graph.describe import Familiarity
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import as_array
 from spinegraph.graph.overlay import Overlay
-from spinegraph.inputs import Inputs
 
 if TYPE_CHECKING:
     from spinegraph.learning.training import Progress
@@ -115,10 +114,8 @@ class SPINE:
             Whether to embed the training nodes. False leaves ``embeddings_`` None: for a store (see
             ``open_store``) whose vectors would not fit in memory, and go to a folder instead.
         """
-        from spinegraph.learning.balance import balanced
         from spinegraph.learning.checkpoint import Checkpoints
-        from spinegraph.learning.lesson import Lesson
-        from spinegraph.learning.sampling import PairSampler, gather_corpus
+        from spinegraph.learning.sampling import Lesson, PairSampler, balanced, gather_corpus
 
         config = Config(**self.get_params()).check()
         graph = graph if isinstance(graph, Graph) else _listed(graph)
@@ -199,7 +196,7 @@ class SPINE:
 
     def save(self, folder: str | Path, *, data: bool = True) -> None:
         """Write the model to a folder, with the training graph and vectors unless ``data=False``."""
-        from spinegraph.model_folder import save
+        from spinegraph.storage.model_folder import save
 
         self._fitted("generator_")
         save(self, Path(folder), data=data)
@@ -207,7 +204,7 @@ class SPINE:
     @classmethod
     def load(cls: type[Self], folder: str | Path) -> Self:
         """Read a model that ``save`` wrote; nothing in the folder is ever executed."""
-        from spinegraph.model_folder import load
+        from spinegraph.storage.model_folder import load
 
         return load(cls, Path(folder))
 
@@ -229,7 +226,7 @@ class SPINE:
         return f"SPINE({inside}){state}"
 
     def _repr_html_(self) -> str:
-        from spinegraph.model_html import model_html
+        from spinegraph.embeddings import model_html
 
         return model_html(self)
 

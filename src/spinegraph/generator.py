@@ -5,10 +5,234 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
 
-from spinegraph.errors import ModelFormatError
-from spinegraph.inputs import Inputs
-from spinegraph.structure.profile import RootedPageRank
+from spinegraph.config import Config
+from spinegraph.errors import MissingFeaturesError, ModelFormatError, ParameterError
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.names import draw_keys
+from spinegraph.structure.columns import COLUMNS, structural_columns
+from spinegraph.structure.pagerank import RootedPageRank, Smoothed, rooted_pagerank
+
+_BOUND = np.float32(2)  # standard deviations
+_LARGEST = 1e15  # of a feature that nothing scales
+# Beside features: enough for structural identity, and what tells little of a label is soon fitted by heart.
+_BESIDE_FEATURES = ("log_degree", "log_profile_3")
+
+
+def profile_of(graph: Any, config: Config, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
+    """Return the profile of all nodes, or of some, with the settings of a config."""
+    return rooted_pagerank(
+        graph,
+        k=config.k,
+        continuation=config.continuation,
+        method=config.rpr_method,  # type: ignore[arg-type]
+        tolerance=config.tolerance,
+        threshold=config.threshold,
+        walks=config.walks,
+        walk_length=config.walk_length,
+        seed=config.seed,
+        roots=positions,
+        keys=_draw_keys(graph, positions) if config.rpr_method == "walks" else None,
+        threads=config.threads,
+    )
+
+
+def _draw_keys(graph: Any, positions: NDArray[np.int64] | None) -> NDArray[np.uint64]:
+    """Return what the walks of some nodes are drawn by: their names, which outlive their positions."""
+    return draw_keys(graph.names if positions is None else graph.names[positions])
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a generator reads: which features, which structural columns, and how they are scaled.
+
+    Attributes
+    ----------
+    config : Config
+        Its structural settings decide T.
+    encoder : FeatureEncoder or None
+        Scales the features; None when the generator uses structure alone.
+    columns : tuple of str
+        Structural columns in use; empty when there are none.
+    mean, scale : float32 array (s,)
+        Standardise the structural columns with what was seen in training.
+    through, past : bool
+        Whether the structural columns go through T or past it.
+    """
+
+    config: Config
+    encoder: FeatureEncoder | None
+    columns: tuple[str, ...]
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    through: bool
+    past: bool
+
+    @classmethod
+    def of(
+        cls, graph: Any, config: Config, nodes: NDArray[np.int64] | None, profile: RootedPageRank
+    ) -> "Inputs":
+        """Learn how to scale a graph's features, and structural columns by some nodes and their profile."""
+        kind = config.structural_columns
+        if kind == "auto":
+            kind = "past" if graph.has_features else "through"
+        if kind in ("none", "past") and not graph.has_features:
+            raise MissingFeaturesError(
+                f"the graph has no features and structural_columns={kind!r} leaves nothing to learn from; "
+                "pass features, or structural_columns='auto'"
+            )
+        encoder = None
+        if graph.has_features:
+            encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
+        columns = () if kind == "none" else _BESIDE_FEATURES if graph.has_features else COLUMNS
+        mean, scale = np.zeros(len(columns), np.float32), np.ones(len(columns), np.float32)
+        if columns:
+            values = _columns(graph, nodes, profile, columns, config)
+            mean, deviation = values.mean(axis=0), values.std(axis=0)
+            scale = np.where(deviation > 1e-6, deviation, 1).astype(np.float32)
+        return cls(config, encoder, columns, mean, scale, kind == "through", kind == "past")
+
+    @property
+    def norm_power(self) -> float:
+        """Power of the length that content is divided by; lengths of structural columns have a meaning."""
+        return 0.0 if self.encoder is None else self.config.norm_power
+
+    @property
+    def num_through(self) -> int:
+        """Rows of W_M whose columns go through T."""
+        features = 0 if self.encoder is None else self.encoder.num_features
+        return features + len(self.columns) * self.through
+
+    @property
+    def num_past(self) -> int:
+        """Rows of W_M whose columns go past T."""
+        return len(self.columns) * self.past
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name every row of W_M."""
+        features = () if self.encoder is None else self.encoder.feature_names_
+        through = tuple(f"around: {name}" for name in self.columns * self.through)
+        return (*features, *through, *self.columns * self.past)
+
+    def profile(self, graph: Any, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
+        """Return the profile that makes up T."""
+        return profile_of(graph, self.config, positions)
+
+    def structural(
+        self,
+        graph: Any,
+        positions: NDArray[np.int64] | None = None,
+        profile: RootedPageRank | None = None,
+    ) -> NDArray[np.float32]:
+        """Return the standardised structural columns (r, s) of some nodes; their profile saves time."""
+        profile = self.profile(graph, positions) if profile is None else profile
+        found = _columns(graph, positions, profile, self.columns, self.config)
+        # Softly bounded: a network unlike the training one must not drown everything else.
+        return _BOUND * np.tanh((found - self.mean) / (self.scale * _BOUND))
+
+    def around(
+        self,
+        graph: Any,
+        positions: NDArray[np.int64] | None = None,
+        profile: RootedPageRank | None = None,
+        columns: NDArray[np.float32] | None = None,
+    ) -> Any:
+        """Return what goes through T, one row per node: sparse stays sparse.
+
+        ``columns`` (n, s), standardised and of all nodes, saves computing the structural ones.
+        """
+        parts = []
+        if self.encoder is not None:
+            self.require_features(graph)
+            rows = graph.features if positions is None else graph.feature_rows(positions)
+            if self.config.feature_scaling == "none":
+                _require_moderate(rows)
+            parts.append(self.encoder.transform(rows))
+        if self.through and columns is not None:
+            parts.append(columns if positions is None else columns[positions])
+        elif self.through:
+            parts.append(self.structural(graph, positions, profile))
+        return _beside(parts)
+
+    def smoothed(
+        self,
+        graph: Any,
+        profile: RootedPageRank,
+        positions: NDArray[np.int64] | None = None,
+        columns: NDArray[np.float32] | None = None,
+    ) -> Smoothed:
+        """Return T F of the nodes whose profile is given, reading only the rows that T needs."""
+        threads = self.config.threads
+        operator = profile.operator(threads)
+        if positions is None:
+            return Smoothed(operator, self.around(graph, None, profile, columns), threads)
+        seen, places = np.unique(operator.indices, return_inverse=True)
+        local = csr_array((operator.data, places, operator.indptr), shape=(len(profile), len(seen)))
+        return Smoothed(local, self.around(graph, seen.astype(np.int64), None, columns), threads)
+
+    def matrix(self, graph: Any, positions: NDArray[np.int64] | None = None) -> Any:
+        """Return the generator's whole input [T F | columns], (r, f + s): what W_M multiplies."""
+        profile = self.profile(graph, positions)
+        parts = [self.smoothed(graph, profile, positions).matrix()]
+        if self.past:
+            parts.append(self.structural(graph, positions, profile))
+        return _beside(parts)
+
+    def require_features(self, graph: Any) -> None:
+        """Refuse a graph whose features are not those the model was fitted with."""
+        assert self.encoder is not None
+        wanted = self.encoder.num_features
+        found = graph.num_features
+        if found != wanted:
+            raise MissingFeaturesError(
+                f"the model was fitted with {wanted} features per node, this graph has {found}; "
+                "pass the same columns in the same order"
+            )
+        names = graph.feature_names
+        if names is None or not self.encoder.has_names:
+            return
+        other = [
+            f"{new!r} where {old!r} was"
+            for new, old in zip(names, self.encoder.feature_names_, strict=True)
+            if new != old
+        ]
+        if other:
+            raise MissingFeaturesError(
+                f"{len(other)} feature columns differ from the fitted ones: {', '.join(other[:3])}; "
+                "pass the same columns in the same order"
+            )
+
+
+def _require_moderate(features: Any) -> None:
+    """Refuse unscaled features whose squares would leave float32's range: nothing would be left of them."""
+    values = features.data if issparse(features) else features
+    largest = float(max(values.max(initial=0), -values.min(initial=0)))
+    if largest > _LARGEST:
+        raise ParameterError(
+            f"features may be up to {_LARGEST:g} where feature_scaling='none'; got {largest:g}; "
+            "scale them down, or fit with feature_scaling='auto'"
+        )
+
+
+def _columns(
+    graph: Any,
+    positions: NDArray[np.int64] | None,
+    profile: RootedPageRank,
+    names: tuple[str, ...],
+    config: Config,
+) -> NDArray[np.float32]:
+    return structural_columns(graph, positions, profile=profile, names=names, threads=config.threads).values
+
+
+def _beside(parts: list[Any]) -> Any:
+    """Put matrices side by side; one sparse part makes all sparse."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(issparse(part) for part in parts):
+        return csr_array(hstack([csr_array(part) for part in parts], format="csr", dtype=np.float32))
+    return np.hstack(parts)
 
 
 def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:

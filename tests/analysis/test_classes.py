@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spinegraph.analysis.classes import class_numbers, random_split, score_classes
+from spinegraph.analysis.scores import class_numbers, random_split, score_classes
 from spinegraph.errors import ParameterError
 
 

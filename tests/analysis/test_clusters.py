@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from spinegraph import Graph
-from spinegraph.analysis.clusters import clusters, modularity, score_clusters
+from spinegraph.analysis.scores import clusters, modularity, score_clusters
 from spinegraph.errors import ParameterError
 
 KARATE = nx.karate_club_graph()
@@ -57,8 +57,7 @@ def test_equal_vectors_and_too_many_clusters_are_no_surprise():
 
 
 def test_fewer_nodes_than_the_usual_number_of_clusters_are_evaluated_all_the_same():
-    from spinegraph.apps.evaluating import Questions, Task, evaluate
-    from spinegraph.apps.evaluation_subject import Subject
+    from spinegraph.apps.evaluating import Questions, Subject, Task, evaluate
 
     subject = Subject("file", np.arange(5), 5, None, None, np.eye(5, dtype=np.float32))
     found = evaluate(subject, None, Questions((Task.clusters,)), lambda *moment: None)

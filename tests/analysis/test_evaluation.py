@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.multiclass import OneVsRestClassifier
 
-from spinegraph.analysis import logistic
+from spinegraph.analysis import evaluation as logistic
 from spinegraph.analysis.evaluation import GRID, probe, probe_cv, ranking_auc
 from spinegraph.errors import ParameterError
 

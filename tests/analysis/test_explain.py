@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 
 import strategies
 from spinegraph import SPINE, Graph, made
-from spinegraph.analysis.explain import Explanation, Rank, explain
-from spinegraph.analysis.explain_parts import Columns, Part
-from spinegraph.analysis.explain_standing import Relation, Standing
+from spinegraph.analysis.explain import Columns, Explanation, Part, Rank, Relation, Standing, explain
 from spinegraph.analysis.search import Search, StructuralSearch
 from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ParameterError, UnknownNodeError
-from spinegraph.generator import Generator
-from spinegraph.inputs import Inputs, profile_of
-from spinegraph.structure.warping import warping
+from spinegraph.generator import Generator, Inputs, profile_of
+from spinegraph.structure.similarity import warping
 
 
 def random_generator(graph, seed=0, dim=6, **settings_given):

@@ -5,9 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from spinegraph.analysis import landmarks
-from spinegraph.analysis.landmarks import nearest_rows
-from spinegraph.analysis.layout import layout
+from spinegraph.analysis import layout as landmarks
+from spinegraph.analysis.layout import layout, nearest_rows
 from spinegraph.errors import MissingPackageError, ParameterError
 
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 
 from spinegraph import Graph, made
-from spinegraph.analysis.links import average_precision, hide_edges, neighbour_scores, score_links
+from spinegraph.analysis.scores import average_precision, hide_edges, neighbour_scores, score_links
 from spinegraph.errors import ParameterError
 
 

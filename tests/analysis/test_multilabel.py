@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from spinegraph.analysis.multilabel import f1_scores, probe_multilabel
+from spinegraph.analysis.evaluation import f1_scores, probe_multilabel
 from spinegraph.errors import ParameterError
 
 

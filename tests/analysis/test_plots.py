@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import spinegraph as sg
-from spinegraph.analysis.coloring import coloring
-from spinegraph.analysis.compared_pairs import compare_pairs
-from spinegraph.analysis.ego import ego_network
+from spinegraph.analysis.layout import ego_network
+from spinegraph.analysis.plots import coloring, compare_pairs
 from spinegraph.errors import ParameterError, UnknownNodeError
 
 HOSTILE = "<script>alert(1)</script>"

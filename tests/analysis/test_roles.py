@@ -11,11 +11,22 @@ from sklearn.metrics import adjusted_rand_score
 
 import strategies
 from spinegraph import SPINE, Embeddings, Graph, made
-from spinegraph.analysis.roles import Roles
-from spinegraph.analysis.roles_agreement import agreement
-from spinegraph.analysis.roles_communities import find_communities, gather, join, tie_shares
-from spinegraph.analysis.roles_mixture import Mixture, choose_mixture, completed_likelihood, distinct
-from spinegraph.analysis.roles_signature import coordinates, neighbors_of, signature, usual_clustering
+from spinegraph.analysis.roles import (
+    Mixture,
+    Roles,
+    agreement,
+    choose_mixture,
+    completed_likelihood,
+    coordinates,
+    distinct,
+    find_communities,
+    gather,
+    join,
+    neighbors_of,
+    signature,
+    tie_shares,
+    usual_clustering,
+)
 from spinegraph.errors import ModelFormatError, ParameterError
 
 

@@ -11,12 +11,17 @@ from hypothesis.extra import numpy as hnp
 import reference
 import strategies
 from spinegraph import Embeddings, Graph, made, rooted_pagerank
-from spinegraph.analysis.like_profiles import NUM_NEAR, LikeProfiles
-from spinegraph.analysis.nearest import unit_rows
-from spinegraph.analysis.search import Match, Search, StructuralSearch
-from spinegraph.analysis.search_both import TwofoldSearch
+from spinegraph.analysis.search import (
+    NUM_NEAR,
+    LikeProfiles,
+    Match,
+    Search,
+    StructuralSearch,
+    TwofoldSearch,
+    unit_rows,
+)
 from spinegraph.errors import ParameterError, UnknownNodeError
-from spinegraph.structure.distances import pair_distances
+from spinegraph.structure.similarity import pair_distances
 
 
 def brute_force_cosine(one, other):

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from spinegraph.apps import demo as computing
 from spinegraph.apps.cli import main
-from spinegraph.apps.cli.demo_view import NEXT_STEPS, OWN_DATA, print_demo
+from spinegraph.apps.cli.demo import NEXT_STEPS, OWN_DATA, print_demo
 
 ROOT = Path(__file__).parents[2]
 SPINE = str(Path(sys.executable).with_name("spine"))
@@ -139,7 +139,7 @@ def test_a_terminal_gets_colours():
         [
             sys.executable,
             "-c",
-            "from spinegraph.apps.cli.progress import shown_progress as p\n"
+            "from spinegraph.apps.cli.options import shown_progress as p\n"
             "from rich.console import Console\n"
             "with p(Console(force_terminal=True, width=80)) as report:\n"
             "    report('reading', 1, 2)\n"

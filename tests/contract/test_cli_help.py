@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from command import spine
-from spinegraph.apps.cli.commands import COMMANDS, examples
+from spinegraph.apps.cli.app import COMMANDS, examples
 from spinegraph.apps.cli.options import settings, some_settings
-from spinegraph.config import Config, choices
-from spinegraph.config_help import ADVICE
+from spinegraph.config import ADVICE, Config, choices
 from spinegraph.errors import ParameterError
 
 ROOT = Path(__file__).parents[2]

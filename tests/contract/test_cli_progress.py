@@ -6,8 +6,8 @@ import warnings
 import pytest
 from rich.console import Console
 
-from spinegraph.apps.cli import progress
-from spinegraph.apps.cli.progress import pace, shown_progress
+from spinegraph.apps.cli import options as progress
+from spinegraph.apps.cli.options import pace, shown_progress
 from spinegraph.errors import SpineWarning
 
 

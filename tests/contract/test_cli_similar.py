@@ -329,7 +329,7 @@ def test_the_command_that_is_shown_can_be_typed(capsys):
 
     from spinegraph.analysis.explain import explain
     from spinegraph.analysis.search import Match
-    from spinegraph.apps.cli.similar_view import Similar, print_similar
+    from spinegraph.apps.cli.similar import Similar, print_similar
 
     club = made.karate().relabel(["O'Brien", "$HOME", *map(str, range(2, 34))])
     reason = explain(club, SPINE(dim=8, steps=5).fit(club).generator_, "O'Brien", "$HOME")

@@ -18,12 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import strategies
 from spinegraph import SPINE, Config, Embeddings, Graph, errors
-from spinegraph.errors import (
-    MissingFeaturesError,
-    ParameterError,
-    UnfamiliarDataWarning,
-    UnknownNodeError,
-)
+from spinegraph.errors import MissingFeaturesError, ParameterError, UnfamiliarDataWarning, UnknownNodeError
 
 FEW = {"dim": 8, "steps": 20, "passes": 1e6, "batch_size": 64, "local_walks": 2, "threads": 1}
 

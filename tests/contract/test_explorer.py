@@ -12,7 +12,7 @@ import browser
 import spinegraph as sg
 from running_service import Running, small_graph, small_model
 from spinegraph.graph.datasets import load
-from spinegraph.structure.distances import pair_distances
+from spinegraph.structure.similarity import pair_distances
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 2</script>"
 ROOT = Path(sg.__file__).parent / "apps" / "explorer"

@@ -16,10 +16,8 @@ from command import ALONE, QUICK, write_organisation
 from spinegraph import SPINE, made
 from spinegraph.analysis.search import Search
 from spinegraph.apps.cli import main
-from spinegraph.apps.cli.commands import examples
-from spinegraph.apps.postgres import database, model_fingerprint
-from spinegraph.apps.postgres_rows import copy_rows
-from spinegraph.apps.postgres_table import table_parts
+from spinegraph.apps.cli.app import examples
+from spinegraph.apps.postgres import copy_rows, database, model_fingerprint, table_parts
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import MissingPackageError, OutputError, ParameterError
 

@@ -14,8 +14,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 
-from spinegraph import SPINE, Graph, model_folder, tensor_file
+from spinegraph import SPINE, Graph
+from spinegraph import atomic as tensor_file
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError
+from spinegraph.storage import model_folder
 
 SETTINGS = {"dim": 8, "steps": 4, "batch_size": 32, "threads": 1}
 FILES = ["config.json", "graph.safetensors", "model.safetensors", "vectors.safetensors"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import spinegraph
-from spinegraph.graph.originals.sources import SOURCES
+from spinegraph.graph.originals import SOURCES
 
 ROOT = Path(spinegraph.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import spinegraph
-from spinegraph.apps.cli.demo_view import NEXT_STEPS
+from spinegraph.apps.cli.demo import NEXT_STEPS
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))

@@ -11,7 +11,7 @@ from benchmarks.growth import memory_group
 
 from command import ALONE
 from spinegraph import SPINE, Embeddings, Graph, made, open_store, write_store
-from spinegraph.engines.shard_folder import MANIFEST
+from spinegraph.engines.shards import MANIFEST
 
 NODES, COLUMNS, LIMIT = 20_000, 5_000, 330_000_000
 

@@ -12,17 +12,21 @@ import pytest
 from command import QUICK, spine, write_organisation
 from spinegraph import SPINE, Config, Embeddings, made
 from spinegraph.engines import local
-from spinegraph.engines.ray import engine as ray_engine
-from spinegraph.engines.ray import training
-from spinegraph.engines.ray.answering import answers
-from spinegraph.engines.ray.cluster import connect, require_package, require_ray
-from spinegraph.engines.ray.engine import RayEngine
-from spinegraph.engines.ray.folder import embed_to_folder
-from spinegraph.engines.ray.tasks import Shared
-from spinegraph.engines.shard_folder import ShardFolder, run_of
+from spinegraph.engines import old_ray_training as training
+from spinegraph.engines import ray as ray_engine
+from spinegraph.engines.ray import (
+    RayEngine,
+    Shared,
+    answers,
+    connect,
+    embed_to_folder,
+    require_package,
+    require_ray,
+)
+from spinegraph.engines.shards import ShardFolder, run_of
 from spinegraph.errors import ClusterError, MissingPackageError, ParameterError
 from spinegraph.graph.store import open_store, write_store
-from spinegraph.learning.sharded import ShardedTrainer
+from spinegraph.learning.old_sharded import ShardedTrainer
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spinegraph[ray]'")
 SETTINGS = {"dim": 8, "steps": 10, "threads": 1}
@@ -119,7 +123,7 @@ def test_a_store_is_opened_by_its_path(cluster, featured, tmp_path):
 
 
 def test_a_machine_that_does_not_see_the_folder_sends_its_vectors(cluster, featured, tmp_path, monkeypatch):
-    from spinegraph.engines.ray import folder as module
+    from spinegraph.engines import ray as module
 
     monkeypatch.setattr(module, "here_token", lambda: "../seen-by-nobody")
     found = embed_to_folder(featured.generator_, featured.graph_, tmp_path / "a" / "vectors", rows=64)

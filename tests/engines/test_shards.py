@@ -13,8 +13,7 @@ import pytest
 from command import in_small_place
 from spinegraph import SPINE, Embeddings, made
 from spinegraph.engines.local import embed_to_folder
-from spinegraph.engines.shard_folder import MANIFEST, ShardFolder, run_of
-from spinegraph.engines.shards import Shard, plan
+from spinegraph.engines.shards import MANIFEST, Shard, ShardFolder, plan, run_of
 from spinegraph.errors import GraphFormatError, ParameterError
 
 SETTINGS = {"dim": 8, "steps": 10, "threads": 1}

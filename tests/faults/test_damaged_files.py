@@ -7,7 +7,7 @@ import pytest
 
 from injected import cuts, damage, flips
 from spinegraph import SPINE, Embeddings, made, read_graph
-from spinegraph.graph.files.npz import write_npz
+from spinegraph.graph.files import write_npz
 from spinegraph.learning.checkpoint import Checkpoints, TrainingState
 
 MODEL_FILES = ["config.json", "graph.safetensors", "model.safetensors", "vectors.safetensors"]

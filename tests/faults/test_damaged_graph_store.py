@@ -8,8 +8,7 @@ import pytest
 
 from injected import cuts, flips, outcome
 from spinegraph import SPINE, Embeddings, made
-from spinegraph.engines.shard_folder import ShardFolder, fill
-from spinegraph.engines.shards import embed_shard
+from spinegraph.engines.shards import ShardFolder, embed_shard, fill
 from spinegraph.graph.store import open_store, write_store
 
 COUNTS = [6, pytest.param(1500, marks=pytest.mark.slow)]

@@ -9,9 +9,8 @@ import pytest
 from injected import cuts, flips, outcome
 from running_service import small_graph
 from spinegraph import SPINE
-from spinegraph.apps.server.changes import Change
-from spinegraph.apps.server.restore import open_store, restore
-from spinegraph.apps.server.store import Entry
+from spinegraph.apps.server.live import Change
+from spinegraph.apps.server.store import Entry, open_store, restore
 
 FILES = {"crashed": ["store.sqlite3", "store.sqlite3-wal"], "stopped": ["store.sqlite3", "base", "state"]}
 

@@ -7,23 +7,24 @@ import pytest
 import torch
 
 from spinegraph import SPINE, Config, made
-from spinegraph import inputs as cpu_inputs
+from spinegraph import generator as cpu_inputs
 from spinegraph.engines import engine
-from spinegraph.engines.gpu import GpuEngine
+from spinegraph.engines.gpu import old_balance as balance
+from spinegraph.engines.gpu import old_fitting as fitting
+from spinegraph.engines.gpu import training as pairs
+from spinegraph.engines.gpu.engine import GpuEngine, generator, training
+from spinegraph.engines.gpu.graph import DeviceGraph
+from spinegraph.engines.gpu.old_model import fit
+from spinegraph.engines.gpu.training import Adam, objective
 from spinegraph.errors import ParameterError
-from spinegraph.gpu import balance, fitting, generator, pairs, training
-from spinegraph.gpu.adam import Adam
-from spinegraph.gpu.graph import DeviceGraph
-from spinegraph.gpu.model import fit
-from spinegraph.gpu.objective import objective
-from spinegraph.learning import balance as cpu_balance
-from spinegraph.learning import fitting as cpu_fitting
+from spinegraph.learning import sampling as cpu_balance
+from spinegraph.learning import training as cpu_fitting
 from spinegraph.learning import training as cpu_training
 from spinegraph.learning.checkpoint import Checkpoints
 from spinegraph.learning.objective import Views
 from spinegraph.learning.objective import objective as cpu_objective
-from spinegraph.structure.smoothing import Smoothed
-from spinegraph.structure.smoothing import principal_directions as cpu_directions
+from spinegraph.structure.pagerank import Smoothed
+from spinegraph.structure.pagerank import principal_directions as cpu_directions
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 

@@ -15,11 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spinegraph import Graph, made
-from spinegraph.gpu import push_kernel
-from spinegraph.gpu.graph import DeviceGraph
-from spinegraph.gpu.profile import DeviceProfile
-from spinegraph.gpu.push import Limits, push, push_by_sorting
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.engines.gpu import push as push_kernel
+from spinegraph.engines.gpu.graph import DeviceGraph
+from spinegraph.engines.gpu.push import DeviceProfile, Limits, push, push_by_sorting
+from spinegraph.structure.pagerank import rooted_pagerank
 from strategies import graphs
 
 SETTINGS = st.fixed_dictionaries(

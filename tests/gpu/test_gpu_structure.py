@@ -12,15 +12,15 @@ from hypothesis.extra import numpy as arrays
 
 import reference
 from spinegraph import Config, made
-from spinegraph.gpu import balance, corpus, similar, walks
-from spinegraph.gpu.graph import DeviceGraph
-from spinegraph.gpu.made import random_graph
+from spinegraph.engines.gpu import old_balance as balance
+from spinegraph.engines.gpu import old_corpus as corpus
+from spinegraph.engines.gpu.engine import similar, walks
+from spinegraph.engines.gpu.graph import DeviceGraph
+from spinegraph.engines.gpu.old_made import random_graph
 from spinegraph.kernels.walks import plain_walks
-from spinegraph.learning.balance import balanced
-from spinegraph.learning.sampling import gather_corpus
-from spinegraph.structure.candidates import candidates
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
-from spinegraph.structure.similarity import similar_nodes
+from spinegraph.learning.sampling import balanced, gather_corpus
+from spinegraph.structure.pagerank import rooted_pagerank
+from spinegraph.structure.similarity import candidates, similar_nodes
 from strategies import graphs
 
 PROFILES = arrays.arrays(np.float32, (4, 7), elements=st.floats(0, 1, width=32))
@@ -113,7 +113,7 @@ def test_a_made_graph_is_symmetric_without_loops_or_repeats(heavy_tailed):
 
 def test_the_room_loads_neither_numba_nor_scipy_nor_arrow():
     code = (
-        "import sys, spinegraph.gpu.model, spinegraph.gpu.made\n"
+        "import sys, spinegraph.engines.gpu.old_model, spinegraph.engines.gpu.old_made\n"
         "assert not {'numba', 'scipy', 'pyarrow', 'sklearn'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

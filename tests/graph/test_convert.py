@@ -24,7 +24,7 @@ from spinegraph.errors import (
     ParameterError,
     SkippedColumnWarning,
 )
-from spinegraph.graph.convert.packages import optional_package
+from spinegraph.graph.convert import optional_package
 from strategies import assert_same_graph, dense_adjacency, dense_features, graphs
 
 

@@ -13,14 +13,12 @@ import pytest
 import original_files
 from spinegraph.errors import DownloadError, GraphFormatError, MissingFileError, ParameterError
 from spinegraph.graph import datasets
-from spinegraph.graph.files.npz import read_npz, write_npz
+from spinegraph.graph import originals as download
+from spinegraph.graph import originals as sources
+from spinegraph.graph.files import read_npz, write_npz
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.made import random_graph
-from spinegraph.graph.originals import download, sources
-from spinegraph.graph.originals.download import Original, checksum, fetch
-from spinegraph.graph.originals.fingerprint import fingerprint
-from spinegraph.graph.originals.layout import pack
-from spinegraph.graph.originals.unpickle import read_pickle
+from spinegraph.graph.originals import Original, checksum, fetch, fingerprint, pack, read_pickle
+from spinegraph.graph.synthetic import random_graph
 
 DATA = Path(os.environ.get("SPINEGRAPH_DATA") or Path(__file__).parents[3] / "shared" / "data")
 needs_data = pytest.mark.skipif(

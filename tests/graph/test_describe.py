@@ -7,7 +7,7 @@ from hypothesis import given
 from spinegraph import Graph
 from spinegraph.errors import GraphFormatError, ParameterError, SpineWarning
 from spinegraph.graph.describe import describe
-from spinegraph.graph.files.labels import read_labels
+from spinegraph.graph.feature_files import read_labels
 from strategies import dense_features, graphs
 
 

@@ -22,8 +22,7 @@ from spinegraph.errors import (
     SkippedColumnWarning,
     SpineError,
 )
-from spinegraph.graph.encode import FeatureEncoder
-from spinegraph.graph.encode_columns import bucket
+from spinegraph.graph.encoder import FeatureEncoder, bucket
 
 PEOPLE = {
     "team": ["north", "south", None, "north", "west"],
@@ -131,7 +130,7 @@ def test_many_distinct_strings_are_hashed_and_unseen_ones_fall_into_a_bucket():
 
 
 def test_the_hash_is_the_same_in_another_process():
-    code = "from spinegraph.graph.encode_columns import bucket; print(bucket('Lisbon', 2**20))"
+    code = "from spinegraph.graph.encoder import bucket; print(bucket('Lisbon', 2**20))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(found.stdout) == bucket("Lisbon", 2**20) == 831475
 

@@ -10,14 +10,7 @@ from scipy.sparse import csr_array
 
 from spinegraph import Graph
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, UnknownNodeError
-from strategies import (
-    assert_same_graph,
-    dense_adjacency,
-    dense_features,
-    graphs,
-    graphs_and_orders,
-    permuted,
-)
+from strategies import assert_same_graph, dense_adjacency, dense_features, graphs, graphs_and_orders, permuted
 
 
 @given(graphs())

@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 
 import strategies
 from spinegraph.errors import ParameterError
-from spinegraph.graph import made
+from spinegraph.graph import synthetic as made
 from spinegraph.graph.graph import Graph
 
 

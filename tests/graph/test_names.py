@@ -14,7 +14,7 @@ from spinegraph.errors import (
     SpineWarning,
     UnknownNodeError,
 )
-from spinegraph.graph.align import align_features
+from spinegraph.graph.feature_files import align_features
 from spinegraph.graph.names import NameIndex, as_names, in_order_of_appearance
 from strategies import dense_features
 

@@ -20,11 +20,11 @@ from scipy import sparse
 
 from spinegraph import read_graph
 from spinegraph.errors import DirectedInputWarning, MissingFeaturesError, ParameterError, SpineWarning
-from spinegraph.graph.encode import FeatureEncoder
-from spinegraph.graph.files import feature_tables, text_edges
-from spinegraph.graph.files.columns import EdgeOptions
-from spinegraph.graph.files.features import read_features
-from spinegraph.graph.files.text_blocks import arrow_stream
+from spinegraph.graph import edge_files as text_edges
+from spinegraph.graph import feature_files as feature_tables
+from spinegraph.graph.edge_files import EdgeOptions, arrow_stream
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.feature_files import read_features
 from spinegraph.graph.read import read_contents
 from strategies import assert_same_graph, dense_adjacency, dense_features, graphs
 
@@ -316,7 +316,7 @@ class TestWhatIsUnderstood:
         assert read_graph(packed).names.tolist() == [1, 2]
 
     def test_blocks_join_without_a_seam(self, file, monkeypatch):
-        monkeypatch.setattr("spinegraph.graph.files.text_blocks.BLOCK", 64)
+        monkeypatch.setattr("spinegraph.graph.edge_files.BLOCK", 64)
         lines = [f"node{i},node{i + 1},{i}.5" for i in range(200)]
         graph = read_graph(file("source,target,weight\n" + "\n".join(lines)))
         assert (len(graph), graph.num_edges) == (201, 200)

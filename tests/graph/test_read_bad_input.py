@@ -25,8 +25,8 @@ from spinegraph.errors import (
     ParameterError,
     SpineError,
 )
-from spinegraph.graph.encode import FeatureEncoder
-from spinegraph.graph.files.npz import read_npz
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.files import read_npz
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ class TestLines:
         refused(file("a,b,1\nb,a,2\n"), "different weights", "reciprocal=")
 
     def test_the_line_is_right_in_a_later_block(self, file, monkeypatch):
-        monkeypatch.setattr("spinegraph.graph.files.text_blocks.BLOCK", 64)
+        monkeypatch.setattr("spinegraph.graph.edge_files.BLOCK", 64)
         lines = [f"{i} {i + 1} 1.5" for i in range(100)]
         lines[77] = "77 78 -2"
         refused(file("# head\n" + "\n".join(lines), "e.txt"), ":79: the weight '-2' is negative")
@@ -293,12 +293,12 @@ class TestClaimsOfSize:
         refused(tmp_path / "g.npz", "unpacks to more than 256 MiB", "np.savez")
 
     def test_a_gzip_bomb(self, file, monkeypatch):
-        monkeypatch.setattr("spinegraph.graph.files.source.FREE_EXPANSION", 2**20)
+        monkeypatch.setattr("spinegraph.graph.files.FREE_EXPANSION", 2**20)
         refused(file(gzip.compress(b"0,1\n" * 2**20), "e.csv.gz"), "unpacks to more than 1 MiB", "gunzip")
 
     def test_a_parquet_of_too_many_rows(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("spinegraph.graph.files.parquet_edges._FREE_ROWS", 1000)
-        monkeypatch.setattr("spinegraph.graph.files.parquet_edges._MOST_ROWS_PER_BYTE", 1)
+        monkeypatch.setattr("spinegraph.graph.edge_files._FREE_ROWS", 1000)
+        monkeypatch.setattr("spinegraph.graph.edge_files._MOST_ROWS_PER_BYTE", 1)
         column = pa.array(np.zeros(10**6, np.int64))
         parquet.write_table(pa.table({"source": column, "target": column}), tmp_path / "e.parquet")
         refused(tmp_path / "e.parquet", "1,000,000 rows")

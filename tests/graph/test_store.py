@@ -17,10 +17,10 @@ import strategies
 from command import in_small_place
 from spinegraph import SPINE, Graph, made, open_store, read_graph, write_store
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
-from spinegraph.fingerprint import computed_fingerprint, fingerprint
-from spinegraph.graph import store_names
+from spinegraph.graph import store as store_names
 from spinegraph.graph.describe import describe
-from spinegraph.graph.store_header import VERSION
+from spinegraph.graph.fingerprint import computed_fingerprint, fingerprint
+from spinegraph.graph.store import VERSION
 
 
 def assert_same(one, other):
@@ -269,7 +269,7 @@ def test_a_header_that_is_no_json_object_is_named(folder, text):
     ],
 )
 def test_verifying_finds_content_that_is_no_graph_though_checksums_agree(folder, name, values, message):
-    from spinegraph.graph.store_files import digest_of
+    from spinegraph.graph.store import digest_of
 
     (folder / name).write_bytes(values.tobytes())
     rewritten(folder, lambda header: header["files"][name].update(digest=digest_of(folder / name)))

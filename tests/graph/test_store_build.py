@@ -29,8 +29,9 @@ from spinegraph.errors import (
     ParameterError,
     SpineWarning,
 )
-from spinegraph.graph import store_merge, store_scan
-from spinegraph.graph.files import text_blocks
+from spinegraph.graph import edge_files as text_blocks
+from spinegraph.graph import store_build as store_merge
+from spinegraph.graph import store_build as store_scan
 
 whole_numbers = st.one_of(st.integers(0, 12), st.integers(-(2**40), 2**40))
 words = st.text(alphabet="abcxyzéß日0", min_size=1, max_size=4)

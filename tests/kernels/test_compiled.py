@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from spinegraph.errors import UncachedKernelsWarning
-from spinegraph.kernels.compiled import _digest, compiled
+from spinegraph.kernels.runtime import _digest, compiled
 
 KERNEL = """
-from spinegraph.kernels.compiled import compiled
+from spinegraph.kernels.runtime import compiled
 
 @compiled
 def twice(number):

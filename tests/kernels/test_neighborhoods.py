@@ -2,7 +2,7 @@ import networkx as nx
 import numpy as np
 
 from spinegraph.kernels.adjacency import Adjacency
-from spinegraph.kernels.neighborhoods import (
+from spinegraph.kernels.columns import (
     DEGREE,
     H_INDEX,
     SMALLER,

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spinegraph.kernels.pairs import copy_owned, owned_slots
+from spinegraph.kernels.dtw import copy_owned, owned_slots
 
 
 @given(st.integers(1, 7), st.integers(0, 4), st.integers(0, 2**32 - 1))

@@ -7,7 +7,7 @@ import reference
 import strategies
 from spinegraph import Graph
 from spinegraph.kernels.push import push_budget, push_goal
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.pagerank import rooted_pagerank
 
 
 def values(graph: Graph, **settings) -> np.ndarray:

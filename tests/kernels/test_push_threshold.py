@@ -7,7 +7,7 @@ import reference
 import strategies
 from spinegraph import Graph
 from spinegraph.errors import ParameterError
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.pagerank import rooted_pagerank
 
 thresholds = st.sampled_from([0.3, 0.02, 1e-3])
 

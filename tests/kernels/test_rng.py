@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from spinegraph.kernels.rng import GAMMA, mix, stream_starts
+from spinegraph.kernels.walks import GAMMA, mix, stream_starts
 
 
 def draws(start: np.uint64, count: int) -> np.ndarray:

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spinegraph import Graph
-from spinegraph.kernels.rng import stream_starts
-from spinegraph.kernels.steps import alias_rows, take_steps
+from spinegraph.kernels.walks import alias_rows, stream_starts, take_steps
 
 weights = st.lists(st.floats(0.125, 1e6, width=32), min_size=1, max_size=30)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spinegraph.errors import ParameterError
-from spinegraph.kernels.threads import run_blocks, thread_count
+from spinegraph.kernels.runtime import run_blocks, thread_count
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8, None])

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from spinegraph.kernels.counter import count_visits, new_counter
-from spinegraph.kernels.topk import ROOM, keep_top, new_top
-from spinegraph.structure.profile import RootedPageRank
+from spinegraph.kernels.push import ROOM, keep_top, new_top
+from spinegraph.kernels.walks import count_visits, new_counter
+from spinegraph.structure.pagerank import RootedPageRank
 
 
 def kept(values: np.ndarray, k: int) -> RootedPageRank:

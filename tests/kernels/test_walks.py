@@ -7,7 +7,7 @@ import reference
 import strategies
 from spinegraph import Graph
 from spinegraph.kernels.walks import plain_walks
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.pagerank import rooted_pagerank
 
 ends = np.array([(0, 1), (0, 2), (1, 2), (2, 3), (4, 5)])
 small = Graph.from_edges(ends, num_nodes=7)

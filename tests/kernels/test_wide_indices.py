@@ -9,7 +9,7 @@ import pytest
 from spinegraph import made
 from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.walks import plain_walks
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.pagerank import rooted_pagerank
 
 pytestmark = pytest.mark.skipif(
     not numba.config.DISABLE_JIT, reason="half a minute to compile; the uncompiled run covers it"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spinegraph import Config, Graph, datasets, made
-from spinegraph.learning.balance import balanced
+from spinegraph.learning.sampling import balanced
 
 
 def share(graph: Graph, **settings) -> float:

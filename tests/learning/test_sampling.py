@@ -7,17 +7,9 @@ from hypothesis import strategies as st
 
 import strategies
 from spinegraph import Config, Graph
-from spinegraph.learning.sampling import (
-    HELD_OUT,
-    PRETRAINING,
-    TRAINING,
-    Corpus,
-    PairSampler,
-    gather_corpus,
-)
-from spinegraph.structure.candidates import candidates
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
-from spinegraph.structure.similarity import SimilarNodes, similar_nodes
+from spinegraph.learning.sampling import HELD_OUT, PRETRAINING, TRAINING, Corpus, PairSampler, gather_corpus
+from spinegraph.structure.pagerank import rooted_pagerank
+from spinegraph.structure.similarity import SimilarNodes, candidates, similar_nodes
 
 
 def config(**changes):

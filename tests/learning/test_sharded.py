@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from spinegraph import Config
-from spinegraph.graph.made import random_graph
+from spinegraph.graph.synthetic import random_graph
 from spinegraph.learning.checkpoint import Checkpoints
+from spinegraph.learning.old_sharded import SHARDS, ShardedTrainer, own_shards
 from spinegraph.learning.sampling import PairSampler, gather_corpus
-from spinegraph.learning.sharded import SHARDS, ShardedTrainer, own_shards
 from spinegraph.learning.training import Trainer
 
 

@@ -5,7 +5,7 @@ from threading import Event, Thread
 import pytest
 import torch
 
-from spinegraph.learning.threads import torch_threads
+from spinegraph.learning.training import torch_threads
 
 
 def seen_by_a_new_thread():

@@ -8,13 +8,10 @@ from scipy.sparse import csr_array
 import reference
 from spinegraph import Config, made
 from spinegraph.errors import ParameterError
-from spinegraph.learning.auxiliary import first_auxiliary
-from spinegraph.learning.fitting import _merged, learn
-from spinegraph.learning.lesson import Lesson
-from spinegraph.learning.sampling import HELD_OUT, PairSampler, gather_corpus
-from spinegraph.learning.threads import torch_threads
-from spinegraph.learning.training import Trainer, first_weights
-from spinegraph.structure.smoothing import Smoothed
+from spinegraph.learning.objective import first_auxiliary
+from spinegraph.learning.sampling import HELD_OUT, Lesson, PairSampler, gather_corpus
+from spinegraph.learning.training import Trainer, _merged, first_weights, learn, torch_threads
+from spinegraph.structure.pagerank import Smoothed
 
 DIM, COLUMNS = 4, 6
 GRAPH = made.barbell(8, bridge=2)

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from paper.baselines.combined import beside
+from paper.baselines.hope import hope, transition
+from paper.core import core_digest
+from paper.rows import CORE, control_row, known_rows, row
 
 from spinegraph import Graph, made
 from spinegraph.graph.datasets import Dataset
-from spinegraph.reproduce.baselines.combined import beside
-from spinegraph.reproduce.baselines.hope import hope, transition
-from spinegraph.reproduce.core import core_digest
-from spinegraph.reproduce.rows import CORE, control_row, known_rows, row
 
 
 def two_groups(n=40, seed=0):
@@ -36,7 +36,7 @@ def test_hope_is_the_dense_solution(continuation):
 
 def test_sdne_measures_every_entry_of_the_adjacency():
     torch = pytest.importorskip("torch")
-    from spinegraph.reproduce.baselines.sdne import reconstruction_error
+    from paper.baselines.sdne import reconstruction_error
 
     graph = made.karate()
     rows = torch.from_numpy(np.repeat(np.arange(34), graph.degrees))
@@ -62,7 +62,7 @@ def test_neighbours_are_nearer_than_strangers(name):
 
 
 def test_gat_learns_two_groups():
-    from spinegraph.reproduce.baselines.gat import gat
+    from paper.baselines.gat import gat
 
     graph, group = two_groups(seed=3)
     data = Dataset(

@@ -4,11 +4,11 @@ import json
 from multiprocessing import get_context
 
 import pytest
+from paper.cells import Cell, Cells
+from paper.item import Item, Measure
+from paper.run import bundles
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.reproduce.cells import Cell, Cells
-from spinegraph.reproduce.item import Item, Measure
-from spinegraph.reproduce.run import bundles
 
 CELL = Cell("table2", "cora 20", "SPINE (paper's settings)", 3)
 

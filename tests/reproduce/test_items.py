@@ -3,18 +3,18 @@
 import json
 
 import pytest
+from paper.cells import Cell, Cells
+from paper.items import case_study, item
+from paper.names import NAMES
+from paper.output import write_item
+from paper.page import page
+from paper.run import fill, missing
+from paper.tables import markdown, paired, summary
 from typer.testing import CliRunner
 
 from spinegraph.apps.cli.app import app
 from spinegraph.errors import ParameterError
 from spinegraph.graph import datasets
-from spinegraph.reproduce.cells import Cell, Cells
-from spinegraph.reproduce.items import case_study, item
-from spinegraph.reproduce.names import NAMES
-from spinegraph.reproduce.output import write_item
-from spinegraph.reproduce.page import page
-from spinegraph.reproduce.run import fill, missing
-from spinegraph.reproduce.tables import markdown, paired, summary
 
 
 def has_data():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spinegraph import Graph, made
-from spinegraph.reproduce.baselines.node2vec import biased_walks, node2vec
+from spinegraph.analysis.baselines import biased_walks, node2vec
 
 TREE = Graph.from_edges([(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6)])
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from paper.baselines.struc2vec import compared_pairs, context_walks, ring_distances, struc2vec
+from paper.protocols import lengths, links
 
 from spinegraph import Graph, made
-from spinegraph.reproduce.baselines.skipgram import huffman
-from spinegraph.reproduce.baselines.struc2vec import compared_pairs, context_walks, ring_distances, struc2vec
-from spinegraph.reproduce.protocols import lengths, links
+from spinegraph.analysis.baselines import huffman
 
 
 def warping(first, second):

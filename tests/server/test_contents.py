@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from running_service import small_graph
 from spinegraph import SPINE
-from spinegraph.apps.server.contents import Contents, embedder
+from spinegraph.apps.server.live import Contents, embedder
 
 
 @pytest.fixture(scope="module", params=["dense", "sparse"])

@@ -15,13 +15,9 @@ from spinegraph import SPINE, Graph, made
 from spinegraph.analysis.search import Search
 from spinegraph.apps.server import lookup as lookup_module
 from spinegraph.apps.server import writer as writer_module
-from spinegraph.apps.server.changes import Change
-from spinegraph.apps.server.chunks import SIZE, Chunks
-from spinegraph.apps.server.live import Live
-from spinegraph.apps.server.lookup import Lookup
-from spinegraph.apps.server.restore import open_store, restore
-from spinegraph.apps.server.store import Entry, Store
-from spinegraph.apps.server.twins import Twins
+from spinegraph.apps.server.live import SIZE, Change, Chunks, Live
+from spinegraph.apps.server.lookup import Lookup, Twins
+from spinegraph.apps.server.store import Entry, Store, open_store, restore
 from spinegraph.apps.server.writer import ClosedError, Writer
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError

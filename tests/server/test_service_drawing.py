@@ -11,7 +11,7 @@ from running_service import Running, small_graph
 from spinegraph import SPINE
 from spinegraph.analysis.layout import layout
 from spinegraph.analysis.roles import Roles
-from spinegraph.apps.server.drawing import MAP, draw, drawing, read_map
+from spinegraph.apps.server.atlas import MAP, draw, drawing, read_map
 from spinegraph.apps.server.live import Live
 
 

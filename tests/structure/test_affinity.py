@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from spinegraph import Graph, made
-from spinegraph.structure.affinity import _unit, affinity
+from spinegraph.structure.columns import _unit, affinity
 
 
 def two_groups(alike: float, seed: int = 0) -> Graph:

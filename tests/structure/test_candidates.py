@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spinegraph.errors import ParameterError
-from spinegraph.structure import candidates as candidates_module
-from spinegraph.structure.candidates import candidates, nearest_degree
+from spinegraph.structure import similarity as candidates_module
+from spinegraph.structure.similarity import candidates, nearest_degree
 
 degree_lists = st.lists(st.integers(0, 5), min_size=1, max_size=40)
 methods = pytest.mark.parametrize("method", ["degree", "profile", "all"])

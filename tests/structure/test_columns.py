@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 import strategies
 from spinegraph import Graph, made
 from spinegraph.errors import ParameterError
-from spinegraph.kernels.neighborhoods import ITSELF, NEIGHBORS, THEIRS
+from spinegraph.kernels.columns import ITSELF, NEIGHBORS, THEIRS
 from spinegraph.structure import columns
 from spinegraph.structure.columns import COLUMNS, _of_profile, structural_columns
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
+from spinegraph.structure.pagerank import rooted_pagerank
 
 OTHERS = ("log_triangles", "clustering", "neighbor_log_degree_mean", "neighbor_log_degree_deviation")
 EVERY = COLUMNS + OTHERS

@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 import reference
 from spinegraph.errors import ParameterError
-from spinegraph.structure.distances import _support, as_rows, pair_distances, profile_distances
+from spinegraph.structure.similarity import _support, as_rows, pair_distances, profile_distances
 
 # Rows in any order: only zeros at both rows' ends may be left out, whatever stands before them.
 tables = hnp.arrays(

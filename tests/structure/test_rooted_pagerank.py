@@ -13,9 +13,8 @@ import reference
 import strategies
 from spinegraph import Graph, datasets, made
 from spinegraph.errors import ParameterError
-from spinegraph.structure import rooted_pagerank as pagerank_module
-from spinegraph.structure.rooted_pagerank import _keys, rooted_pagerank
-from spinegraph.structure.roots import as_roots
+from spinegraph.structure import pagerank as pagerank_module
+from spinegraph.structure.pagerank import _keys, as_roots, rooted_pagerank
 
 DATA = Path(os.environ.get("SPINEGRAPH_DATA") or Path(__file__).parents[3] / "shared" / "data")
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="SPINEGRAPH_DATA does not name a folder")

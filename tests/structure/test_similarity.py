@@ -7,9 +7,8 @@ import reference
 from spinegraph import made
 from spinegraph.errors import ParameterError
 from spinegraph.structure import similarity
-from spinegraph.structure.candidates import candidates
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
-from spinegraph.structure.similarity import compared, owned_distances, settled, similar_nodes
+from spinegraph.structure.pagerank import rooted_pagerank
+from spinegraph.structure.similarity import candidates, compared, owned_distances, settled, similar_nodes
 
 metrics = pytest.mark.parametrize("metric", ["dtw", "euclidean", "cosine"])
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array, issparse
 
-from spinegraph.structure import smoothing
-from spinegraph.structure.smoothing import Smoothed, multiply, principal_directions, signed
+from spinegraph.structure import pagerank as smoothing
+from spinegraph.structure.pagerank import Smoothed, multiply, principal_directions, signed
 
 seeds = st.integers(0, 2**32 - 1)
 

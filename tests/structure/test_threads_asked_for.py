@@ -5,13 +5,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from spinegraph import Graph, made
-from spinegraph.kernels import threads as kernel_threads
-from spinegraph.structure import rooted_pagerank as pagerank_module
+from spinegraph.kernels import runtime as kernel_threads
+from spinegraph.structure import pagerank as pagerank_module
 from spinegraph.structure.columns import COLUMNS, structural_columns
-from spinegraph.structure.distances import pair_distances, profile_distances
-from spinegraph.structure.rooted_pagerank import rooted_pagerank
-from spinegraph.structure.similarity import settled, similar_nodes
-from spinegraph.structure.smoothing import Smoothed, multiply, principal_directions
+from spinegraph.structure.pagerank import Smoothed, multiply, principal_directions, rooted_pagerank
+from spinegraph.structure.similarity import pair_distances, profile_distances, settled, similar_nodes
 
 KARATE = made.karate()
 WEIGHTED = Graph.from_edges([(0, 1), (1, 2), (2, 0)], weights=[1, 2, 3])

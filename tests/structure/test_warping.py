@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 import reference
 from spinegraph.errors import ParameterError
-from spinegraph.structure.warping import warping
+from spinegraph.structure.similarity import warping
 
 row_pairs = hnp.arrays(
     np.float32,

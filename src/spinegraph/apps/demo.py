@@ -1,4 +1,4 @@
-"""The demo's computing: SPINE fitted on a made organisation, asked about an unseen one."""
+"""The demo: SPINE fitted on a synthetic organisation, applied to an unseen one."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +10,117 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from spinegraph.apps.demo_lookalikes import Agreement, LookAlikes, agreement, look_alikes
+from spinegraph.analysis.baselines import node2vec
+from spinegraph.analysis.explain import explain
 from spinegraph.estimator import SPINE
-from spinegraph.graph.planted import Planted, planted
-from spinegraph.reproduce.baselines.node2vec import node2vec
+from spinegraph.generator import Generator
+from spinegraph.graph.graph import Graph
+from spinegraph.graph.synthetic import BRIDGE, Planted, planted
+from spinegraph.structure.columns import structural_columns
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody, the truth that was planted, and what can be seen.
+
+    Attributes
+    ----------
+    name, department, role : str
+    ties : int
+    acquainted : float
+        Share of pairs of contacts that know each other.
+    """
+
+    name: str
+    department: str
+    role: str
+    ties: int
+    acquainted: float
+
+
+@dataclass(frozen=True)
+class LookAlike:
+    """Somebody like another person.
+
+    Attributes
+    ----------
+    person : Person
+    similarity : float
+        Cosine of the two vectors.
+    reasons : tuple of str
+        Where the similarity comes from, what is alike around both, and how the roles compare.
+    """
+
+    person: Person
+    similarity: float
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LookAlikes:
+    """A person, and those of the unseen organisation whose vectors are nearest."""
+
+    of: Person
+    found: tuple[LookAlike, ...]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Shares of people whose nearest vector in the unseen organisation is of their department, their role."""
+
+    department: float
+    role: float
+
+
+def look_alikes(
+    here: Planted, there: Planted, vectors: tuple[Any, Any], generator: Generator, count: int = 3
+) -> LookAlikes:
+    """Find the first bridge's nearest ``count`` people in the unseen organisation, with reasons."""
+    place = int(np.flatnonzero(here.role == BRIDGE)[0])
+    cosines = _cosines(vectors)[place]
+    acquainted, acquainted_there = (
+        structural_columns(planted.graph, names=("clustering",)).values[:, 0] for planted in (here, there)
+    )
+    both = _side_by_side(here.graph, there.graph)
+    found = []
+    for other in np.argsort(-cosines, kind="stable")[:count].tolist():
+        a, b = both.names[[place, len(here.graph) + other]].tolist()
+        words = explain(both, generator, a, b).words
+        # Left out: the verdict, which the number gives, and that the two organisations share no link.
+        reasons = (*words[1:3], words[-1])
+        found.append(LookAlike(_person(there, other, acquainted_there), float(cosines[other]), reasons))
+    return LookAlikes(_person(here, place, acquainted), tuple(found))
+
+
+def _side_by_side(here: Graph, there: Graph) -> Graph:
+    """Return both organisations as one network; who has a namesake in the first one is marked."""
+    known = set(here.names.tolist())
+    names = [f"{name} (unseen)" if name in known else name for name in there.names.tolist()]
+    return Graph.union([here, there.relabel(names)])
+
+
+def agreement(here: Planted, there: Planted, vectors: tuple[Any, Any]) -> Agreement:
+    """Say how often the nearest person elsewhere shares department and role."""
+    nearest = _cosines(vectors).argmax(axis=1)
+    same_department = (there.community[nearest] == here.community).mean()
+    return Agreement(float(same_department), float((there.role[nearest] == here.role).mean()))
+
+
+def _person(planted: Planted, place: int, acquainted: NDArray[Any]) -> Person:
+    return Person(
+        str(planted.graph.names[place]),
+        planted.community_names[planted.community[place]],
+        planted.role_names[planted.role[place]],
+        int(planted.graph.degrees[place]),
+        float(acquainted[place]),
+    )
+
+
+def _cosines(vectors: tuple[Any, Any]) -> NDArray[Any]:
+    unit = [values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12) for values in vectors]
+    cosines: NDArray[Any] = unit[0] @ unit[1].T  # (n, n')
+    return cosines
+
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
 Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation; None where they cannot be had
@@ -104,12 +211,6 @@ def run_demo(
         Of the organisations, as in ``planted``.
     settings
         Of ``SPINE``.
-
-    Examples
-    --------
-    >>> demo = run_demo(lambda *moment: None, communities=3, size=20, dim=8, steps=25)
-    >>> [score.vectors for score in demo.scores][:2], len(demo.alike.found)
-    (['SPINE', 'node2vec'], 3)
     """
     from threadpoolctl import threadpool_limits
 
@@ -145,7 +246,7 @@ def run_demo(
 
 def _write(model: SPINE, here: Planted, folder: Path, progress: Progress) -> None:
     """Write the report on the fitted organisation, and its model to ask further."""
-    from spinegraph.apps.report.write import write_report
+    from spinegraph.analysis.report.page import write_report
 
     departments = np.array(here.community_names, dtype=object)[here.community]
     write_report(

@@ -1,4 +1,4 @@
-"""Engine: who runs the stages of a fit. The stages and their values are the same whoever runs them."""
+"""Interface of an execution backend, and the choice of one by the settings."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +12,12 @@ from spinegraph.engines import local
 from spinegraph.engines.local import LocalEngine
 from spinegraph.engines.shards import ROWS
 from spinegraph.generator import Generator
-from spinegraph.structure.profile import RootedPageRank
+from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes
 
 if TYPE_CHECKING:
-    from spinegraph.learning.checkpoint import Checkpoints
-    from spinegraph.learning.history import Moment
-    from spinegraph.learning.lesson import Lesson
+    from spinegraph.learning.checkpoint import Checkpoints, Moment
+    from spinegraph.learning.sampling import Lesson
     from spinegraph.learning.training import Progress
 
 
@@ -56,7 +55,7 @@ def embed_to_folder(
     """
     config = generator.inputs.config
     if config.engine == "ray":
-        from spinegraph.engines.ray import folder as on_cluster
+        from spinegraph.engines import ray as on_cluster
 
         return on_cluster.embed_to_folder(
             generator, graph, folder, address=config.address, rows=rows, progress=progress
@@ -65,17 +64,13 @@ def embed_to_folder(
 
 
 def engine_for(config: Config) -> Engine:
-    """Return the engine that the settings ask for.
-
-    >>> engine_for(Config())
-    LocalEngine()
-    """
+    """Return the engine that the settings ask for."""
     if config.engine == "ray":
-        from spinegraph.engines.ray.engine import RayEngine
+        from spinegraph.engines.ray import RayEngine
 
         return RayEngine(config.address)
     if config.device.startswith("cuda"):
-        from spinegraph.engines.gpu import GpuEngine
+        from spinegraph.engines.gpu.engine import GpuEngine
 
         return GpuEngine(config.device)
     return LocalEngine()

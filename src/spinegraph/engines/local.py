@@ -1,4 +1,4 @@
-"""LocalEngine: every stage in this process, on its cores; and vectors of a whole graph, shard by shard."""
+"""LocalEngine: every stage in this process, on its cores."""
 
 import os
 from collections.abc import Callable
@@ -11,18 +11,25 @@ from numpy.typing import NDArray
 
 from spinegraph.atomic import explained
 from spinegraph.config import Config
-from spinegraph.engines.shard_folder import ShardFolder, fill, require_names, run_of
-from spinegraph.engines.shards import ROWS, Shard, columns_shard, embed_shard, needs_columns, plan
-from spinegraph.generator import Generator
-from spinegraph.inputs import profile_of
-from spinegraph.structure.candidates import candidates
-from spinegraph.structure.profile import RootedPageRank
-from spinegraph.structure.similarity import SimilarNodes, similar_nodes
+from spinegraph.engines.shards import (
+    ROWS,
+    Shard,
+    ShardFolder,
+    columns_shard,
+    embed_shard,
+    fill,
+    needs_columns,
+    plan,
+    require_names,
+    run_of,
+)
+from spinegraph.generator import Generator, profile_of
+from spinegraph.structure.pagerank import RootedPageRank
+from spinegraph.structure.similarity import SimilarNodes, candidates, similar_nodes
 
 if TYPE_CHECKING:
-    from spinegraph.learning.checkpoint import Checkpoints
-    from spinegraph.learning.history import Moment
-    from spinegraph.learning.lesson import Lesson
+    from spinegraph.learning.checkpoint import Checkpoints, Moment
+    from spinegraph.learning.sampling import Lesson
     from spinegraph.learning.training import Progress
 
 
@@ -43,7 +50,7 @@ class LocalEngine:
         self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
     ) -> "tuple[NDArray[np.float32], list[Moment]]":
         """Return W_M and the training history."""
-        from spinegraph.learning.fitting import learn
+        from spinegraph.learning.training import learn
 
         return learn(lesson, config, states, progress)
 
@@ -88,15 +95,6 @@ def embed_to_folder(
     -------
     Path
         The folder: part-00000.parquet and so on, in graph order, and manifest.json.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from spinegraph import SPINE, made
-    >>> model = SPINE(dim=4, steps=5).fit(made.barbell(5))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sorted(os.listdir(embed_to_folder(model.generator_, model.graph_, folder, rows=4)))
-    ['manifest.json', 'part-00000.parquet', 'part-00001.parquet', 'part-00002.parquet']
     """
     require_names(graph, folder)
     shards = ShardFolder.open(folder, run_of(generator, graph), len(graph), rows)

@@ -2,7 +2,7 @@
 
 A network is looked for in the folder that ``SPINEGRAPH_DATA`` names, then in the cache
 (:func:`cache_folder`), and is downloaded into the cache when it is in neither. What is checked then:
-:func:`spinegraph.graph.originals.sources.convert_original`.
+:func:`spinegraph.graph.originals.convert_original`.
 """
 
 import os
@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError
-from spinegraph.graph.files.network_npz import features_of
-from spinegraph.graph.files.npz import read_npz
+from spinegraph.graph.edge_files import features_of
+from spinegraph.graph.files import read_npz
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.originals.download import Progress
-from spinegraph.graph.originals.sources import SOURCES, convert_original
+from spinegraph.graph.originals import SOURCES, Progress, convert_original
 
 NAMES = tuple(sorted(SOURCES))
 

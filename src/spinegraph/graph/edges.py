@@ -1,16 +1,283 @@
 """From raw edge listings to clean symmetric CSR arrays, with a count of all that was merged or dropped."""
 
 import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse, vstack
 
-from spinegraph.errors import DirectedInputWarning, EdgeCleaningWarning, GraphFormatError, ParameterError
-from spinegraph.graph.names import quoted
-from spinegraph.graph.rows import pointers
+from spinegraph.errors import (
+    DirectedInputWarning,
+    EdgeCleaningWarning,
+    GraphFormatError,
+    MissingFeaturesError,
+    ParameterError,
+    UnknownNodeError,
+)
+from spinegraph.graph.names import NameIndex, as_names, in_order_of_appearance, quoted
+
+Features = Any  # csr_array (float32) or NDArray[np.float32], shape (n, f)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of an array; the caller's own stays as it is; names on disk are so anyway."""
+    if not isinstance(array, np.ndarray):
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def as_weights(
+    weights: Any, sources: NDArray[Any], targets: NDArray[Any], names: NDArray[Any]
+) -> NDArray[np.floating[Any]]:
+    """Return one finite, non-negative weight per listed edge as a float array (m,)."""
+    num_edges = len(sources)
+    array = np.asarray(weights)
+    if array.shape != (num_edges,):
+        raise GraphFormatError(
+            f"weights must hold one number per listed edge, shape ({num_edges},); got shape {array.shape}"
+        )
+    if array.dtype.kind not in "biuf":
+        if array.dtype.kind != "O":
+            raise GraphFormatError(f"weights must be numbers; got dtype {array.dtype}")
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise GraphFormatError(f"weights must be numbers: {error}") from error
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        place = int(wrong.argmax())
+        source, target = quoted(names[sources[place]]), quoted(names[targets[place]])
+        raise GraphFormatError(
+            f"weights[{place}] of edge ({source}, {target}) is {array[place].item()!r}; "
+            "weights must be finite and not negative"
+        )
+    return array
+
+
+def as_features(features: Any, names: NDArray[Any]) -> Features:
+    """Return features as float32, sparse as csr_array and dense as C-contiguous, shape (n, f)."""
+    try:
+        shape = features.shape if hasattr(features, "shape") else np.shape(features)
+    except ValueError as fault:  # lists of unequal length
+        raise GraphFormatError(
+            "features must have shape (n, f), one row per node; the rows given are of different lengths"
+        ) from fault
+    if len(shape) != 2:
+        hint = "; for one column pass features.reshape(-1, 1)" if len(shape) == 1 else ""
+        raise GraphFormatError(f"features must have shape (n, f), one row per node; got shape {shape}{hint}")
+    if shape[0] != len(names):
+        raise MissingFeaturesError(
+            f"features have {shape[0]} rows, the graph has {len(names)} nodes; "
+            "pass one row per node, in graph order"
+        )
+    if issparse(features):
+        return _sparse_features(features, names)
+    array = np.asarray(features)
+    if array.dtype.kind not in "biuf":
+        raise GraphFormatError(
+            f"features must be real numbers; got dtype {array.dtype}. "
+            "Tables with text, dates or gaps go through FeatureEncoder first"
+        )
+    with np.errstate(over="ignore"):  # what overflows to infinity is named below
+        dense = np.ascontiguousarray(array, dtype=np.float32)
+    if not np.isfinite(dense).all():
+        row, column = np.argwhere(~np.isfinite(dense))[0].tolist()
+        _refuse_feature(row, column, array[row, column], names)
+    return dense
+
+
+def as_feature_names(
+    feature_names: Iterable[Any] | None, features: Features | None
+) -> tuple[str, ...] | None:
+    """Return column names as a tuple of str, one per feature column."""
+    if feature_names is None:
+        return None
+    if features is None:
+        raise GraphFormatError("feature_names were given without features; pass features=... as well")
+    listed = tuple(str(name) for name in feature_names)
+    if len(listed) != features.shape[1]:
+        raise GraphFormatError(f"{len(listed)} feature_names for {features.shape[1]} feature columns")
+    return listed
+
+
+def check_adjacency(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    weights: NDArray[Any] | None,
+    names: Sequence[Any] | NDArray[Any],
+) -> None:
+    """Refuse CSR arrays that are not those of a clean undirected graph."""
+    n = len(names)
+    if n == 0:
+        raise GraphFormatError("a graph has at least one node")
+    if indptr.shape != (n + 1,):
+        raise GraphFormatError(f"indptr must have shape (n + 1,) = ({n + 1},); got {indptr.shape}")
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise GraphFormatError(
+            f"indices must be one-dimensional integers; got {indices.dtype} {indices.shape}"
+        )
+    degrees = np.diff(indptr)
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (degrees < 0).any():
+        raise GraphFormatError(
+            f"indptr must rise from 0 to len(indices) = {len(indices)}; got {indptr[0]} .. {indptr[-1]}"
+        )
+    if len(indices) and (indices.min() < 0 or indices.max() >= n):
+        raise GraphFormatError(f"indices must lie in 0 .. {n - 1}; got {indices.min()} .. {indices.max()}")
+    if weights is not None:
+        if weights.shape != indices.shape:
+            raise GraphFormatError(
+                f"weights must have shape {indices.shape} like indices; got {weights.shape}"
+            )
+        if not (np.isfinite(weights) & (weights > 0)).all():
+            raise GraphFormatError(
+                "weights must be finite and above 0; Graph.from_edges drops edges of weight 0"
+            )
+    _check_rows(degrees, indices, names)
+    _check_symmetry(indptr, indices, weights, names)
+
+
+def _check_rows(degrees: NDArray[Any], indices: NDArray[Any], names: Any) -> None:
+    rows = np.repeat(np.arange(len(names)), degrees)
+    wrong = np.zeros(len(indices), dtype=bool)
+    np.logical_and(rows[1:] == rows[:-1], indices[1:] <= indices[:-1], out=wrong[1:])
+    wrong |= rows == indices
+    if wrong.any():
+        raise GraphFormatError(
+            f"the row of node {quoted(names[rows[wrong.argmax()]])} must be sorted, without repeats and "
+            "without the node itself; Graph.from_edges cleans any list of edges"
+        )
+
+
+def _check_symmetry(
+    indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[Any] | None, names: Any
+) -> None:
+    carried = np.ones(len(indices), np.int8) if weights is None else weights
+    turned = csr_array((carried, indices, indptr), shape=(len(names),) * 2).tocsc()
+    same = np.array_equal(turned.indptr, indptr) and np.array_equal(turned.indices, indices)
+    if not same or (weights is not None and not np.array_equal(turned.data, weights)):
+        raise GraphFormatError(
+            "the arrays must be symmetric, edge (u, v) as well as (v, u) with the same weight; "
+            "Graph.from_scipy(matrix) makes directed input symmetric"
+        )
+
+
+def _sparse_features(features: Any, names: NDArray[Any]) -> csr_array:
+    if features.dtype.kind not in "biuf":
+        raise GraphFormatError(f"features must be real numbers; got dtype {features.dtype}")
+    with np.errstate(over="ignore"):  # what overflows to infinity is named below
+        matrix = csr_array(features, dtype=np.float32)
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise GraphFormatError(f"features are not a valid sparse matrix: {error}") from error
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        place = int((~np.isfinite(matrix.data)).argmax())
+        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
+        _refuse_feature(row, int(matrix.indices[place]), matrix.data[place], names)
+    return matrix
+
+
+def frozen_features(features: Features | None) -> Features | None:
+    """Return features over read-only views of the same arrays."""
+    if features is None or isinstance(features, np.ndarray):
+        return None if features is None else frozen(features)
+    view = copy(features)  # the constructor could copy the index arrays into another dtype
+    view.data, view.indices, view.indptr = frozen(view.data), frozen(view.indices), frozen(view.indptr)
+    return view
+
+
+def _refuse_feature(row: int, column: int, value: Any, names: NDArray[Any]) -> None:
+    raise GraphFormatError(
+        f"features[{row}, {column}] (node {quoted(names[row])}) is {value}; "
+        "features must be finite float32 numbers. Fill gaps first, or let FeatureEncoder mark them"
+    )
+
+
+def row_places(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where the entries of the given CSR rows lie, row after row."""
+    starts, lengths = indptr[rows], indptr[rows + 1] - indptr[rows]
+    ends = np.cumsum(lengths)
+    shifts = np.repeat(starts - (ends - lengths), lengths)
+    places: NDArray[np.int64] = shifts + np.arange(len(shifts))
+    return places
+
+
+def pointers(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the CSR ``indptr`` of rows of the given lengths."""
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
+
+
+def stacked(blocks: Sequence[Features]) -> Features:
+    """Put feature rows below each other; one sparse block makes all of them sparse."""
+    if any(issparse(block) for block in blocks):
+        return csr_array(vstack([csr_array(block) for block in blocks], format="csr"))
+    return np.concatenate(blocks)
+
+
+def rows_at(features: Features, positions: NDArray[Any]) -> Features:
+    """Return feature rows at the given positions, by plain gathers: much quicker than SciPy for a few."""
+    if not issparse(features):
+        return features[positions]
+    places = row_places(features.indptr, positions)
+    indptr = pointers(features.indptr[positions + 1] - features.indptr[positions])
+    return csr_array(
+        (features.data[places], features.indices[places], indptr),
+        shape=(len(positions), features.shape[1]),
+    )
+
+
+def rows_of_two(first: Features, second: Features, positions: NDArray[Any]) -> Features:
+    """Return rows at the given positions of two blocks below each other, both dense or both sparse."""
+    is_first = positions < first.shape[0]
+    one, other = rows_at(first, positions[is_first]), rows_at(second, positions[~is_first] - first.shape[0])
+    if not issparse(first):
+        dense = np.empty((len(positions), first.shape[1]), dtype=first.dtype)
+        dense[is_first], dense[~is_first] = one, other
+        return dense
+    lengths = np.empty(len(positions), dtype=np.int64)
+    lengths[is_first], lengths[~is_first] = np.diff(one.indptr), np.diff(other.indptr)
+    from_first = np.repeat(is_first, lengths)
+    indices = np.empty(len(from_first), dtype=one.indices.dtype)
+    data = np.empty(len(from_first), dtype=one.data.dtype)
+    indices[from_first], indices[~from_first] = one.indices, other.indices
+    data[from_first], data[~from_first] = one.data, other.data
+    return csr_array((data, indices, pointers(lengths)), shape=(len(positions), first.shape[1]))
+
+
+def row_sums(indptr: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
+    """Return the sum of each row's weights, (n,); their number where there are none."""
+    lengths = np.diff(indptr)
+    if weights is None:
+        return lengths.astype(np.float64)
+    sums = np.zeros(len(lengths))
+    filled = np.flatnonzero(lengths)  # reduceat would read the next row for an empty one
+    if len(filled):
+        sums[filled] = np.add.reduceat(weights, indptr[filled], dtype=np.float64)
+    return sums
+
+
+def each_edge_once(
+    indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[np.float32] | None
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
+    """Return sources, targets and weights of every undirected edge once, source before target."""
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    is_first = rows < indices
+    return rows[is_first], indices[is_first], None if weights is None else weights[is_first]
+
 
 Reciprocal = Literal["error", "sum", "mean", "max"]
 MOST_NODES = 2**31 - 1  # a pair of node positions and its direction share one int64 key
@@ -18,14 +285,7 @@ MOST_NODES = 2**31 - 1  # a pair of node positions and its direction share one i
 
 @dataclass(frozen=True)
 class EdgeReport:
-    """What became of the listed edges: ``listed`` is the sum of the next five counts.
-
-    Examples
-    --------
-    >>> from spinegraph import Graph
-    >>> print(Graph.from_edges([(0, 1), (1, 0), (1, 2), (1, 2)]).report)
-    4 listed edges gave 2 edges: 1 repeat and 1 reciprocal listing merged.
-    """
+    """What became of the listed edges: ``listed`` is the sum of the next five counts."""
 
     listed: int
     edges: int
@@ -87,12 +347,6 @@ def clean_edges(
         Whether the listings are one-way; then edges without a way back are counted and warned about.
     reciprocal : {"error", "sum", "mean", "max"}
         How two directions of different weight become one edge.
-
-    Examples
-    --------
-    >>> clean = clean_edges(np.array([0, 1]), np.array([1, 2]), np.arange(3))
-    >>> clean.indptr.tolist(), clean.indices.tolist()
-    ([0, 1, 3, 4], [1, 0, 2, 1])
     """
     if reciprocal not in ("error", "sum", "mean", "max"):
         raise ParameterError(f"reciprocal must be one of 'error', 'sum', 'mean', 'max'; got {reciprocal!r}")
@@ -175,13 +429,7 @@ def _directed_edges(
 def sum_repeats(
     keys: NDArray[np.int64], weights: NDArray[Any] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return the distinct keys, sorted, and the sums of their weights; without weights, sorts in place.
-
-    Examples
-    --------
-    >>> sum_repeats(np.array([7, 3, 7]), np.array([1.0, 2.0, 0.5]))
-    (array([3, 7]), array([2. , 1.5]))
-    """
+    """Return the distinct keys, sorted, and the sums of their weights; without weights, sorts in place."""
     if weights is None:
         keys.sort()
         is_first = _starts(keys)
@@ -287,3 +535,149 @@ def _count(number: int, noun: str) -> str:
 
 def _listed(*counts: tuple[int, str]) -> str:
     return " and ".join(_count(number, noun) for number, noun in counts if number)
+
+
+ROOMY = 2**24  # up to here, node ids may leave any gaps
+
+
+def read_listing(
+    edges: Any, num_nodes: int | None = None, names: Iterable[Any] | None = None
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]], NDArray[Any]]:
+    """Return sources, targets (positions, (m,)) and node names (n,) of listed edges.
+
+    Integers are positions when ``num_nodes`` is given or when no name is an integer; else they are names.
+    """
+    pairs = as_pairs(edges, has_names=names is not None)
+    known = None if names is None else as_names(names)
+    if num_nodes is not None and (not isinstance(num_nodes, int | np.integer) or num_nodes < 1):
+        raise GraphFormatError(f"num_nodes must be a whole number of at least 1; got {num_nodes!r}")
+    if known is not None and num_nodes is not None and len(known) != num_nodes:
+        raise GraphFormatError(f"num_nodes is {num_nodes} but {len(known)} names were given")
+    if np.issubdtype(pairs.dtype, np.integer) and (
+        known is None or num_nodes is not None or not _any_whole(known)
+    ):
+        given = len(known) if known is not None else num_nodes
+        n = _require_in_range(pairs, None if given is None else int(given))
+        pairs = pairs.astype(np.int64) if pairs.dtype == np.uint64 else pairs
+        return pairs[:, 0], pairs[:, 1], np.arange(n) if known is None else known
+    if known is None:
+        if num_nodes is not None:
+            raise GraphFormatError(
+                "num_nodes goes with edges between positions; for named edges pass names=..."
+            )
+        known, flat = in_order_of_appearance(pairs.ravel())
+    else:
+        flat = _positions(known, pairs)
+    return flat[::2], flat[1::2], known
+
+
+def as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
+    """Return edges as an (m, 2) array of integers or objects."""
+    if issparse(edges):
+        raise GraphFormatError("edges must be pairs; for an adjacency matrix use Graph.from_scipy(matrix)")
+    pairs = np.asarray(edges) if hasattr(edges, "__array__") else _pairs_of_rows(list(edges))
+    if pairs.size == 0 and pairs.shape in ((0,), (0, 0), (0, 2)):
+        return np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        hint = "; pass edges.T" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
+        raise GraphFormatError(
+            f"edges must have shape (m, 2), a source and a target a row; got {pairs.shape}{hint}"
+        )
+    if np.issubdtype(pairs.dtype, np.integer) or pairs.dtype == object:
+        return pairs
+    if pairs.dtype.kind in "US" or has_names:
+        return pairs.astype(object)
+    raise GraphFormatError(
+        f"edges must hold integers (positions) or names; got dtype {pairs.dtype}. "
+        "Convert whole numbers with .astype(int)"
+    )
+
+
+def matrix_entries(
+    matrix: Any, weighted: bool | None = None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Return sources, targets and weights of an adjacency matrix's entries, each direction one.
+
+    What SciPy stores several times at one place adds. Weights are None unless ``weighted``, by default
+    unless every entry other than 0 is 1; then entries of 0 that are stored are left out.
+    """
+    rows = csr_array(matrix)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    entries = rows.tocoo()
+    sources, targets = entries.coords
+    is_edge = entries.data != 0
+    if (entries.data[is_edge] != 1).any() if weighted is None else weighted:
+        return sources, targets, entries.data
+    return sources[is_edge], targets[is_edge], None
+
+
+def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:
+    """Return listed rows as (m, 2): int64 where all are whole numbers, float64 where all are numbers."""
+    try:
+        # Objects: as text, one long name would make every entry as wide.
+        pairs = np.array(rows, dtype=object)
+    except ValueError:  # names that are sequences, beside some that are not
+        pairs = _row_by_row(rows)
+    if rows and pairs.shape != (len(rows), 2):
+        pairs = _row_by_row(rows)
+    kinds = set(map(type, pairs.ravel().tolist()))
+    if kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+        with suppress(OverflowError):  # such numbers can be names still
+            return pairs.astype(np.int64)
+    if kinds and all(issubclass(kind, int | float | np.number) for kind in kinds):
+        return pairs.astype(np.float64)
+    return pairs
+
+
+def _row_by_row(rows: list[Any]) -> NDArray[Any]:
+    """Return an (m, 2) object array of rows whose names may be sequences themselves."""
+    pairs = np.empty((len(rows), 2), dtype=object)
+    for place, row in enumerate(rows):
+        if isinstance(row, str | bytes) or not hasattr(row, "__len__") or len(row) != 2:
+            hint = (
+                "; pass weights apart, as weights=[...]" if hasattr(row, "__len__") and len(row) == 3 else ""
+            )
+            raise GraphFormatError(f"edges[{place}] must be a pair (source, target); got {row!r}{hint}")
+        pairs[place, 0], pairs[place, 1] = row
+    return pairs
+
+
+def _any_whole(names: NDArray[Any]) -> bool:
+    return names.dtype == np.int64 or any(isinstance(name, int | np.integer) for name in names)
+
+
+def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
+    """Return the number of nodes after a check that every position is one of theirs."""
+    if n is not None and n > MOST_NODES:
+        raise GraphFormatError(f"a graph holds at most {MOST_NODES} nodes; got {n}")
+    if not len(pairs):
+        if not n:
+            raise GraphFormatError(
+                "a graph has at least one node; pass num_nodes=... or names=... beside empty edges"
+            )
+        return n
+    largest = int(pairs.max())
+    if n is None:
+        n = largest + 1
+        if (n > ROOMY and n > 64 * pairs.size) or n > MOST_NODES:
+            raise GraphFormatError(
+                f"the largest node id is {largest}, with only {len(pairs)} edges; without names, ids are "
+                f"positions 0 .. num_nodes-1. Pass names=np.unique(edges) to read them as names, "
+                f"or num_nodes={n}"
+            )
+    if largest >= n or int(pairs.min()) < 0:
+        place, side = np.argwhere((pairs < 0) | (pairs >= n))[0].tolist()
+        raise GraphFormatError(
+            f"edges[{place}, {side}] is {int(pairs[place, side])}; with {n} nodes, positions are 0 .. {n - 1}"
+        )
+    return n
+
+
+def _positions(names: NDArray[Any], pairs: NDArray[Any]) -> NDArray[np.int64]:
+    flat = pairs.ravel()
+    try:
+        return NameIndex(names).positions(flat)
+    except UnknownNodeError as error:
+        raise GraphFormatError(f"edges: {error}. Add what is missing to names=...") from error

@@ -4,31 +4,301 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spinegraph.errors import GraphFormatError, MissingFeaturesError
-from spinegraph.graph.checks import (
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError
+from spinegraph.graph.edges import (
+    EdgeReport,
     Features,
+    Reciprocal,
     as_feature_names,
     as_features,
     as_weights,
     check_adjacency,
+    clean_edges,
     frozen,
     frozen_features,
+    pointers,
+    read_listing,
+    row_places,
+    row_sums,
+    rows_at,
+    stacked,
+    warn_of_losses,
 )
-from spinegraph.graph.convert.methods import Conversions
-from spinegraph.graph.edges import EdgeReport, Reciprocal, clean_edges, warn_of_losses
-from spinegraph.graph.listing import read_listing
-from spinegraph.graph.names import NameIndex, as_names
-from spinegraph.graph.rows import row_sums, rows_at
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.names import NameIndex, as_names, first_few, is_range
 from spinegraph.kernels.adjacency import Adjacency, position_type
 
 if TYPE_CHECKING:
-    from spinegraph.graph.encode import FeatureEncoder
+    from scipy.sparse import csr_array
+
+    from spinegraph.graph.feature_files import Missing
     from spinegraph.graph.overlay import Overlay
+
+
+class Conversions:
+    """What :class:`~spinegraph.Graph` can be made from, and be turned into."""
+
+    @staticmethod
+    def from_networkx(
+        graph: Any,
+        weight: str | None = "weight",
+        feature_attributes: Sequence[str] = (),
+        *,
+        missing: "Missing" = "error",
+        reciprocal: Reciprocal = "error",
+    ) -> "Graph":
+        """Convert a NetworkX graph of any kind; names are its nodes.
+
+        Parameters
+        ----------
+        graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+            Directed edges are made symmetric, with a warning; weights of parallel edges add.
+        weight : str, optional
+            Edge attribute of the weights, 1 where an edge lacks it; without any, the graph is unweighted.
+        feature_attributes : sequence of str
+            Numeric node attributes to take as feature columns.
+        missing : {"error", "zero"}
+            With "zero" an attribute that a node lacks is 0, and features are sparse.
+        reciprocal : {"error", "sum", "mean", "max"}
+            As in :meth:`Graph.from_edges`.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from spinegraph import Graph
+        >>> Graph.from_networkx(nx.path_graph(3))
+        Graph(3 nodes, 2 edges)
+        """
+        from spinegraph.graph.convert import from_networkx
+
+        return from_networkx(
+            graph, weight, feature_attributes, missing=missing, reciprocal=reciprocal, stacklevel=2
+        )
+
+    def to_networkx(self, weight: str = "weight", *, features: bool = True) -> Any:
+        """Return a networkx.Graph; each feature column becomes a node attribute, non-zeros alone if sparse.
+
+        Examples
+        --------
+        >>> from spinegraph import Graph
+        >>> Graph.from_edges([("ann", "bob")], weights=[2]).to_networkx()["ann"]["bob"]["weight"]
+        2.0
+        """
+        from spinegraph.graph.convert import to_networkx
+
+        return to_networkx(self._graph, weight, features=features)
+
+    @staticmethod
+    def from_scipy(
+        matrix: Any,
+        features: Any = None,
+        names: Iterable[Any] | None = None,
+        *,
+        feature_names: Iterable[str] | None = None,
+        weighted: bool | None = None,
+        reciprocal: Reciprocal = "error",
+    ) -> "Graph":
+        """Convert an adjacency matrix (n, n), sparse or dense.
+
+        Parameters
+        ----------
+        matrix : sparse matrix or array (n, n)
+            A symmetric one gives each edge once, with its weight; an asymmetric one is directed input.
+            What is stored several times at one place adds, as in SciPy itself.
+        features, names, feature_names, reciprocal
+            As in :meth:`Graph.from_edges`.
+        weighted : bool, optional
+            Whether entries are weights; by default, unless all but 0 are 1.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> from spinegraph import Graph
+        >>> Graph.from_scipy(csr_array([[0, 2.5], [2.5, 0]])).weights.tolist()
+        [2.5, 2.5]
+        """
+        from spinegraph.graph.convert import from_scipy
+
+        return from_scipy(
+            matrix,
+            features,
+            names,
+            feature_names=feature_names,
+            weighted=weighted,
+            reciprocal=reciprocal,
+            stacklevel=2,
+        )
+
+    def to_scipy(self) -> "csr_array":
+        """Return the adjacency matrix (n, n) as float32 csr_array; entries are 1 if unweighted.
+
+        Examples
+        --------
+        >>> from spinegraph import Graph
+        >>> Graph.from_edges([(0, 1)]).to_scipy().toarray().tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+        """
+        from spinegraph.graph.convert import to_scipy
+
+        return to_scipy(self._graph)
+
+    @staticmethod
+    def from_igraph(
+        graph: Any,
+        weight: str | None = "weight",
+        feature_attributes: Sequence[str] = (),
+        *,
+        missing: "Missing" = "error",
+        reciprocal: Reciprocal = "error",
+    ) -> "Graph":
+        """Convert an igraph Graph; names are the vertex attribute "name", or else positions.
+
+        The other arguments are those of :meth:`Graph.from_networkx`.
+
+        Examples
+        --------
+        >>> import igraph
+        >>> from spinegraph import Graph
+        >>> Graph.from_igraph(igraph.Graph.Ring(4))
+        Graph(4 nodes, 4 edges)
+        """
+        from spinegraph.graph.convert import from_igraph
+
+        return from_igraph(
+            graph, weight, feature_attributes, missing=missing, reciprocal=reciprocal, stacklevel=2
+        )
+
+    def to_igraph(self, weight: str = "weight", *, features: bool = True) -> Any:
+        """Return an igraph.Graph with names under "name" and each feature column as a vertex attribute.
+
+        Examples
+        --------
+        >>> from spinegraph import Graph
+        >>> Graph.from_edges([("ann", "bob")]).to_igraph().vs["name"]
+        ['ann', 'bob']
+        """
+        from spinegraph.graph.convert import to_igraph
+
+        return to_igraph(self._graph, weight, features=features)
+
+    @staticmethod
+    def from_pyg(data: Any, *, reciprocal: Reciprocal = "error") -> "Graph":
+        """Convert PyTorch Geometric ``Data``: edge_index, and x, edge_weight, names where it has them.
+
+        Edges that are listed in one direction alone count as directed input.
+
+        Examples
+        --------
+        >>> from spinegraph import Graph
+        >>> data = Graph.from_edges([(0, 1)], features=[[1, 2], [3, 4]]).to_pyg()
+        >>> Graph.from_pyg(data)
+        Graph(2 nodes, 1 edge, 2 dense features)
+        """
+        from spinegraph.graph.convert import from_pyg
+
+        return from_pyg(data, reciprocal=reciprocal, stacklevel=2)
+
+    def to_pyg(self, *, sparse: bool = False) -> Any:
+        """Return PyTorch Geometric ``Data`` with both directions of each edge.
+
+        Features are the dense tensor ``x``; with ``sparse``, sparse features stay a sparse COO tensor.
+
+        Examples
+        --------
+        >>> from spinegraph import Graph
+        >>> Graph.from_edges([(0, 1)]).to_pyg().edge_index.tolist()
+        [[0, 1], [1, 0]]
+        """
+        from spinegraph.graph.convert import to_pyg
+
+        return to_pyg(self._graph, sparse=sparse)
+
+    @staticmethod
+    def from_dataframe(
+        edges: Any,
+        source: str | None = None,
+        target: str | None = None,
+        weight: str | bool | None = None,
+        *,
+        nodes: Any = None,
+        node: str | None = None,
+        features: Sequence[str] | None = None,
+        missing: "Missing" = "error",
+        directed: bool = False,
+        reciprocal: Reciprocal = "error",
+    ) -> "Graph":
+        """Convert a table of edges, with or without a table of nodes; pandas, polars, Arrow or a dict.
+
+        Integers in the tables are names. Nodes come in the order of ``nodes``, else of appearance.
+
+        Parameters
+        ----------
+        edges : table (m rows)
+        source, target : str, optional
+            Columns of the ends; by default those with usual titles ("source" and "target", "from" and
+            "to" ...), or else the first two.
+        weight : str or False, optional
+            Column of the weights; by default "weight" or a like title where there is one. False ignores it.
+        nodes : table, optional
+            One row per node: its name and its features.
+        node : str, optional
+            Column of the names in ``nodes``; by default the first.
+        features : sequence of str, optional
+            Feature columns of ``nodes``; by default all of numbers or booleans, the rest with a warning.
+        missing : {"error", "zero"}
+            What a node of ``edges`` without a row in ``nodes`` gets: an error, or zeros.
+        directed, reciprocal
+            As in :meth:`Graph.from_edges`.
+
+        Examples
+        --------
+        >>> from spinegraph import Graph
+        >>> edges = {"source": ["ann", "bob"], "target": ["bob", "cy"]}
+        >>> nodes = {"node": ["ann", "bob", "cy"], "age": [31, 45, 28]}
+        >>> Graph.from_dataframe(edges, nodes=nodes)
+        Graph(3 nodes, 2 edges, 1 dense feature, names 'ann', 'bob', ...)
+        """
+        from spinegraph.graph.convert import from_dataframe
+
+        return from_dataframe(
+            edges,
+            source,
+            target,
+            weight,
+            nodes=nodes,
+            node=node,
+            features=features,
+            missing=missing,
+            directed=directed,
+            reciprocal=reciprocal,
+            stacklevel=2,
+        )
+
+    def to_dataframe(
+        self,
+        kind: Literal["pandas", "polars", "arrow"] = "pandas",
+        table: Literal["edges", "nodes"] = "edges",
+    ) -> Any:
+        """Return a table: "edges" (source, target, weight), or "nodes" (node, and its features, dense).
+
+        Examples
+        --------
+        >>> from spinegraph import Graph
+        >>> Graph.from_edges([("ann", "bob")]).to_dataframe("arrow").to_pydict()
+        {'source': ['ann'], 'target': ['bob']}
+        """
+        from spinegraph.graph.convert import to_dataframe
+
+        return to_dataframe(self._graph, kind, table)
+
+    @property
+    def _graph(self) -> "Graph":
+        return cast("Graph", self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -240,7 +510,7 @@ class Graph(Conversions):
         return f"Graph({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        from spinegraph.graph.html import graph_html
+        from spinegraph.graph.describe import graph_html
 
         return graph_html(self)
 
@@ -352,8 +622,6 @@ class Graph(Conversions):
         >>> Graph.from_edges([("ann", "bob"), ("bob", "cy")]).subgraph(["cy", "bob"])
         Graph(2 nodes, 1 edge, names 'cy', 'bob')
         """
-        from spinegraph.graph.change import subgraph
-
         return subgraph(self, names)
 
     def relabel(self, names: Mapping[Any, Any] | Iterable[Any]) -> "Graph":
@@ -366,8 +634,6 @@ class Graph(Conversions):
         >>> Graph.from_edges([(0, 1)]).relabel(["ann", "bob"]).neighbors("ann").tolist()
         ['bob']
         """
-        from spinegraph.graph.change import relabel
-
         return relabel(self, names)
 
     @staticmethod
@@ -383,8 +649,6 @@ class Graph(Conversions):
         >>> Graph.union([pair, pair])
         Graph(4 nodes, 2 edges)
         """
-        from spinegraph.graph.change import union
-
         return union(graphs, keys)
 
     def overlay(
@@ -418,3 +682,119 @@ class Graph(Conversions):
         from spinegraph.graph.overlay import Overlay
 
         return Overlay.of(self)._add(names, edges, features, weights, stacklevel=2).materialize()
+
+
+def subgraph(graph: Graph, names: Iterable[Any]) -> Graph:
+    """Return the graph of some nodes, in the order given, and the edges among them."""
+    kept = graph.positions(names)
+    if not len(kept):
+        raise GraphFormatError("a graph has at least one node; got no names for the subgraph")
+    place = np.full(len(graph), -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    if (place[kept] != np.arange(len(kept))).any():
+        twice = kept[place[kept] != np.arange(len(kept))]
+        raise GraphFormatError(f"each node may be named once; repeated: {first_few(graph.names[twice[:6]])}")
+    entries = row_places(graph.indptr, kept)
+    columns = place[graph.indices[entries]]
+    rows = np.repeat(np.arange(len(kept)), graph.degrees[kept])[columns >= 0]
+    entries, columns = entries[columns >= 0], columns[columns >= 0]
+    if (kept[1:] < kept[:-1]).any():  # another order than the graph's: neighbours must be sorted anew
+        order = np.argsort(rows * len(kept) + columns)
+        entries, columns = entries[order], columns[order]
+    return Graph._trusted(
+        pointers(np.bincount(rows, minlength=len(kept))),
+        columns,
+        None if graph.weights is None else graph.weights[entries],
+        graph.names[kept],
+        None if graph.features is None else graph.feature_rows(kept),
+        graph.feature_names,
+    )._encoded_by(graph.encoder)
+
+
+def relabel(graph: Graph, names: Mapping[Any, Any] | Iterable[Any]) -> Graph:
+    """Return the same graph under other node names; the arrays are shared."""
+    if isinstance(names, Mapping):
+        listed = graph.names.tolist()
+        for position, name in zip(graph.positions(list(names)).tolist(), names.values(), strict=True):
+            listed[position] = name
+        names = listed
+    renamed = as_names(names)
+    if len(renamed) != len(graph):
+        raise GraphFormatError(f"relabel needs one name per node; got {len(renamed)} for {len(graph)} nodes")
+    return Graph._trusted(
+        graph.indptr,
+        graph.indices,
+        graph.weights,
+        renamed,
+        graph.features,
+        graph.feature_names,
+        graph.report,
+    )._encoded_by(graph.encoder)
+
+
+def union(graphs: Sequence[Graph], keys: Sequence[Any] | None = None) -> Graph:
+    """Return the disjoint union of graphs."""
+    graphs = list(graphs)
+    if not graphs:
+        raise GraphFormatError("union needs at least one graph; got none")
+    sizes = [len(graph) for graph in graphs]
+    starts = np.cumsum([0, *sizes])
+    indices = np.concatenate([graph.indices + start for graph, start in zip(graphs, starts, strict=False)])
+    weights = None
+    if any(graph.weights is not None for graph in graphs):
+        ones = [np.ones(len(graph.indices), np.float32) for graph in graphs]
+        weights = np.concatenate(
+            [one if graph.weights is None else graph.weights for graph, one in zip(graphs, ones, strict=True)]
+        )
+    features, feature_names = _joined_features(graphs)
+    return Graph._trusted(
+        pointers(np.concatenate([graph.degrees for graph in graphs])),
+        indices,
+        weights,
+        _joined_names(graphs, keys),
+        features,
+        feature_names,
+    )._encoded_by(_joined_encoder(graphs))
+
+
+def _joined_encoder(graphs: list[Graph]) -> FeatureEncoder | None:
+    known = [graph.encoder for graph in graphs if graph.encoder is not None]
+    if not all(encoder.is_like(known[0]) for encoder in known):
+        raise ParameterError(
+            "the graphs' tables were encoded one by one, so that their columns do not mean the same; read "
+            "them by one encoder: encoder = FeatureEncoder(), then read_graph(..., encoder=encoder) for each"
+        )
+    return known[0] if len(known) == len(graphs) else None
+
+
+def _joined_names(graphs: list[Graph], keys: Sequence[Any] | None) -> NDArray[Any]:
+    if keys is not None:
+        if len(keys) != len(graphs):
+            raise ParameterError(
+                f"keys must hold one key per graph; got {len(keys)} for {len(graphs)} graphs"
+            )
+        return as_names(
+            (key, name) for key, graph in zip(keys, graphs, strict=True) for name in graph.names.tolist()
+        )
+    if all(is_range(graph.names) for graph in graphs):
+        return np.arange(sum(map(len, graphs)))
+    try:
+        return as_names([name for graph in graphs for name in graph.names.tolist()])
+    except GraphFormatError as error:
+        raise GraphFormatError(
+            f"{error}. Pass keys=[...] to name nodes (key, name), or relabel first"
+        ) from error
+
+
+def _joined_features(graphs: list[Graph]) -> tuple[Features | None, tuple[str, ...] | None]:
+    widths = {graph.num_features for graph in graphs}
+    if widths == {0} and not all(graph.has_features for graph in graphs):
+        return None, None
+    columns = {graph.feature_names for graph in graphs}
+    if len(widths) > 1 or len(columns) > 1:
+        found = sorted(widths) if len(widths) > 1 else "the same numbers under different names"
+        raise MissingFeaturesError(
+            f"all graphs of a union need the same feature columns; got {found}. "
+            "Bring them to the same columns with with_features(...)"
+        )
+    return stacked([graph.features for graph in graphs]), columns.pop()

@@ -16,13 +16,7 @@ UNHASHABLE = "node names must be hashable, such as str or int"
 
 
 def as_names(values: Iterable[Any]) -> NDArray[Any]:
-    """Return unique node names as an int64 array, or as an object array of hashables.
-
-    Examples
-    --------
-    >>> as_names([3, 1]), as_names(["ann", "bob"])
-    (array([3, 1]), array(['ann', 'bob'], dtype=object))
-    """
+    """Return unique node names as an int64 array, or as an object array of hashables."""
     names = as_array(values)
     if names.dtype == np.int64:
         if not is_range(names):
@@ -42,13 +36,7 @@ def as_names(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def in_order_of_appearance(values: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct names in order of appearance, and the position of each value among them.
-
-    Examples
-    --------
-    >>> in_order_of_appearance(["bob", "ann", "bob"])
-    (array(['bob', 'ann'], dtype=object), array([0, 1, 0]))
-    """
+    """Return the distinct names in order of appearance, and the position of each value among them."""
     array = as_array(values)
     if array.dtype == np.int64:
         found, first, inverse = np.unique(array, return_index=True, return_inverse=True)
@@ -72,11 +60,6 @@ def draw_keys(names: Iterable[Any]) -> NDArray[np.uint64]:
     """Return a number for each name that random draws may depend on: a whole number's own, or a digest's.
 
     A draw that depends on the name alone is the same wherever the node stands, whoever else comes or goes.
-
-    Examples
-    --------
-    >>> draw_keys([3, 1]), draw_keys(["ann"])
-    (array([3, 1], dtype=uint64), array([2010600400324141091], dtype=uint64))
     """
     listed = as_array(names)
     if listed.dtype == np.int64:
@@ -92,13 +75,7 @@ def _draw_key(name: Any) -> int:
 
 
 class NameIndex:
-    """Finds the positions of node names; needs no table when the names are 0 .. n-1.
-
-    Examples
-    --------
-    >>> NameIndex(as_names(["ann", "bob"])).positions(["bob"])
-    array([1])
-    """
+    """Finds the positions of node names; needs no table when the names are 0 .. n-1."""
 
     def __init__(self, names: NDArray[Any]) -> None:
         self._names = names
@@ -114,13 +91,7 @@ class NameIndex:
     def known(
         cls, names: NDArray[np.int64], order: NDArray[np.int64] | None, *, covers_range: bool
     ) -> "NameIndex":
-        """Index whole numbers that are known to be 0 .. n-1, or whose order is known (None: ascending).
-
-        Examples
-        --------
-        >>> NameIndex.known(np.array([3, 5]), None, covers_range=False).positions([5])
-        array([1])
-        """
+        """Index whole numbers that are known to be 0 .. n-1, or whose order is known (None: ascending)."""
         index = object.__new__(cls)
         index._names, index._range, index._order, index._table = names, covers_range, order, None
         return index
@@ -143,13 +114,7 @@ class NameIndex:
         return np.where(self._names[places] == array, places, -1)
 
     def find_one(self, name: Any) -> int:
-        """Return the position of one name, -1 where it is unknown.
-
-        Examples
-        --------
-        >>> NameIndex(as_names(["ann", "bob"])).find_one("bob")
-        1
-        """
+        """Return the position of one name, -1 where it is unknown."""
         return self._table.get(name, -1) if self._table is not None else self._find_one(name)
 
     def positions(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
@@ -171,12 +136,7 @@ class NameIndex:
 def require_known(
     found: NDArray[np.int64], wanted: NDArray[Any], names: NDArray[Any], place: str = ""
 ) -> None:
-    """Refuse names that were not found (-1), with the first few of them and some that are there.
-
-    Examples
-    --------
-    >>> require_known(np.array([0]), np.array(["ann"]), np.array(["ann", "bob"]))
-    """
+    """Refuse names that were not found (-1), with the first few of them and some that are there."""
     unknown = np.flatnonzero(found < 0)
     if len(unknown):
         raise UnknownNodeError(
@@ -186,36 +146,18 @@ def require_known(
 
 
 def first_few(names: Iterable[Any], most: int = 5) -> str:
-    """Return the first few names for a message.
-
-    Examples
-    --------
-    >>> first_few(["ann", "bob", "cy"], most=2)
-    "'ann', 'bob', ..."
-    """
+    """Return the first few names for a message."""
     listed = [quoted(name) for name in islice(names, most + 1)]
     return ", ".join([*listed[:most], "..."] if len(listed) > most else listed)
 
 
 def quoted(name: Any) -> str:
-    """Return a name as a message shows it.
-
-    Examples
-    --------
-    >>> quoted("ann"), quoted(np.int64(3))
-    ("'ann'", '3')
-    """
+    """Return a name as a message shows it."""
     return repr(name.item() if isinstance(name, np.generic) else name)
 
 
 def as_array(values: Iterable[Any]) -> NDArray[Any]:
-    """Return a flat int64 array where all values are whole numbers that fit, else an object array.
-
-    Examples
-    --------
-    >>> as_array([1, 2]), as_array([1, "b"])
-    (array([1, 2]), array([1, 'b'], dtype=object))
-    """
+    """Return a flat int64 array where all values are whole numbers that fit, else an object array."""
     if isinstance(values, str | bytes):
         raise ParameterError(f"pass a list of names, such as [{values!r}]; got {values!r}")
     if isinstance(values, np.ndarray):
@@ -235,13 +177,7 @@ def as_array(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def concatenated(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """Return names one after the other: int64 where both are, else objects.
-
-    Examples
-    --------
-    >>> concatenated(np.array([1]), np.array(["b"], dtype=object))
-    array([1, 'b'], dtype=object)
-    """
+    """Return names one after the other: int64 where both are, else objects."""
     if not len(second):
         return first
     if not len(first):

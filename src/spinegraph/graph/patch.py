@@ -1,18 +1,215 @@
-"""Whole rows that stand in for rows of a base graph, and rows of nodes it does not have."""
+"""Rows that replace rows of a base graph, and nodes added to it, without a copy of the base."""
 
+from collections.abc import Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError
-from spinegraph.graph.checks import frozen
-from spinegraph.graph.edges import CleanEdges
-from spinegraph.graph.rows import pointers, row_places
-from spinegraph.graph.tape import Head
+from spinegraph.graph.edges import CleanEdges, Features, frozen, pointers, row_places
+from spinegraph.graph.names import as_array
 
 if TYPE_CHECKING:
     from spinegraph.graph.graph import Graph
+
+
+_LEAST_ROOM = 16
+
+
+class _Tape:
+    """The room behind heads: what is written once is never changed, so readers need no lock."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.room = values
+        self.used = len(values)
+        self.lock = Lock()
+
+
+class Head:
+    """The first values of a growing array.
+
+    Heads that grow from one another share their room: the first to grow writes behind its own end, a second
+    one that grows from the same head gets a copy. No head ever sees a value change.
+
+    Parameters
+    ----------
+    values : array (length, ...)
+    """
+
+    __slots__ = ("_length", "_tape")
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._tape, self._length = _Tape(values), len(values)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values, read-only."""
+        return frozen(self._tape.room[: self._length])
+
+    def plus(self, more: Any) -> "Head":
+        """Return a head with more values behind these, at their cost alone."""
+        tape, length = self._tape, self._length + len(more)
+        if not len(more):
+            return self
+        with tape.lock:
+            is_end = tape.used == self._length
+            if is_end:
+                if length > len(tape.room):
+                    tape.room = _roomier(tape.room[: self._length], length)
+                tape.room[self._length : length] = more
+                tape.used = length
+        if not is_end:
+            return self.copy().plus(more)
+        grown = object.__new__(Head)
+        grown._tape, grown._length = tape, length
+        return grown
+
+    def copy(self) -> "Head":
+        """Return a head of the same values with room of its own."""
+        return Head(self._tape.room[: self._length].copy())
+
+
+def _roomier(values: NDArray[Any], least: int) -> NDArray[Any]:
+    room = np.empty((max(2 * len(values), least, _LEAST_ROOM), *values.shape[1:]), dtype=values.dtype)
+    room[: len(values)] = values
+    return room
+
+
+class _Shelf:
+    """Names in order of joining, the latest place of each, and the place before it of one that came back."""
+
+    def __init__(self, parent: "AddedNames | None") -> None:
+        self.parent = parent
+        self.start = 0 if parent is None else len(parent)
+        self.names: list[Any] = []
+        self.latest: dict[Any, int] = {}
+        self.earlier: dict[int, int] = {}
+        self.lock = Lock()
+
+    def append(self, names: Sequence[Any]) -> None:
+        for name in names:
+            place = self.start + len(self.names)
+            self.names.append(name)
+            if name in self.latest:
+                self.earlier[place] = self.latest[name]
+            self.latest[name] = place
+
+
+class AddedNames:
+    """Names of added nodes, in order of joining; a name may join again after its node was removed."""
+
+    __slots__ = ("_length", "_shelf")
+
+    def __init__(self, parent: "AddedNames | None" = None) -> None:
+        self._shelf = _Shelf(parent)
+        self._length = self._shelf.start
+
+    def __len__(self) -> int:
+        return self._length
+
+    def plus(self, names: Sequence[Any]) -> "AddedNames":
+        """Return these names and more; growing twice from the same names gives two lists."""
+        if not len(names):
+            return self
+        shelf = self._shelf
+        with shelf.lock:
+            is_end = shelf.start + len(shelf.names) == self._length
+            if is_end:
+                shelf.append(names)
+        if not is_end:
+            return self.branch().plus(names)
+        grown = object.__new__(AddedNames)
+        grown._shelf, grown._length = shelf, self._length + len(names)
+        return grown
+
+    def branch(self) -> "AddedNames":
+        """Return the same names, to grow apart from these."""
+        if self._shelf.parent is None:
+            return AddedNames(self)
+        return AddedNames().plus(self.listed())  # a chain of two is as long as chains get
+
+    def find(self, name: Any) -> int:
+        """Return the place where a name joined last, -1 where it never did."""
+        shelf = self._shelf
+        place = shelf.latest.get(name, -1)
+        while place >= self._length:
+            place = shelf.earlier.get(place, -1)
+        if place < 0 and shelf.parent is not None:
+            return shelf.parent.find(name)
+        return place
+
+    def listed(self) -> list[Any]:
+        """Return the names as a list."""
+        shelf = self._shelf
+        before = [] if shelf.parent is None else shelf.parent.listed()
+        return before + shelf.names[: self._length - shelf.start]
+
+    def array(self) -> NDArray[Any]:
+        """Return the names as int64 where all are whole numbers, else as objects."""
+        return as_array(self.listed())
+
+    def at(self, places: NDArray[np.int64]) -> list[Any]:
+        """Return the names at some places."""
+        shelf = self._shelf
+        return [
+            shelf.names[place - shelf.start] if place >= shelf.start else shelf.parent.at([place])[0]  # type: ignore[union-attr, arg-type]
+            for place in places
+        ]
+
+
+class AddedFeatures:
+    """Feature rows of added nodes, dense or sparse like the base's.
+
+    Parameters
+    ----------
+    rows : csr_array or array (a, f)
+    """
+
+    __slots__ = ("_parts", "_width")
+
+    def __init__(self, rows: Features) -> None:
+        self._width = rows.shape[1]
+        if issparse(rows):
+            indptr, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+            self._parts: tuple[Head, ...] = (Head(indptr), Head(indices), Head(rows.data))
+        else:
+            self._parts = (Head(rows),)
+
+    def __len__(self) -> int:
+        return len(self._parts[0]) - (len(self._parts) > 1)
+
+    def plus(self, rows: Features) -> "AddedFeatures":
+        """Return these rows and more; what is kept sparse takes dense rows, and the other way round."""
+        if len(self._parts) == 1:
+            return self._of((self._parts[0].plus(rows.toarray() if issparse(rows) else rows),))
+        indptr, indices, data = self._parts
+        more = csr_array(rows)
+        return self._of(
+            (indptr.plus(more.indptr[1:] + len(indices)), indices.plus(more.indices), data.plus(more.data))
+        )
+
+    def copy(self) -> "AddedFeatures":
+        """Return the same rows, to grow apart from these."""
+        return self._of(tuple(part.copy() for part in self._parts))
+
+    def matrix(self) -> Features:
+        """Return all rows, (a, f)."""
+        if len(self._parts) == 1:
+            return self._parts[0].values
+        indptr, indices, data = (part.values for part in self._parts)
+        return csr_array((data, indices, indptr), shape=(len(self), self._width))
+
+    def _of(self, parts: tuple[Head, ...]) -> "AddedFeatures":
+        made = object.__new__(AddedFeatures)
+        made._parts, made._width = parts, self._width
+        return made
+
 
 REMOVED = 0  # the row of nodes that are gone; it is empty
 _MOST_WASTE = 1 << 16  # entries of replaced rows that are no reason yet to write the others anew
@@ -52,29 +249,14 @@ class Patch(NamedTuple):
 
 
 def empty_patch(base: "Graph") -> Patch:
-    """Return a patch that changes nothing.
-
-    Examples
-    --------
-    >>> from spinegraph import Graph
-    >>> empty_patch(Graph.from_edges([(0, 1)])).places.tolist()
-    [-1, -1]
-    """
+    """Return a patch that changes nothing."""
     weights = None if base.weights is None else Head(np.zeros(0, np.float32))
     places = np.full(len(base), -1, dtype=np.int32)
     return Patch(places, Head(np.zeros(2, np.int64)), Head(np.zeros(0, base.indices.dtype)), weights, 0)
 
 
 def rows_of(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> Rows:
-    """Return the rows of the given nodes as they stand, from the patch or else from the base.
-
-    Examples
-    --------
-    >>> from spinegraph import Graph
-    >>> base = Graph.from_edges([(0, 1), (1, 2)])
-    >>> rows_of(base, empty_patch(base), np.array([1])).indices.tolist()
-    [0, 2]
-    """
+    """Return the rows of the given nodes as they stand, from the patch or else from the base."""
     places, rows = patch.places[nodes], patch.rows
     is_base = places < 0
     of_base, of_patch = nodes[is_base], places[~is_base]
@@ -96,15 +278,7 @@ def rows_of(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> Rows:
 
 
 def row_lengths(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the degrees of the given nodes, without a look at the others.
-
-    Examples
-    --------
-    >>> from spinegraph import Graph
-    >>> base = Graph.from_edges([(0, 1), (1, 2)])
-    >>> row_lengths(base, empty_patch(base), np.array([1, 0])).tolist()
-    [2, 1]
-    """
+    """Return the degrees of the given nodes, without a look at the others."""
     places, indptr = patch.places[nodes], patch.indptr.values
     is_base = places < 0
     of_base, of_patch = nodes[is_base], places[~is_base]
@@ -115,16 +289,7 @@ def row_lengths(base: "Graph", patch: Patch, nodes: NDArray[np.int64]) -> NDArra
 
 
 def with_rows(base: "Graph", patch: Patch, nodes: NDArray[np.int64], rows: Rows, total: int) -> Patch:
-    """Return a patch in which the given nodes have the given rows, of ``total`` nodes from now on.
-
-    Examples
-    --------
-    >>> from spinegraph import Graph
-    >>> base = Graph.from_edges([(0, 1)])
-    >>> lonely = Rows(np.zeros(3, np.int64), np.zeros(0, np.int32), None)
-    >>> with_rows(base, empty_patch(base), np.array([0, 1]), lonely, 2).places.tolist()
-    [1, 2]
-    """
+    """Return a patch in which the given nodes have the given rows, of ``total`` nodes from now on."""
     first, before = len(patch.indptr) - 1, patch.places[nodes[nodes < len(patch.places)]]
     places = np.full(total, -1, dtype=np.int32)
     places[: len(patch.places)] = patch.places
@@ -142,14 +307,7 @@ def with_rows(base: "Graph", patch: Patch, nodes: NDArray[np.int64], rows: Rows,
 
 
 def without_nodes(patch: Patch, nodes: NDArray[np.int64]) -> Patch:
-    """Return a patch in which the given nodes are gone; edges that led to them are the caller's.
-
-    Examples
-    --------
-    >>> from spinegraph import Graph
-    >>> without_nodes(empty_patch(Graph.from_edges([(0, 1)])), np.array([1])).places.tolist()
-    [-1, 0]
-    """
+    """Return a patch in which the given nodes are gone; edges that led to them are the caller's."""
     places, held = patch.places.copy(), patch.places[nodes]
     places[nodes] = REMOVED
     indptr, held = patch.indptr.values, held[held > REMOVED]
@@ -168,16 +326,6 @@ def patched(base: "Graph", patch: Patch, touched: NDArray[np.int64], clean: Clea
         Added edges among the touched nodes, by their place in ``touched``.
     total : int
         Number of nodes from now on.
-
-    Examples
-    --------
-    >>> from spinegraph import Graph
-    >>> from spinegraph.graph.edges import clean_edges
-    >>> base, touched = Graph.from_edges([(0, 1), (1, 2)]), np.array([0, 2])
-    >>> added = clean_edges(np.array([0]), np.array([1]), touched)
-    >>> patch = patched(base, empty_patch(base), touched, added, total=3)
-    >>> patch.places.tolist(), patch.rows.indices.tolist()
-    ([1, -1, 2], [1, 2, 0, 1])
     """
     known = touched[touched < len(patch.places)]
     merged = _with_edges(rows_of(base, patch, known), touched, clean, total)

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from spinegraph.errors import GraphFormatError, ParameterError
-from spinegraph.graph.align import Missing
+from spinegraph.graph.edge_files import (
+    EdgeOptions,
+    FileContents,
+    read_graphml,
+    read_npz_network,
+    read_parquet_edges,
+    read_text_edges,
+)
 from spinegraph.graph.edges import Reciprocal
-from spinegraph.graph.encode import FeatureEncoder
-from spinegraph.graph.files.columns import EdgeOptions
-from spinegraph.graph.files.contents import FileContents
-from spinegraph.graph.files.features import Extra, join_features, read_features
-from spinegraph.graph.files.graphml import read_graphml
-from spinegraph.graph.files.network_npz import read_npz_network
-from spinegraph.graph.files.parquet_edges import read_parquet_edges
-from spinegraph.graph.files.source import opened
-from spinegraph.graph.files.text_edges import read_text_edges
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.feature_files import Extra, Missing, join_features, read_features
+from spinegraph.graph.files import opened
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.store import open_store
-from spinegraph.graph.store_header import is_store
+from spinegraph.graph.store import is_store, open_store
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def read_graph(
     features : path, optional
         Node features as npz, npy, CSV, TSV, Parquet or GraphML. A table is joined by its column of names; a
         bare matrix has row ``i`` for node ``i``. Numbers are taken as they are; a table with other columns
-        goes through a :class:`~spinegraph.graph.encode.FeatureEncoder`.
+        goes through a :class:`~spinegraph.graph.encoder.FeatureEncoder`.
     columns : two or three names or positions, optional
         Source, target and perhaps weight. By default columns with usual titles (source, target, from, to and
         the like), else the first two.

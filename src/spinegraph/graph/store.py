@@ -1,18 +1,13 @@
-"""A graph on disk: flat arrays under a JSON header, memory-mapped, so that it may be larger than memory.
+"""A graph on disk: flat arrays under a JSON header, memory-mapped, so that it may be larger than memory."""
 
-::
-
-    header.json            format, version, types, shapes and checksums of the files, fingerprint
-    indptr.bin             int64 (n + 1,)   where each node's row begins
-    indices.bin            int32 (nnz,)     neighbours, sorted within rows
-    weights.bin            float32 (nnz,)   if edges have weights
-    names.bin              int64 (n,)       whole numbers; or names_text.bin and names_ends.bin, text
-    names_order.bin        int64 (n,)       positions by name, if names do not ascend
-    features.bin           float32 (n, f)   or features_data, features_indices and features_indptr, sparse
-"""
-
-from collections.abc import Iterator
+import json
+import mmap
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from hashlib import blake2b
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +15,520 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from spinegraph.atomic import make_folder, whole_folder
-from spinegraph.errors import GraphFormatError, ParameterError
-from spinegraph.fingerprint import fingerprint
+from spinegraph.atomic import JsonObject, make_folder, whole_folder
+from spinegraph.errors import GraphFormatError, MissingFileError, ModelFormatError, ParameterError
+from spinegraph.graph.edges import MOST_NODES, EdgeReport
+from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import NameIndex, first_few, is_range
-from spinegraph.graph.store_check import check_content
-from spinegraph.graph.store_files import map_array, write_array, write_pieces
-from spinegraph.graph.store_header import HEADER, SPARSE, Entry, Header, is_store
-from spinegraph.graph.store_names import ENCODING, StoredNameIndex, StoredNames
+from spinegraph.graph.names import NameIndex, as_array, first_few, is_range, require_known
+
+FORMAT, VERSION, HEADER = "spinegraph.store", 1, "header.json"
+NAMES = ("range", "integer", "text")
+_MOST_BYTES = 2**28
+# File -> number of dimensions and the types it may have.
+FILES = {
+    "indptr.bin": (1, ("<i8",)),
+    "indices.bin": (1, ("<i4",)),
+    "weights.bin": (1, ("<f4",)),
+    "names.bin": (1, ("<i8",)),
+    "names_text.bin": (1, ("|u1",)),
+    "names_ends.bin": (1, ("<i8",)),
+    "names_order.bin": (1, ("<i8",)),
+    "features.bin": (2, ("<f4",)),
+    "features_data.bin": (1, ("<f4",)),
+    "features_indices.bin": (1, ("<i4", "<i8")),
+    "features_indptr.bin": (1, ("<i4", "<i8")),
+}
+SPARSE = ("features_data.bin", "features_indices.bin", "features_indptr.bin")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file: an array, and the checksum of its bytes."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    digest: str
+
+    @property
+    def bytes(self) -> int:
+        """Size of the file."""
+        return prod(self.shape) * int(self.dtype[2:])
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a store's header.json says.
+
+    Attributes
+    ----------
+    names : {"range", "integer", "text"}
+    is_sorted : bool
+        Whether names ascend; names_order.bin is there where they do not.
+    num_features : int or None
+    feature_names : tuple of str or None
+    report : EdgeReport or None
+    fingerprint : str
+        That of the graph in memory.
+    files : dict of Entry
+    """
+
+    names: str
+    is_sorted: bool
+    num_features: int | None
+    feature_names: tuple[str, ...] | None
+    report: EdgeReport | None
+    fingerprint: str
+    files: Mapping[str, Entry]
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes n."""
+        return self.files["indptr.bin"].shape[0] - 1
+
+    def write(self, folder: Path) -> None:
+        """Write header.json."""
+        about = {
+            "format": FORMAT,
+            "version": VERSION,
+            **{
+                field.name: getattr(self, field.name)
+                for field in fields(self)
+                if field.name not in ("report", "files")
+            },
+            "report": None if self.report is None else asdict(self.report),
+            "files": {name: asdict(entry) for name, entry in self.files.items()},
+        }
+        about["digest"] = _digest(about)
+        (folder / HEADER).write_text(json.dumps(about, indent=1), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> "Header":
+        """Read header.json; anything wrong with it is a GraphFormatError that names it."""
+        path = folder / HEADER
+        if not path.is_file():
+            what = f"holds no {HEADER}" if folder.is_dir() else "no such folder"
+            raise MissingFileError(f"{folder}: {what}; pass a store, which spine data build makes")
+        try:
+            with path.open("rb") as file:
+                about = JsonObject(json.loads(file.read(_MOST_BYTES)), "top level")
+            about.one_of("format", FORMAT)
+            _require_version(about)
+            if about.meta.get("digest", _digest(about.meta)) != _digest(about.meta):
+                raise ModelFormatError("its content is not what was written: it was damaged")
+            return _checked(about)
+        except (ModelFormatError, ValueError, RecursionError, OSError) as fault:
+            raise GraphFormatError(f"{path}: {str(fault)[:300]}{_WAY_OUT}") from fault
+
+
+_WAY_OUT = "; copy the whole folder again, or build it again"
+
+
+def is_store(path: Any) -> bool:
+    """Say whether a path is a store's folder."""
+    try:
+        return (Path(path) / HEADER).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _digest(about: dict[str, Any]) -> str:
+    """Return a digest of all that a header says besides."""
+    others = {key: value for key, value in about.items() if key != "digest"}
+    return blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _require_version(about: JsonObject) -> None:
+    version = about.whole("version", 1, 2**31)
+    if version > VERSION:
+        raise ModelFormatError(f"is of version {version}, this spinegraph reads up to {VERSION}: upgrade it")
+
+
+def _checked(about: JsonObject) -> Header:
+    listed = JsonObject(about.get("files", dict), "files")
+    files = {name: _entry(JsonObject(listed.meta[name], name), name) for name in sorted(listed.meta)}
+    names = about.one_of("names", *NAMES)
+    has_features = about.meta.get("num_features") is not None
+    num_features = about.whole("num_features", 0, 2**31 - 1) if has_features else None
+    columns = about.list_of("feature_names", str) if about.meta.get("feature_names") is not None else None
+    if columns is not None and len(columns) != num_features:
+        raise ModelFormatError(f"feature_names must name {num_features} columns; got {len(columns)}")
+    report = about.meta.get("report")
+    header = Header(
+        names,
+        about.get("is_sorted", bool),
+        num_features,
+        None if columns is None else tuple(columns),
+        None if report is None else _report(JsonObject(report, "report")),
+        about.get("fingerprint", str),
+        files,
+    )
+    _require_shapes(header)
+    return header
+
+
+def _entry(entry: JsonObject, name: str) -> Entry:
+    if name not in FILES:
+        raise ModelFormatError(f"{name!r:.60} is no file of a store")
+    dimensions, types = FILES[name]
+    shape = entry.list_of("shape", int)
+    if len(shape) != dimensions or not all(0 <= size < 2**62 for size in shape):
+        raise ModelFormatError(f"{name}: shape must be {dimensions} sizes; got {shape!r:.60}")
+    return Entry(entry.one_of("dtype", *types), tuple(shape), entry.get("digest", str))
+
+
+def _report(report: JsonObject) -> EdgeReport:
+    return EdgeReport(**{field.name: report.whole(field.name, 0, 2**63 - 1) for field in fields(EdgeReport)})
+
+
+def _require_shapes(header: Header) -> None:
+    """Refuse files that do not make up one graph."""
+    shapes = {name: entry.shape for name, entry in header.files.items()}
+    wanted = {"indptr.bin", "indices.bin"}
+    wanted |= {"names_text.bin", "names_ends.bin"} if header.names == "text" else {"names.bin"}
+    wanted |= {"weights.bin"} & set(shapes)
+    wanted |= set() if header.is_sorted else {"names_order.bin"}
+    if header.num_features is not None:
+        wanted |= {"features.bin"} if "features.bin" in shapes else set(SPARSE)
+    if wanted != set(shapes):
+        raise ModelFormatError(f"expected the files {', '.join(sorted(wanted))}; got {', '.join(shapes)}")
+    n = header.num_nodes
+    if not 1 <= n <= MOST_NODES:
+        raise ModelFormatError(f"a graph has 1 to {MOST_NODES} nodes; got {n}")
+    same: dict[str, tuple[int, ...]] = {"weights.bin": shapes["indices.bin"]}
+    same |= dict.fromkeys(("names.bin", "names_ends.bin", "names_order.bin"), (n,))
+    if header.num_features is not None:
+        same |= {"features.bin": (n, header.num_features), "features_indptr.bin": (n + 1,)}
+        same |= {"features_indices.bin": shapes.get("features_data.bin", ())}
+    for name, shape in same.items():
+        if name in shapes and shapes[name] != shape:
+            raise ModelFormatError(f"{name}: must have shape {shape}; got {shapes[name]}")
+
+
+_PIECE = 2**22  # bytes read or written at a time
+
+
+def write_array(path: Path, array: NDArray[Any]) -> Entry:
+    """Write an array's bytes, a piece at a time, and return what the header says of them."""
+    return write_pieces(path, pieces(array), array.dtype, array.shape[1:])
+
+
+def write_pieces(path: Path, arrays: Iterable[NDArray[Any]], dtype: Any, row: tuple[int, ...] = ()) -> Entry:
+    """Write arrays one after the other as one file of one type, rows of one shape."""
+    kind, digest, rows = np.dtype(dtype).newbyteorder("<"), blake2b(digest_size=16), 0
+    with path.open("wb") as file:
+        for piece in arrays:
+            data = np.ascontiguousarray(piece, dtype=kind)
+            digest.update(data.data if data.size else b"")
+            file.write(data.data if data.size else b"")
+            rows += len(data)
+    return Entry(_name(kind), (rows, *row), digest.hexdigest())
+
+
+def entry_of(path: Path, dtype: Any, row: tuple[int, ...] = ()) -> Entry:
+    """Return what the header says of a file that is there already."""
+    kind = np.dtype(dtype).newbyteorder("<")
+    width = kind.itemsize * int(np.prod(row))
+    return Entry(_name(kind), (path.stat().st_size // max(width, 1), *row), digest_of(path))
+
+
+def map_array(path: Path, entry: Entry) -> NDArray[Any]:
+    """Return a file as a read-only array; what is read of it comes into memory, and may leave it again."""
+    if not path.is_file():
+        raise GraphFormatError(f"{path}: is missing; copy the whole store again, or build it again")
+    size = path.stat().st_size
+    if size != entry.bytes:
+        raise GraphFormatError(
+            f"{path}: has {size:,} bytes, the header says {entry.bytes:,}: it was cut off or replaced; "
+            "copy the whole store again, or build it again"
+        )
+    if not size:
+        return np.zeros(entry.shape, dtype=entry.dtype)
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(mapped, dtype=entry.dtype).reshape(entry.shape)
+
+
+def pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield an array's rows, a few megabytes at a time."""
+    rows = max(_PIECE // max(array.itemsize * int(np.prod(array.shape[1:])), 1), 1)
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows]
+
+
+def digest_of(path: Path) -> str:
+    """Return the checksum of a file's bytes."""
+    digest = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while chunk := file.read(_PIECE):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _name(dtype: Any) -> str:
+    return f"{'|' if dtype.itemsize == 1 else '<'}{dtype.kind}{dtype.itemsize}"
+
+
+_NAME_PIECE = 2**16  # names decoded at a time
+_SCAN_SHARE = 32  # from one name asked for in so many on, reading all in order beats searching for each
+ENCODING = ("utf-8", "surrogatepass")  # a lone surrogate is legal in a Python str
+
+
+class StoredNames:
+    """Names (n,) as UTF-8 bytes and where each ends; reads like an object array of str.
+
+    Parameters
+    ----------
+    text : uint8 array
+    ends : int64 array (n,)
+    """
+
+    dtype = np.dtype(object)
+    ndim = 1
+
+    def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+        self._text, self._ends = text, ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of names, as arrays tell it."""
+        return (len(self),)
+
+    @property
+    def size(self) -> int:
+        """Number of names."""
+        return len(self)
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return one name, or an object array of those at a slice, positions or a mask."""
+        if isinstance(place, int | np.integer):
+            position = int(place) + (len(self) if place < 0 else 0)
+            if not 0 <= position < len(self):
+                raise IndexError(f"position {place} of {len(self)} names")
+            return self.encoded(position).decode(*ENCODING)
+        if isinstance(place, slice):
+            start, stop, step = place.indices(len(self))
+            found = (
+                self._between(start, max(stop, start)) if step == 1 else self[np.arange(start, stop, step)]
+            )
+            return found if step != 1 else _objects(found)
+        positions = np.asarray(place)
+        if positions.dtype == bool:
+            positions = np.flatnonzero(positions)
+        return _objects([self[position] for position in positions.tolist()])
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), _NAME_PIECE):
+            yield from self._between(start, min(start + _NAME_PIECE, len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return _objects(self.tolist()) if dtype is None else _objects(self.tolist()).astype(dtype)
+
+    def __eq__(self, other: object) -> Any:
+        return np.asarray(self) == np.asarray(other)
+
+    def __ne__(self, other: object) -> Any:
+        return np.asarray(self) != np.asarray(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"StoredNames({len(self):,} names)"
+
+    def tolist(self) -> list[str]:
+        """Return all names."""
+        return list(self)
+
+    def astype(self, dtype: Any, copy: bool = True) -> NDArray[Any]:
+        """Return all names as an array in memory."""
+        return np.asarray(self, dtype=dtype)
+
+    def encoded(self, position: int) -> bytes:
+        """Return one name as bytes, whose order is that of the text."""
+        start = int(self._ends[position - 1]) if position else 0
+        return self._text[start : int(self._ends[position])].tobytes()
+
+    def _between(self, start: int, stop: int) -> list[str]:
+        if stop <= start:
+            return []
+        first = int(self._ends[start - 1]) if start else 0
+        ends = (self._ends[start:stop] - first).tolist()
+        raw = self._text[first : first + ends[-1]].tobytes()
+        return [raw[a:b].decode(*ENCODING) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+class StoredNameIndex:
+    """Finds the positions of stored text names without a table in memory.
+
+    Parameters
+    ----------
+    names : StoredNames
+    order : int64 array (n,), optional
+        Positions in ascending order of the names; None where the names ascend themselves.
+    """
+
+    def __init__(self, names: StoredNames, order: NDArray[np.int64] | None = None) -> None:
+        self._names, self._order = names, order
+
+    def find(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the position of each name, -1 where it is unknown."""
+        listed = as_array(wanted)
+        if len(listed) * _SCAN_SHARE >= len(self._names) > 0:
+            return self._find_by_scan(listed.tolist())
+        return np.fromiter(map(self.find_one, listed.tolist()), np.int64, len(listed))
+
+    def find_one(self, name: Any) -> int:
+        """Return the position of one name, -1 where it is unknown."""
+        if not isinstance(name, str):
+            return -1
+        encoded, low, high = name.encode(*ENCODING), 0, len(self._names)
+        while low < high:
+            middle = (low + high) // 2
+            if self._names.encoded(self._position(middle)) < encoded:
+                low = middle + 1
+            else:
+                high = middle
+        if low == len(self._names):
+            return -1
+        position = self._position(low)
+        return position if self._names.encoded(position) == encoded else -1
+
+    def positions(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the position of each name; an unknown one is an error."""
+        array = as_array(wanted)
+        found = self.find(array)
+        require_known(found, array, self._names)  # type: ignore[arg-type]
+        return found
+
+    def _position(self, rank: int) -> int:
+        return rank if self._order is None else int(self._order[rank])
+
+    def _find_by_scan(self, wanted: list[Any]) -> NDArray[np.int64]:
+        """Go through all names in order and look each piece's share of the sorted wanted ones up in it."""
+        found = np.full(len(wanted), -1, dtype=np.int64)
+        places = sorted(
+            (place for place, name in enumerate(wanted) if isinstance(name, str)), key=wanted.__getitem__
+        )
+        asked = [wanted[place] for place in places]
+        for start in range(0, len(self._names) if asked else 0, _NAME_PIECE):
+            stop = min(start + _NAME_PIECE, len(self._names))
+            positions = np.arange(start, stop) if self._order is None else self._order[start:stop]
+            names = self._names[start:stop] if self._order is None else self._names[positions]
+            first, last = bisect_left(asked, names[0]), bisect_right(asked, names[-1])
+            if first < last:
+                table = dict(zip(names.tolist(), positions.tolist(), strict=True))
+                for place, name in zip(places[first:last], asked[first:last], strict=True):
+                    found[place] = table.get(name, -1)
+        return found
+
+
+def _objects(names: list[str]) -> NDArray[Any]:
+    return np.fromiter(names, dtype=object, count=len(names))
+
+
+_ROWS, _NAMES = 2**18, 2**16  # looked at together
+Arrays = dict[str, NDArray[Any]]
+
+
+def check_content(folder: Path, header: Header, arrays: Arrays) -> None:
+    """Refuse files that fail their checksum, or whose content is not that of a graph.
+
+    Whether every edge stands in both of its rows is left to the checksum: it would take a sort.
+    """
+    for name, entry in header.files.items():
+        if digest_of(folder / name) != entry.digest:
+            raise GraphFormatError(
+                f"{folder / name}: its checksum is not the header's: it was damaged or replaced; "
+                "copy the whole store again, or build it again"
+            )
+    n = header.num_nodes
+    for fault in _faults(arrays, n, header.num_features or 0):
+        raise GraphFormatError(f"{folder}: {fault}; build the store again")
+
+
+def _faults(arrays: Arrays, n: int, f: int) -> Iterator[str]:
+    indptr, indices = arrays["indptr.bin"], arrays["indices.bin"]
+    if not _rises(indptr, len(indices)):
+        yield f"indptr.bin must rise from 0 to {len(indices)}"
+        return
+    for start in range(0, n, _ROWS):
+        stop = min(start + _ROWS, n)
+        lengths = np.diff(indptr[start : stop + 1])
+        row = indices[indptr[start] : indptr[stop]]
+        rows = np.repeat(np.arange(start, stop), lengths)
+        if len(row) and (row.min() < 0 or row.max() >= n):
+            yield f"indices.bin must lie in 0 .. {n - 1}"
+        if (row == rows).any() or ((rows[1:] == rows[:-1]) & (row[1:] <= row[:-1])).any():
+            yield "rows of indices.bin must ascend, without the node itself"
+    for name, low in (("weights.bin", 0.0), ("features.bin", -np.inf), ("features_data.bin", -np.inf)):
+        if any(
+            not (np.isfinite(piece) & (piece > low)).all() for piece in pieces(arrays.get(name, np.zeros(0)))
+        ):
+            yield f"{name} must be finite numbers{' above 0' * (low == 0)}"
+    if "features_indptr.bin" in arrays:
+        yield from _sparse_faults(arrays, f)
+    yield from _name_faults(arrays, n)
+
+
+def _sparse_faults(arrays: Arrays, f: int) -> Iterator[str]:
+    indptr, indices = arrays["features_indptr.bin"], arrays["features_indices.bin"]
+    if not _rises(indptr, len(indices)):
+        yield f"features_indptr.bin must rise from 0 to {len(indices)}"
+    if any(piece.min() < 0 or piece.max() >= f for piece in pieces(indices)):
+        yield f"features_indices.bin must lie in 0 .. {f - 1}"
+
+
+def _name_faults(arrays: Arrays, n: int) -> Iterator[str]:
+    if "names_ends.bin" in arrays:
+        ends = arrays["names_ends.bin"]
+        if ends[0] < 0 or ends[-1] != len(arrays["names_text.bin"]) or not _ascends(ends):
+            yield "names_ends.bin must rise to the length of names_text.bin"
+            return
+    order = arrays.get("names_order.bin")
+    if order is not None:
+        seen = np.zeros(n, dtype=bool)
+        for piece in pieces(order):
+            if piece.min() < 0 or piece.max() >= n:
+                yield f"names_order.bin must lie in 0 .. {n - 1}"
+                return
+            seen[piece] = True
+        if not seen.all():
+            yield "names_order.bin must hold every position once"
+            return
+    if not _names_ascend(arrays, n):
+        yield "names must be distinct, sound text or whole numbers, and ascend in the order that is given"
+
+
+def _names_ascend(arrays: Arrays, n: int) -> bool:
+    """Say whether names rise from one to the next: then none is there twice, and searches find them."""
+    order, last = arrays.get("names_order.bin"), None
+    is_text = "names_ends.bin" in arrays
+    names: Any = StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"]) if is_text else None
+    for start in range(0, n, _NAMES):
+        ranks = slice(start, min(start + _NAMES, n))
+        places = ranks if order is None else order[ranks]
+        try:
+            found = (names if is_text else arrays["names.bin"])[places].tolist()
+        except UnicodeDecodeError:
+            return False
+        listed = found if last is None else [last, *found]
+        if not all(one < other for one, other in pairwise(listed)):
+            return False
+        last = found[-1]
+    return True
+
+
+def _rises(indptr: NDArray[Any], last: int) -> bool:
+    return bool(indptr[0] == 0 and indptr[-1] == last) and _ascends(indptr)
+
+
+def _ascends(values: NDArray[Any]) -> bool:
+    starts = range(0, len(values), _ROWS)
+    return all((np.diff(values[start : start + _ROWS + 1]) >= 0).all() for start in starts)
+
 
 _NAMES_AT_A_TIME = 2**16
 

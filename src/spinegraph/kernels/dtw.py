@@ -1,13 +1,8 @@
-"""Dynamic time warping of descending profile rows, many pairs at once.
-
-The local cost of two values is ``max / min - 1`` of the values plus `OFFSET`. That is ``|a - b| / min``, and
-in this form nothing cancels: a cost is right to a few float32 roundings however small it is, costs only add
-up, and so the float32 distance is within 1e-5 of the float64 one, relative.
-"""
+"""Dynamic time warping of descending profile rows, many pairs at once."""
 
 import numpy as np
 
-from spinegraph.kernels.compiled import compiled
+from spinegraph.kernels.runtime import compiled
 
 OFFSET = 1e-3
 _OFFSET = np.float32(OFFSET)
@@ -157,3 +152,45 @@ def warping_table(row_a, row_b):
                 best = min(best, table[i, j - 1])
             table[i, j] = best + costs[i, j]
     return table, costs
+
+
+@compiled
+def _slot_of(row, node):
+    """Place of ``node`` in an ascending row, or -1."""
+    slot = np.searchsorted(row, node)
+    return slot if slot < len(row) and row[slot] == node else -1
+
+
+@compiled
+def owned_slots(candidates, start, stop):
+    """Flat slots of rows ``start`` to ``stop`` that compute their pair, int64 (m,).
+
+    Rows of ``candidates`` (n, c) ascend, with values of n and more for "none" at their end. A pair that is in
+    both nodes' rows belongs to the smaller node's.
+    """
+    n, c = candidates.shape
+    slots = np.empty((stop - start) * c, np.int64)
+    found = 0
+    for node in range(start, stop):
+        for slot in range(c):
+            other = candidates[node, slot]
+            if other >= n:
+                break
+            if node < other or _slot_of(candidates[other], node) < 0:
+                slots[found] = node * c + slot
+                found += 1
+    return slots[:found]
+
+
+@compiled
+def copy_owned(candidates, values, start, stop):
+    """Fill ``values`` (n, c) of rows ``start`` to ``stop`` where another row owns the pair, in place."""
+    c = candidates.shape[1]
+    for node in range(start, stop):
+        for slot in range(c):
+            other = candidates[node, slot]
+            if other >= node:
+                break
+            mirror = _slot_of(candidates[other], node)
+            if mirror >= 0:
+                values[node, slot] = values[other, mirror]

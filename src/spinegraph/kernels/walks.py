@@ -1,34 +1,297 @@
-"""Random walks: visit counts of walks that return to their root, and plain walks.
-
-A rooted walk is a chain of excursions from its root. All excursions of a few roots advance together, one step
-at a time: the steps of one round wait for memory at once, not one after the other.
-
-``plan`` is a plain tuple. It lists the steps that go on, not those that return; then, per excursion under
-way, its next step, the node it stands on, and the bits for it::
-
-    bits    uint32   what chooses the neighbour
-    fresh   uint8    1 where a step leaves the root, 0 where it follows the one before it; 1 after the last
-    visits  nodes    where each step arrives
-    at, nodes, draws
-"""
+"""Random walks: random numbers by counting, single steps, visit counts and plain walks."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.kernels.adjacency import Adjacency
-from spinegraph.kernels.compiled import compiled
-from spinegraph.kernels.counter import count_visits, new_counter
-from spinegraph.kernels.rng import GAMMA, PLAIN_WALKS, mix, stream_starts
-from spinegraph.kernels.rows import row_of
-from spinegraph.kernels.steps import alias_rows, take_steps
-from spinegraph.kernels.threads import run_blocks
+from spinegraph.kernels.push import ROOM, write_row
+from spinegraph.kernels.runtime import compiled, run_blocks
+from spinegraph.kernels.sparse import row_of
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+ROOTED_WALKS = 1
+PLAIN_WALKS = 2
+
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+def _mix(point):
+    point = (point ^ (point >> _S30)) * _FIRST
+    point = (point ^ (point >> _S27)) * _SECOND
+    return point ^ (point >> _S31)
+
+
+mix = compiled(_mix, inline="always")
+
+
+def stream_starts(seed: int, stage: int, keys: ArrayLike) -> NDArray[np.uint64]:
+    """Where the stream of each key starts.
+
+    Parameters
+    ----------
+    seed : int
+        Any whole number; its lowest 64 bits count.
+    stage : int
+        Which use of randomness this is, so that two stages with one seed stay independent.
+    keys : uint64 array (r,)
+        One key per root.
+    """
+    key = np.atleast_1d(np.asarray(keys, dtype=np.uint64))
+    start = np.full(key.shape, seed & 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
+    for part in (np.uint64(stage), key):
+        start = _mix(start + GAMMA * np.atleast_1d(_mix(np.atleast_1d(part) + GAMMA)))
+    return start
+
+
+Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+_LOW = np.uint64(0xFFFFFFFF)
+_S32 = np.uint64(32)
+
+
+def alias_rows(adjacency: Adjacency, visits: int, threads: int | None) -> tuple[Tables, int | None]:
+    """Make the tables for about ``visits`` steps, and say on how many threads they may be taken.
+
+    Many visits: every row is filled in at once, then only read. Few: rows are filled in as one thread
+    comes by, and memory is claimed only there.
+    """
+    tables = (
+        np.zeros(adjacency.num_nodes if adjacency.has_weights else 0, dtype=np.uint8),
+        np.empty(adjacency.weights.size, dtype=np.uint64),
+        np.empty(adjacency.patch_weights.size, dtype=np.uint64),
+    )
+    if not adjacency.has_weights:
+        return tables, threads
+    if visits < adjacency.indices.size:
+        return tables, 1
+
+    def fill(first: int, last: int) -> None:
+        fill_rows(tuple(adjacency), tables, first, last)
+
+    run_blocks(fill, adjacency.num_nodes, block=1 << 14, threads=threads)
+    return tables, threads
+
+
+@compiled
+def fill_rows(adjacency, tables, first, last):
+    """Write the alias tables of the rows ``first .. last - 1``."""
+    indptr, _, weights, rows, patch_indptr, _, patch_weights = adjacency
+    filled, base, patch = tables
+    for node in range(first, last):
+        start, stop, patched = row_of(indptr, rows, patch_indptr, node)
+        if patched:
+            _fill(patch_weights[start:stop], patch[start:stop])
+        else:
+            _fill(weights[start:stop], base[start:stop])
+        filled[node] = 1
+
+
+@compiled
+def _fill(weights, table):
+    """Write one row's table in one sweep: light edges are topped up by the current heavy one.
+
+    ``rest`` is what the heavy edge still has; once that is light too, the next heavy edge tops it up.
+    """
+    if weights.size == 0:
+        return
+    total = 0.0
+    for edge in range(weights.size):
+        total += np.float64(weights[edge])
+        table[edge] = (np.uint64(edge) << _S32) | _LOW
+    mean = total / weights.size
+    light = _next(weights, 0, mean, False)
+    heavy = _next(weights, 0, mean, True)
+    rest = np.float64(weights[heavy]) if heavy < weights.size else 0.0
+    while heavy < weights.size:
+        if rest > mean:
+            if light == weights.size:
+                return
+            weight = np.float64(weights[light])
+            table[light] = _entry(weight / mean, heavy)
+            rest -= mean - weight
+            light = _next(weights, light + 1, mean, False)
+        else:
+            following = _next(weights, heavy + 1, mean, True)
+            if following == weights.size:
+                return
+            table[heavy] = _entry(rest / mean, following)
+            rest += np.float64(weights[following]) - mean
+            heavy = following
+
+
+@compiled
+def _next(weights, edge, mean, heavy):
+    """Return the first edge from ``edge`` on that is heavier than the mean, or that is not."""
+    while edge < weights.size and (weights[edge] > mean) != heavy:
+        edge += 1
+    return edge
+
+
+@compiled
+def _entry(share, other):
+    return (np.uint64(other) << _S32) | np.uint64(min(max(share, 0.0) * 2.0**32, 2.0**32 - 1.0))
+
+
+@compiled
+def take_steps(adjacency, tables, nodes, bits, count):
+    """Replace each of ``nodes[:count]`` by the neighbour that its 32 bits choose; each must have one."""
+    if tables[0].size > 0:
+        _step_by_weight(adjacency, tables, nodes, bits, count)
+    else:
+        _step_evenly(adjacency, nodes, bits, count)
+
+
+@compiled
+def _step_evenly(adjacency, nodes, bits, count):
+    indptr, indices, _, rows, patch_indptr, patch_indices, _ = adjacency
+    for i in range(count):
+        # Unsigned: a signed index costs a test for counting from the end, and here it shows.
+        start, stop, patched = row_of(indptr, rows, patch_indptr, np.uint64(nodes[i]))
+        edge = np.uint64(start) + ((np.uint64(bits[i]) * np.uint64(stop - start)) >> _S32)
+        if patched:
+            nodes[i] = patch_indices[edge]
+        else:
+            nodes[i] = indices[edge]
+
+
+@compiled
+def _step_by_weight(adjacency, tables, nodes, bits, count):
+    indptr, indices, _, rows, patch_indptr, patch_indices, _ = adjacency
+    filled, base, patch = tables
+    empty = 0
+    for i in range(count):
+        empty += 1 - filled[np.uint64(nodes[i])]
+    # Apart from the steps: a call inside their loop would slow every one of them.
+    if empty > 0:
+        for i in range(count):
+            if filled[nodes[i]] == 0:
+                fill_rows(adjacency, tables, nodes[i], nodes[i] + 1)
+    for i in range(count):
+        node = np.uint64(nodes[i])
+        start, stop, patched = row_of(indptr, rows, patch_indptr, node)
+        # The high half of the product chooses an edge, the low half stands for a second draw.
+        product = np.uint64(bits[i]) * np.uint64(stop - start)
+        edge = np.uint64(start) + (product >> _S32)
+        if patched:
+            nodes[i] = patch_indices[_or_other(patch[edge], product & _LOW, np.uint64(start), edge)]
+        else:
+            nodes[i] = indices[_or_other(base[edge], product & _LOW, np.uint64(start), edge)]
+
+
+@compiled
+def _or_other(entry, draw, start, edge):
+    # All ones when below: a branch on an entry that is still on its way would hold up the steps after it.
+    below = np.uint64((np.int64(draw) - np.int64(entry & _LOW)) >> 63)
+    other = start + (entry >> _S32)
+    return other ^ ((edge ^ other) & below)
+
+
+_HASH = np.uint64(0x9E3779B97F4A7C15)
+
+
+@compiled
+def new_counter(positions, like):
+    """Make room for one root's ``positions``, at nodes of the dtype of ``like``."""
+    bits = 8
+    while (1 << bits) < 4 * positions:
+        bits += 1
+    return (
+        np.full(1 << bits, -1, dtype=like.dtype),
+        np.zeros(1 << bits, dtype=np.int32),
+        64 - bits,
+        np.empty(positions + 1, dtype=np.int64),
+        np.zeros(positions + 1, dtype=np.int64),
+        np.empty(positions + 1, dtype=like.dtype),
+        np.empty(positions + 1, dtype=np.int32),
+    )
+
+
+@compiled
+def count_visits(counter, root, positions, seen, row, top, tied_nodes):
+    """Keep the k most visited nodes; the root stands at every position that ``seen`` does not list.
+
+    Equal counts are ordered by first visit. Writes to ``top`` and ``tied_nodes`` as ``keep_top`` does.
+    """
+    distinct = _tally(counter, root, positions, seen)
+    _sort(counter, distinct)
+    nodes, visits = counter[5], counter[6]
+    kept, tied = top[3], top[4]
+    k = top[0].shape[1]
+    write_row(nodes, visits, distinct, positions, row, top)
+    if distinct > k and visits[k] == visits[k - 1]:
+        above = k - 1
+        while above > 0 and visits[above - 1] == visits[k]:
+            above -= 1
+        stop = k + 1
+        while stop < distinct and visits[stop] == visits[k]:
+            stop += 1
+        kept[row] = above
+        if stop <= ROOM * k:
+            tied[row] = stop - above
+            for i in range(above, stop):
+                tied_nodes[row, i - above] = nodes[i]
+        elif above == 0:
+            # Dropping the group would leave nothing: the root alone stands for the row.
+            tied[row] = 1
+            tied_nodes[row, 0] = root
+
+
+@compiled
+def _tally(counter, root, positions, seen):
+    """Count into the hash table; returns how many distinct nodes there are."""
+    keys, counts, bits, found, _, _, _ = counter
+    shift = np.uint64(bits)
+    mask = np.uint64(keys.size - 1)
+    slot = (np.uint64(root) * _HASH) >> shift
+    keys[slot] = root
+    counts[slot] = positions - seen.size
+    found[0] = slot
+    distinct = 1
+    for i in range(seen.size):
+        node = seen[i]
+        slot = (np.uint64(node) * _HASH) >> shift
+        key = keys[slot]
+        while key != node and key >= 0:
+            slot = (slot + np.uint64(1)) & mask
+            key = keys[slot]
+        keys[slot] = node
+        counts[slot] += 1
+        found[distinct] = slot
+        distinct += key < 0
+    return distinct
+
+
+@compiled
+def _sort(counter, distinct):
+    """Sort the distinct nodes by count, descending, and empty the table."""
+    keys, counts, _, found, sizes, nodes, visits = counter
+    most = 0
+    for i in range(distinct):
+        count = counts[found[i]]
+        sizes[count] += 1
+        most = max(most, count)
+    place = 0
+    for count in range(most, 0, -1):
+        size = sizes[count]
+        sizes[count] = place
+        place += size
+    for i in range(distinct):
+        slot = found[i]
+        count = counts[slot]
+        place = sizes[count]
+        sizes[count] = place + 1
+        nodes[place] = keys[slot]
+        visits[place] = count
+        keys[slot] = -1
+        counts[slot] = 0
+    sizes[: most + 1] = 0
+
 
 # Steps planned together: enough to hide the memory's latency, few enough to stay in the nearest cache.
 _TOGETHER = 1600
-_LOW = np.uint64(0xFFFFFFFF)
-_S32 = np.uint64(32)
 
 
 @compiled
@@ -142,12 +405,6 @@ def plain_walks(
     int32 array (r * walks, walk_length)
         The walks of one root after another; a root without neighbours is followed by -1. (int64 when the
         adjacency's indices are.)
-
-    Examples
-    --------
-    >>> pair = Adjacency.of(np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32))
-    >>> plain_walks(pair, np.array([1]), walks=2, walk_length=4, seed=0).tolist()
-    [[1, 0, 1, 0], [1, 0, 1, 0]]
     """
     tables, threads = alias_rows(adjacency, roots.size * walks * walk_length, threads)
     streams = stream_starts(seed, stage, roots.astype(np.uint64) if keys is None else keys)

@@ -1,4 +1,4 @@
-"""Checkpoints of training: never half-written, the newest whole one wins, old ones pruned."""
+"""Checkpoints and the record of training."""
 
 import json
 import time
@@ -12,10 +12,29 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from spinegraph import __version__
-from spinegraph.atomic import make_folder, sweep, whole_file
+from spinegraph.atomic import make_folder, read_signed, sweep, whole_file, write_signed
 from spinegraph.config import Config
 from spinegraph.errors import ParameterError
-from spinegraph.tensor_file import read_signed, write_signed
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One line of the training history: losses after so many steps.
+
+    Attributes
+    ----------
+    step : int
+        Steps done.
+    loss : float
+        Objective on the last training batch.
+    held_out_loss : float
+        Objective on pairs that training never sees.
+    """
+
+    step: int
+    loss: float
+    held_out_loss: float
+
 
 _KEPT = 2
 _SHARE_OF_TIME = 0.1  # that saving may take: on a slow disk states are saved less often
@@ -32,11 +51,6 @@ class TrainingState:
     arrays : dict of float32 arrays
         Matrices and Adam's moments.
     history : list of (step, loss, held-out loss)
-
-    Examples
-    --------
-    >>> TrainingState(50, {"weights": np.zeros((3, 2), np.float32)}, [(25, 1.2, 1.3)]).step
-    50
     """
 
     step: int
@@ -55,17 +69,6 @@ class Checkpoints:
         Of the data and settings; states of another run are passed over, and left alone.
     every : int
         Steps between two states.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> state = TrainingState(50, {"weights": np.zeros((3, 2), np.float32)}, [])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Checkpoints(folder, "this run").save(state)
-    ...     found = Checkpoints(folder, "this run").latest({"weights": (3, 2)}, steps=300)
-    ...     other = Checkpoints(folder, "another run").latest({"weights": (3, 2)}, steps=300)
-    >>> found.step, other
-    (50, None)
     """
 
     def __init__(self, folder: str | Path, fingerprint: str, every: int = 50) -> None:

@@ -1,9 +1,16 @@
-"""The biased skip-gram objective, Eq. 5 and 6."""
+"""The biased skip-gram objective, Eq. 5 and 6, and the auxiliary matrix W_S."""
 
 from typing import NamedTuple
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 from torch.nn.functional import logsigmoid
+
+from spinegraph.config import Config
+from spinegraph.learning.sampling import PRETRAINING, PairSampler
 
 
 class Views(NamedTuple):
@@ -15,13 +22,7 @@ class Views(NamedTuple):
 
 
 def contrast(anchors: Tensor, positives: Tensor, negatives: Tensor, weight: float) -> Tensor:
-    """Skip-gram term J with shared negatives, Eq. 5; mean over the batch.  (b, d), (b, d), (s, d) -> ().
-
-    >>> import torch
-    >>> one = torch.ones(1, 1)
-    >>> round(contrast(one, one, one, weight=0.0).item(), 4)  # -log sigmoid(1)
-    0.3133
-    """
+    """Skip-gram term J with shared negatives, Eq. 5; mean over the batch.  (b, d), (b, d), (s, d) -> ()."""
     pull = logsigmoid((anchors * positives).sum(dim=1))  # (b,)
     push = logsigmoid(-anchors @ negatives.T).mean(dim=1)  # (b, s) -> (b,)
     return -(pull + weight * push).mean()
@@ -36,3 +37,29 @@ def objective(made: Views, auxiliary: Views, *, lambda1: float, lambda2: float, 
         + cross * contrast(made.anchors, auxiliary.positives, auxiliary.negatives, weight)
         + cross * contrast(auxiliary.anchors, made.positives, made.negatives, weight)
     )
+
+
+_SPREAD = 0.1
+_PRETRAINING_RATE = 0.01
+
+
+def first_auxiliary(num_nodes: int, dim: int, sampler: PairSampler, config: Config) -> NDArray[np.float32]:
+    """Return the first W_S (m, d): random, or learned from local pairs alone, as node2vec does (SPINE-p)."""
+    rng = np.random.default_rng([config.seed, 13])
+    values = (rng.standard_normal((num_nodes, dim)) * _SPREAD).astype(np.float32)
+    if config.auxiliary_init == "random" or not sampler.can_draw:
+        return values
+    matrix = torch.from_numpy(values).to(config.device).requires_grad_()
+    adam = torch.optim.SparseAdam([matrix], lr=_PRETRAINING_RATE)
+    for step in range(config.steps):
+        batch = sampler.draw(step, PRETRAINING)
+        places = [
+            torch.from_numpy(part).to(config.device)
+            for part in (batch.anchors, batch.positives, batch.negatives)
+        ]
+        anchors, positives, negatives = (functional.embedding(part, matrix, sparse=True) for part in places)
+        loss = contrast(anchors, positives, negatives, config.negatives)
+        adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        adam.step()  # type: ignore[no-untyped-call]
+    return matrix.detach().cpu().numpy()

@@ -1,17 +1,16 @@
-"""Pairs to learn from ("Biased positive sampling"): local ones off plain walks, structural ones by likeness.
+"""What a generator is learned from: local pairs off plain walks, structural pairs by similarity."""
 
-Every batch is a function of (seed, stage, step) alone, so a resumed run draws what an unbroken one would.
-"""
-
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.config import Config
-from spinegraph.kernels.rng import PLAIN_WALKS
-from spinegraph.kernels.walks import plain_walks
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.kernels.walks import PLAIN_WALKS, plain_walks
+from spinegraph.structure.columns import affinity
+from spinegraph.structure.pagerank import Smoothed
 from spinegraph.structure.similarity import SimilarNodes
 
 TRAINING, HELD_OUT, PRETRAINING = 1, 2, 3  # stages: streams that never meet
@@ -172,3 +171,53 @@ class PairSampler:
         choice = (ladder < rng.random((size, 1)) * ladder[:, -1:]).sum(axis=1)
         choice = np.minimum(choice, ladder.shape[1] - 1)
         return np.stack([anchors, self.similar.nodes[anchors, choice]], axis=1).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What training reads.
+
+    Attributes
+    ----------
+    smoothed : Smoothed (m, f)
+        T F of the training nodes.
+    past : float32 array (m, s) or None
+        Their structural columns, where these go past T.
+    sampler : PairSampler
+        Draws the pairs.
+    power : float
+        Power of the length that the generator divides content by.
+    """
+
+    smoothed: Smoothed
+    past: NDArray[np.float32] | None
+    sampler: PairSampler
+    power: float
+
+
+_UNKNOWN = 0.1  # too few edges to tell
+_MOST = 0.5
+_NO_SIGN = 0.99  # features that may as well have been dealt out at random
+_DEVIATIONS = 3.0
+_ODDS = 0.25  # of structure against content where half of the strength is there
+
+
+def balanced(config: Config, graph: Any) -> Config:
+    """Return the settings with a ``structural_share``: more, the less the features tell about links.
+
+    With strength h of ``affinity``, structure stands to content as 0.25 ((1 - h) / h)^2 to 1, at most as 1
+    to 1; as 99 to 1 where the features have no visible relation to the links at all. Without features there
+    is no channel beside them.
+    """
+    if config.structural_share is not None:
+        return config
+    if not graph.has_features:
+        return replace(config, structural_share=0.0)
+    encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
+    found = affinity(graph, lambda rows: encoder.transform(graph.feature_rows(rows)), config.seed)
+    if found is None:
+        return replace(config, structural_share=_UNKNOWN)
+    if found.deviations < _DEVIATIONS:
+        return replace(config, structural_share=_NO_SIGN)
+    odds = _ODDS * ((1 - found.strength) / max(found.strength, 1e-6)) ** 2
+    return replace(config, structural_share=min(odds / (1 + odds), _MOST))

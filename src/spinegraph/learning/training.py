@@ -1,10 +1,8 @@
-"""Training of W_M: Adam on the biased objective, in the principal subspace of T F or in all of its space.
+"""Training of W_M: Adam on the biased objective, in the principal subspace of T F or in all of its space."""
 
-With ``start="principal"`` the matrix is W_M = V M, V being the leading principal directions of T F: M is
-small, so a step costs the same however many columns the features have.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock, local
 from typing import Any
 
 import numpy as np
@@ -15,13 +13,50 @@ from torch import Tensor
 from torch.nn import functional
 
 from spinegraph.config import Config
-from spinegraph.learning.auxiliary import first_auxiliary
-from spinegraph.learning.checkpoint import Checkpoints, TrainingState
-from spinegraph.learning.device import usable_device
-from spinegraph.learning.history import Moment
-from spinegraph.learning.objective import Views, objective
-from spinegraph.learning.sampling import HELD_OUT, PairBatch, PairSampler
-from spinegraph.structure.smoothing import Smoothed, principal_directions
+from spinegraph.errors import ParameterError
+from spinegraph.generator import activate, shortened
+from spinegraph.kernels.runtime import thread_count
+from spinegraph.learning.checkpoint import Checkpoints, Moment, TrainingState
+from spinegraph.learning.objective import Views, first_auxiliary, objective
+from spinegraph.learning.sampling import HELD_OUT, Lesson, PairBatch, PairSampler
+from spinegraph.structure.pagerank import Smoothed, principal_directions, signed
+
+
+def usable_device(name: str) -> torch.device:
+    """Return the Torch device of this name, or say why it cannot be used."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as fault:
+        reason = str(fault).split("\n")[0][:200]
+        raise ParameterError(f"device {name!r} cannot be used here: {reason}; use device='cpu'") from fault
+    return device
+
+
+_lock = Lock()
+_here = local()
+_before: list[int] = []  # how many there were, of each that is inside
+
+
+@contextmanager
+def torch_threads(threads: int | None) -> Iterator[None]:
+    """Let Torch use so many threads inside, and as many as before outside."""
+    count = thread_count(threads)
+    with _lock:
+        is_nested = getattr(_here, "is_inside", False)
+        # Of fits side by side each sees what the others set, so the first alone knows how it was.
+        before = _before[0] if _before and not is_nested else torch.get_num_threads()
+        _before.append(before)
+        _here.is_inside = True
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        with _lock:
+            torch.set_num_threads(before)
+            _here.is_inside = is_nested
+            _before.remove(before)
+
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -213,11 +248,7 @@ def first_weights(
 def first_places(
     places: NDArray[np.float32], config: Config
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return places (m, h) along principal directions, scaled, and a matrix (h, h) that keeps inner products.
-
-    >>> first_places(np.full((2, 1), 5, dtype=np.float32), Config())[0].ravel().tolist()
-    [1.0, 1.0]
-    """
+    """Return scaled principal coordinates (m, h), and a matrix (h, h) that keeps inner products."""
     scaled = np.ascontiguousarray(places * _scale(places))
     return scaled, _turn(places.shape[1], places.shape[1], config)
 
@@ -233,3 +264,130 @@ def _turn(rows: int, columns: int, config: Config) -> NDArray[np.float32]:
     rng = np.random.default_rng([config.seed, 11])
     turn = np.linalg.qr(rng.standard_normal((columns, rows)))[0].T  # orthonormal rows
     return np.ascontiguousarray(_START_NORM * turn, dtype=np.float32)
+
+
+Training = Callable[
+    [Any, NDArray[np.float32], PairSampler, Config, Checkpoints | None, Progress | None],
+    tuple[NDArray[np.float32], list[Moment]],
+]
+_MOST_STRUCTURAL = 0.25  # of the dimensions
+CONTENT_SQUARE = 2.0  # mean square of what went through T; sets how far a probe's penalty reaches
+
+
+def learn(
+    lesson: Lesson,
+    config: Config,
+    states: Checkpoints | None = None,
+    progress: Progress | None = None,
+    train: Training = train,
+) -> tuple[NDArray[np.float32], list[Moment]]:
+    """Return W_M, (f + s, d), and the training history.
+
+    The leading dimensions hold what went through T: the leading half of its principal directions trained, and
+    all of them as they were, so that what training forgets is still there (see ``_merged``); their mean
+    square is 2. The structural columns that go past T have dimensions of their own, untrained, so that
+    structural identity has a place that unlike content cannot crowd out; their size is set so that they hold
+    ``structural_share`` of a vector's mean square.
+
+    Parameters
+    ----------
+    lesson : Lesson
+    config : Config
+        With a ``structural_share``.
+    states : Checkpoints, optional
+        A stopped run goes on from its last one.
+    progress : callable (stage, done, total), optional
+    train : callable
+        What runs the steps, as ``training.train`` does.
+    """
+    smoothed, past, power = lesson.smoothed, lesson.past, lesson.power
+    channel = _channel(past, config)  # (s, c)
+    content = config.dim - channel.shape[1]
+    # One thread: the order in which Torch sums in a matrix product depends on how many there are.
+    with torch_threads(1):
+        trained, history = _trained(
+            smoothed, content, lesson.sampler, config, states, progress, train
+        )  # (f, r)
+    vectors = smoothed.times(trained)
+    has_content = _mean_square(vectors) > LEAST_SQUARE  # more than rounding
+    size = _mean_square(shortened(activate(vectors, config.activation), power)) if has_content else 1.0
+    if has_content and config.activation == "identity" and power < 1:
+        trained *= np.float32((CONTENT_SQUARE / size) ** (0.5 / (1 - power)))
+        size = CONTENT_SQUARE
+
+    through, share = smoothed.shape[1], float(config.structural_share or 0)
+    weights = np.zeros((through + channel.shape[0], config.dim), dtype=np.float32)
+    weights[:through, : trained.shape[1]] = trained
+    if past is not None:
+        wanted = size * share / max(1 - share, 1e-6)
+        weights[through:, content:] = channel * _factor(past @ channel, wanted)
+    return weights, history
+
+
+def _trained(
+    smoothed: Smoothed,
+    dim: int,
+    sampler: PairSampler,
+    config: Config,
+    states: Checkpoints | None,
+    progress: Progress | None,
+    train: Training,
+) -> tuple[NDArray[np.float32], list[Moment]]:
+    """Return the matrix for what went through T, (f, r) with r at most dim, and the training history."""
+    if config.start == "random" or config.kept == 0:
+        basis, start = first_weights(smoothed, dim, config)
+        reduced = smoothed.matrix() if basis is None else smoothed.times(basis)
+        trained, history = train(reduced, start, sampler, config, states, progress)
+        return trained if basis is None else basis @ trained, history
+    directions = principal_directions(smoothed, min(dim, *smoothed.shape), config.seed)  # (f, r)
+    places = smoothed.times(directions)  # (m, r)
+    # The leading half is trained: what lies beyond teaches noise, though labels may need it.
+    half = (places.shape[1] + 1) // 2
+    leading, start = first_places(places[:, :half], config)
+    trained, history = train(leading, start, sampler, config, states, progress)
+    return directions @ _merged(places, trained, config.kept), history
+
+
+def _merged(places: NDArray[np.float32], trained: NDArray[np.float32], kept: float) -> NDArray[np.float32]:
+    """Return a matrix (r, r) whose inner products are a mixture of the trained ones and those at the start.
+
+    With x the places of nodes along the principal directions, of which the leading h were scaled and trained
+    to A, (h, h), both sides of a mean square of 1, inner products become (1 - kept) x A A' x' + kept x x'. So
+    what training forgets is still there, at no cost in dimensions, and the columns of the result are the
+    vectors' own principal directions.
+    """
+    spread = places.T.astype(np.float64) @ places / len(places)  # (r, r)
+    if np.trace(spread) <= LEAST_SQUARE:
+        return np.eye(len(spread), dtype=np.float32)
+    inner = np.zeros_like(spread)
+    half = len(trained)
+    inner[:half, :half] = trained.astype(np.float64) @ trained.T
+    inner, plain = (
+        matrix / max(float(np.einsum("ij,ij->", matrix, spread)), LEAST_SQUARE)
+        for matrix in (inner, np.eye(len(spread)))
+    )
+    values, vectors = np.linalg.eigh((1 - kept) * inner + kept * plain)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    _, turn = np.linalg.eigh(root.T @ spread @ root)
+    return signed((root @ turn)[:, ::-1])
+
+
+def _mean_square(vectors: NDArray[np.float32]) -> float:
+    return float(np.square(vectors).sum(axis=1).mean())
+
+
+def _factor(vectors: NDArray[np.float32], square: float) -> np.float32:
+    """Return what vectors are to be multiplied by to get a mean square of ``square``, where they have any."""
+    found = _mean_square(vectors)
+    return np.float32(np.sqrt(square / found if found > LEAST_SQUARE else square))
+
+
+def _channel(past: NDArray[np.float32] | None, config: Config) -> NDArray[np.float32]:
+    """Return how structural columns fill their dimensions, (s, c): as they are, or by main directions."""
+    if past is None:
+        return np.empty((0, 0), dtype=np.float32)
+    most = max(0, min(past.shape[1], int(config.dim * _MOST_STRUCTURAL)))
+    if most == past.shape[1]:
+        return np.eye(most, dtype=np.float32)
+    _, vectors = np.linalg.eigh(past.T @ past)
+    return signed(vectors[:, ::-1][:, :most])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.graph.patch import REMOVED, Rows, row_lengths, rows_of
-from spinegraph.kernels.influence import push_back
+from spinegraph.kernels.push import push_back
 
 # Share of the tolerance that pushing back may leave behind; the rest is each root's own.
 _LEFT = 0.125
@@ -31,15 +31,6 @@ class Drift:
     ----------
     num_nodes : int
     continuation, tolerance : float
-
-    Examples
-    --------
-    >>> from spinegraph import Graph
-    >>> path = Graph.from_edges([(i, i + 1) for i in range(20)])
-    >>> before = path.overlay([], [])
-    >>> after = before.add(["new"], [("new", 0)])
-    >>> Drift(len(before), 0.5, 0.05).change(before, after).tolist()
-    [0, 1, 21]
     """
 
     def __init__(self, num_nodes: int, continuation: float, tolerance: float) -> None:
@@ -113,14 +104,6 @@ class NeighborDrift:
     ----------
     num_nodes : int
     tolerance : float
-
-    Examples
-    --------
-    >>> from spinegraph import Graph
-    >>> star = Graph.from_edges([(0, leaf) for leaf in range(1, 101)]).overlay([], [])
-    >>> after, drift = star.add(["new"], [("new", 0)]), NeighborDrift(101, 0.05)
-    >>> drift.change(star, after).tolist(), drift.moved[1].round(3)  # a hub's leaves hardly notice
-    ([], np.float64(0.02))
     """
 
     def __init__(self, num_nodes: int, tolerance: float) -> None:
@@ -147,26 +130,12 @@ class NeighborDrift:
 
 
 def reads_neighbors(column: str) -> bool:
-    """Say whether a structural column of a node depends on its neighbours' rows.
-
-    Examples
-    --------
-    >>> reads_neighbors("overlap_10"), reads_neighbors("log_profile_3")
-    (True, False)
-    """
+    """Say whether a structural column of a node depends on its neighbours' rows."""
     return column not in ("log_degree", "log_mean_weight", "spread") and not column.startswith("log_profile")
 
 
 def row_changes(before: Rows, after: Rows) -> NDArray[np.float64]:
-    """Return by how much the steps from each node differ: sums of absolute differences, (rows,), at most 2.
-
-    Examples
-    --------
-    >>> one = Rows(np.array([0, 1]), np.array([7]), None)
-    >>> two = Rows(np.array([0, 2]), np.array([7, 8]), None)
-    >>> row_changes(one, two)
-    array([1.])
-    """
+    """Return how far the steps from each node differ: sums of absolute differences, (rows,), at most 2."""
     count = len(before.indptr) - 1
     rows, columns, shares = zip(_steps(before, -1.0), _steps(after, 1.0), strict=True)
     row, column = np.concatenate(rows), np.concatenate(columns)

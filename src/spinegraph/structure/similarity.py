@@ -1,16 +1,240 @@
-"""How likely each of a node's candidates is to stand for it."""
+"""Structurally similar nodes: candidates, distances of profiles, and weights from distances."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.errors import ParameterError
 from spinegraph.kernels.adjacency import position_type
-from spinegraph.kernels.pairs import copy_owned, owned_slots
-from spinegraph.kernels.threads import run_blocks
-from spinegraph.structure.distances import PAIRS_PER_BLOCK, Comparison, Metric, as_rows, comparison
+from spinegraph.kernels.dtw import OFFSET, copy_owned, dtw_distances, owned_slots, warping_table
+from spinegraph.kernels.runtime import run_blocks
+
+CandidateMethod = Literal["degree", "profile", "all"]
+
+_MOST_FOR_ALL = 20_000
+
+
+def candidates(
+    degrees: ArrayLike, weights: ArrayLike | None = None, method: CandidateMethod = "profile"
+) -> NDArray[Any]:
+    """Choose each node's structural candidates; never the node itself, and every node is somebody's.
+
+    Nodes of several networks become each other's candidates when their degrees and profiles are concatenated.
+
+    Parameters
+    ----------
+    degrees : array (n,)
+        Neighbours of each node.
+    weights : array (n, k), optional
+        Profiles, for ``"profile"``.
+    method : str
+        ``"degree"``: the paper's, nodes beside a node in the order of degree, equal degrees by position.
+        ``"profile"``: the same, equal degrees by the mean logarithm of their profiles.
+        ``"all"``: every other node; for small networks.
+
+    Returns
+    -------
+    int32 array (n, c)
+        Padded with -1.
+
+    Examples
+    --------
+    >>> candidates([1, 1, 3, 1], method="all").tolist()
+    [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
+    """
+    degree = np.asarray(degrees)
+    if method == "all":
+        return _everyone(len(degree))
+    if method == "degree":
+        return nearest_degree(degree)
+    if method == "profile":
+        if weights is None:
+            raise ParameterError(
+                'method "profile" orders nodes by their profiles: pass weights, or method="degree"'
+            )
+        profile = np.asarray(weights)
+        if profile.ndim != 2 or len(profile) != len(degree):
+            raise ParameterError(
+                f"weights must be (n, k) with n = {len(degree)} as degrees; got {profile.shape}"
+            )
+        # Where two values are close, DTW's local cost is the difference of these logarithms.
+        return nearest_degree(degree, order=np.log(profile + OFFSET).mean(axis=1))
+    raise ParameterError(f'method must be one of "degree", "profile", "all"; got {method!r}')
+
+
+def nearest_degree(degrees: ArrayLike, *, order: ArrayLike | None = None) -> NDArray[Any]:
+    """Take ceil(log2 n) nodes on each side of a node's place in the order of degree.
+
+    Parameters
+    ----------
+    degrees : array (n,)
+    order : array (n,), optional
+        Orders nodes of equal degree; their position does otherwise.
+
+    Returns
+    -------
+    int32 array (n, 2 ceil(log2 n))
+        From the smaller degree to the larger; -1 where the order has ended.
+
+    Examples
+    --------
+    >>> nearest_degree([7, 1, 2, 5]).tolist()
+    [[2, 3, -1, -1], [-1, -1, 2, 3], [-1, 1, 3, 0], [1, 2, 0, -1]]
+    """
+    degree = np.asarray(degrees)
+    n = len(degree)
+    if not n:
+        return np.empty((0, 0), dtype=np.int32)
+    ties = np.arange(n) if order is None else np.asarray(order)
+    ranking = np.lexsort((ties, degree))  # (n,)
+    side = math.ceil(math.log2(n))
+    ended = np.full(side, -1)
+    line = np.concatenate([ended, ranking, ended]).astype(position_type(n))
+    windows = np.lib.stride_tricks.sliding_window_view(line, 2 * side + 1)  # (n, 2 side + 1), by place
+    chosen = np.empty((n, 2 * side), dtype=line.dtype)
+    chosen[ranking, :side] = windows[:, :side]
+    chosen[ranking, side:] = windows[:, side + 1 :]
+    return chosen
+
+
+def _everyone(n: int) -> NDArray[Any]:
+    if n > _MOST_FOR_ALL:
+        raise ParameterError(
+            f'method "all" compares every two nodes; got {n} nodes, at most {_MOST_FOR_ALL} are allowed: '
+            'use "profile" or "degree"'
+        )
+    others = np.arange(max(n - 1, 0), dtype=np.int32)
+    return others + (others >= np.arange(n)[:, None]).astype(np.int32)
+
+
+Metric = Literal["dtw", "euclidean", "cosine"]
+Rows = NDArray[np.float32]
+Comparison = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
+
+PAIRS_PER_BLOCK = 16_384
+
+
+def pair_distances(
+    weights: ArrayLike, pairs: ArrayLike, metric: Metric = "dtw", *, threads: int | None = None
+) -> NDArray[np.float32]:
+    """Measure how far apart the profiles of given pairs of nodes are.
+
+    Parameters
+    ----------
+    weights : array (n, k)
+        Profiles, one row per node.
+    pairs : int array (m, 2)
+        Positions of the nodes.
+    metric : str
+        ``"dtw"`` with local cost max/min - 1 of the values plus 1e-3, ``"euclidean"`` or ``"cosine"``.
+    threads : int, optional
+        All cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    float32 array (m,)
+    """
+    rows = as_rows(weights, "weights")
+    given = np.asarray(pairs)
+    if given.size and (given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu"):
+        raise ParameterError(f"pairs must be whole numbers (m, 2); got {given.dtype} {given.shape}")
+    pair = given.reshape(-1, 2).astype(np.int64)
+    if pair.size and (pair.min() < 0 or pair.max() >= len(rows)):
+        raise ParameterError(
+            f"pairs must be positions 0 to {len(rows) - 1}; got {pair.min()} to {pair.max()}"
+        )
+    left, right = np.ascontiguousarray(pair[:, 0]), np.ascontiguousarray(pair[:, 1])
+    return _in_blocks(comparison(metric, rows, rows), left, right, threads)
+
+
+def profile_distances(
+    weights_a: ArrayLike, weights_b: ArrayLike, metric: Metric = "dtw", *, threads: int | None = None
+) -> NDArray[np.float32]:
+    """Measure how far row i of one table of profiles is from row i of another.
+
+    Parameters
+    ----------
+    weights_a, weights_b : arrays (m, k)
+    metric, threads
+        As in :func:`pair_distances`.
+
+    Returns
+    -------
+    float32 array (m,)
+    """
+    rows_a, rows_b = as_rows(weights_a, "weights_a"), as_rows(weights_b, "weights_b")
+    if rows_a.shape != rows_b.shape:
+        raise ParameterError(
+            f"weights_a and weights_b must have one shape; got {rows_a.shape} and {rows_b.shape}"
+        )
+    every = np.arange(len(rows_a))
+    return _in_blocks(comparison(metric, rows_a, rows_b), every, every, threads)
+
+
+def comparison(metric: Metric, rows_a: Rows, rows_b: Rows) -> Comparison:
+    """Return the function from positions ``left`` (m,) and ``right`` (m,) to distances float32 (m,)."""
+    if metric == "dtw":
+        return _warped(rows_a, rows_b)
+    if metric == "euclidean":
+        return lambda left, right: np.linalg.norm(rows_a[left] - rows_b[right], axis=1).astype(np.float32)
+    if metric == "cosine":
+        return _turned(rows_a, rows_b)
+    raise ParameterError(f'metric must be one of "dtw", "euclidean", "cosine"; got {metric!r}')
+
+
+def as_rows(values: ArrayLike, what: str) -> Rows:
+    """Return profiles as read-only float32 (n, k), or say what is wrong with them."""
+    rows = np.ascontiguousarray(values, dtype=np.float32).view()
+    if rows.ndim != 2 or not rows.shape[1]:
+        raise ParameterError(f"{what} must be (n, k) with k >= 1; got shape {rows.shape}")
+    if rows.size and not (rows.min() >= 0 and rows.max() < np.inf):
+        raise ParameterError(f"{what} must be finite and >= 0; got values from {rows.min()} to {rows.max()}")
+    rows.flags.writeable = False  # kernels compile once, for read-only rows
+    return rows
+
+
+def _warped(rows_a: Rows, rows_b: Rows) -> Comparison:
+    """DTW, with the zeros at the rows' ends left out."""
+    ends_a, ends_b = _support(rows_a), _support(rows_b)
+    return lambda left, right: cast(Rows, dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right))
+
+
+def _support(rows: Rows) -> NDArray[np.int64]:
+    """Values of each row up to the last that is not zero (n,)."""
+    last = rows.shape[1] - np.argmax(rows[:, ::-1] > 0, axis=1)
+    return np.where(rows.any(axis=1), last, 0)
+
+
+def _turned(rows_a: Rows, rows_b: Rows) -> Comparison:
+    """1 - cosine; a row of zeros is at distance 1 from every row."""
+    units_a, units_b = _unit(rows_a), _unit(rows_b)
+
+    def compare(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
+        cosines = np.einsum("mk,mk->m", units_a[left], units_b[right])
+        return cast(Rows, np.maximum(1 - cosines, 0))
+
+    return compare
+
+
+def _unit(rows: Rows) -> Rows:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(norms > 0, norms, 1)).astype(np.float32)
+
+
+def _in_blocks(
+    compare: Comparison, left: NDArray[np.int64], right: NDArray[np.int64], threads: int | None
+) -> NDArray[np.float32]:
+    parts = run_blocks(
+        lambda start, stop: compare(left[start:stop], right[start:stop]),
+        len(left),
+        block=PAIRS_PER_BLOCK,
+        threads=threads,
+    )
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,3 +366,70 @@ def _ascending(candidates: ArrayLike, n: int) -> NDArray[Any]:
     if twice.any():
         raise ParameterError(f"candidates: row {twice.argmax()} names a node twice; name it once")
     return nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Warping:
+    """The cheapest way to match the values of one profile to those of another, in order.
+
+    Attributes
+    ----------
+    path : int64 array (p, 2)
+        Places matched, from (0, 0) on: at each step one place or both go on by one.
+    costs : float64 array (p,)
+        What each step adds to the distance.
+    distance : float
+        Their sum, the DTW distance.
+    share : float64 array (p,)
+        Each step's part of the distance; zeros where the profiles are equal.
+    """
+
+    path: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    distance: float
+
+    @property
+    def share(self) -> NDArray[np.float64]:
+        """Each step's part of the distance (p,)."""
+        return self.costs / self.distance if self.distance > 0 else np.zeros_like(self.costs)
+
+
+def warping(row_a: ArrayLike, row_b: ArrayLike) -> Warping:
+    """Find the warping path between two profiles; steps where both have ended in zeros are left out.
+
+    Parameters
+    ----------
+    row_a, row_b : arrays (k,)
+        Profiles, descending.
+    """
+    first, second = _as_row(row_a, "row_a"), _as_row(row_b, "row_b")
+    if len(first) != len(second):
+        raise ParameterError(f"row_a and row_b must be of one length; got {len(first)} and {len(second)}")
+    rows = as_rows(np.stack([first, second]), "row_a and row_b").astype(np.float64)
+    used = np.flatnonzero(rows.any(axis=0))
+    # One common zero is kept while the path is found: a row that ends may be matched to it.
+    length = min(int(used[-1]) + 2 if used.size else 1, rows.shape[1])
+    table, costs = warping_table(rows[0, :length], rows[1, :length])
+    path = _walk_back(table)
+    while len(path) > 1 and not rows[0, path[-1][0]] and not rows[1, path[-1][1]]:
+        path.pop()
+    steps = np.array(path)
+    return Warping(steps, costs[steps[:, 0], steps[:, 1]], float(table[-1, -1]))
+
+
+def _walk_back(table: NDArray[Any]) -> list[tuple[int, int]]:
+    """Follow the cheapest cells from the last to the first; both rows go on together where costs tie."""
+    i, j = table.shape[0] - 1, table.shape[1] - 1
+    path = [(i, j)]
+    while i or j:
+        before = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
+        i, j = min((cell for cell in before if min(cell) >= 0), key=lambda cell: float(table[cell]))
+        path.append((i, j))
+    return path[::-1]
+
+
+def _as_row(row: ArrayLike, what: str) -> NDArray[Any]:
+    values: NDArray[Any] = np.asarray(row)
+    if values.ndim != 1 or not len(values):
+        raise ParameterError(f"{what} must be one profile (k,) with k >= 1; got shape {values.shape}")
+    return values

@@ -15,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     spine ...
     """
     try:
-        from spinegraph.apps.cli.app import run  # here, so that an interrupt while it loads is met as well
+        from spinegraph.apps.cli.app import run  # here, so that an interrupt while it loads is handled
 
         run(arguments)
     except KeyboardInterrupt:

@@ -1,13 +1,12 @@
-"""The command's root: its sub-commands, its exit codes and how it speaks of errors and warnings.
-
-Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted, 143 told to end.
-"""
+"""The command's root: its sub-commands, its exit codes and its errors and warnings."""
 
 import os
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from threading import Timer, current_thread, main_thread
 from typing import Annotated, Any, NoReturn
 
@@ -15,8 +14,48 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from spinegraph import __version__
-from spinegraph.apps.cli.commands import COMMANDS, load
 from spinegraph.errors import SpineError, SpineWarning
+
+COMMANDS = {
+    "demo": "See what SPINE does, on a made organisation, in less than a minute.",
+    "data": "Look at network files, and build stores of them.",
+    "fit": "Learn from networks how to make vectors of nodes.",
+    "embed": "Make vectors of the nodes of any network, by a model.",
+    "evaluate": "Measure vectors beside controls: classes, links, clusters.",
+    "similar": "Find a node's look-alikes, with reasons; or every node's.",
+    "roles": "Say what parts nodes play, such as hub, bridge and periphery.",
+    "report": "Write one page about a model: map, roles, look-alikes, fit, data quality.",
+    "explain": "Say why two nodes are alike, or not.",
+    "serve": "Serve a model over HTTP: vectors for nodes that arrive now.",
+    "export": "Write vectors into PostgreSQL, for queries by pgvector.",
+    "explore": "Walk through a network in the browser.",
+}
+
+_EXAMPLE = re.compile(r"^Example: (spine .+(?:\n.+)*)", re.MULTILINE)
+
+
+def examples(name: str) -> list[str]:
+    """Return the examples of a command's help, and of the commands below it."""
+    command = load(name)
+    texts = [one.help or "" for one in (command, *getattr(command, "commands", {}).values())]
+    return [" ".join(found.split()) for text in texts for found in _EXAMPLE.findall(text)]
+
+
+def load(name: str) -> Any:
+    """Load one command of the table."""
+    module = import_module(f"spinegraph.apps.cli.{name}")
+    app: typer.Typer | None = getattr(module, "app", None)
+    if app is None:
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        app.command(name)(getattr(module, name))
+    command = typer.main.get_command(app)
+    command.name = name
+    for one in (command, *getattr(command, "commands", {}).values()):
+        for option in one.params:
+            if getattr(option, "is_bool_flag", False):
+                option.metavar = ""  # Typer's "<bool>" reads as if a value had to follow
+    return command
+
 
 _AGAIN = 0.02  # seconds until a lost signal is sent again
 _signals: list[int] = []  # that asked this run to stop

@@ -12,7 +12,7 @@ from spinegraph.apps.cli.options import Json, Quiet, some_settings, takes
 from spinegraph.apps.cli.reading import Reading, reading
 
 if TYPE_CHECKING:
-    from spinegraph.apps.cli.progress import Report
+    from spinegraph.apps.cli.options import Report
     from spinegraph.embeddings import Embeddings
     from spinegraph.estimator import SPINE
     from spinegraph.generator import Generator
@@ -59,7 +59,7 @@ def embed(
 
     Example: spine embed model later.csv --features people_later.csv -o vectors.parquet
     """
-    from spinegraph.apps.cli.progress import shown_progress
+    from spinegraph.apps.cli.options import shown_progress
 
     if json and output == _STANDARD_OUTPUT:
         raise typer.BadParameter("would print JSON among the vectors; name a file", param_hint="--output")
@@ -96,7 +96,7 @@ def embed(
 
 
 def _is_folder(output: str, edges: Path) -> bool:
-    from spinegraph.graph.store_header import is_store
+    from spinegraph.graph.store import is_store
 
     suffix = Path(output).suffix
     is_named = output.endswith("/") or (Path(output).is_dir() and suffix != ".projector")
@@ -138,7 +138,7 @@ def _changed(generator: "Generator", settings: dict[str, Any]) -> "Generator":
 
 def _names(given: list[str], graph: "Graph") -> list[Any]:
     """Return the names asked for, as the graph has them."""
-    from spinegraph.graph.files.text_layout import is_integer
+    from spinegraph.graph.edge_files import is_integer
 
     texts: list[str] = []
     for one in given:
@@ -166,7 +166,7 @@ def _write(vectors: "Embeddings", output: str) -> None:
         return
     import sys
 
-    from spinegraph.embedding_files import write_csv
+    from spinegraph.embeddings import write_csv
 
     write_csv(sys.stdout.buffer, vectors.names, vectors.vectors)
     sys.stdout.buffer.flush()

@@ -31,7 +31,7 @@ def explore(
     """
     import tempfile
 
-    from spinegraph.apps.server.run import run
+    from spinegraph.apps.server.app import run
 
     def told(about: dict[str, Any]) -> None:
         if not quiet:

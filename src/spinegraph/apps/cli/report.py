@@ -29,7 +29,7 @@ def report(
     """
     from contextlib import nullcontext
 
-    from spinegraph.apps.cli.progress import shown_progress
+    from spinegraph.apps.cli.options import shown_progress
     from spinegraph.atomic import require_writable
     from spinegraph.errors import ParameterError
     from spinegraph.estimator import SPINE
@@ -41,7 +41,7 @@ def report(
             f"{model}: the model was saved without its network, which a report shows; save it with data=True"
         )
     column, values = _labels(fitted, labels, color)
-    from spinegraph.apps.report.write import write_report
+    from spinegraph.analysis.report.page import write_report
 
     with nullcontext() if quiet or json else shown_progress() as progress:
         found = write_report(
@@ -65,8 +65,8 @@ def _labels(model: "SPINE", path: Path | None, color: str | None) -> tuple[str, 
     """Return the title and values of the labels: of the column that is to colour the map, if it is theirs."""
     if path is None:
         return "label", None
-    from spinegraph.analysis.plot_subject import graph_of, has_column
-    from spinegraph.graph.files.labels import read_labels
+    from spinegraph.analysis.plots import graph_of, has_column
+    from spinegraph.graph.feature_files import read_labels
 
     graph = graph_of(model)
     is_theirs = color is not None and color not in ("role", "label") and not has_column(graph, color)

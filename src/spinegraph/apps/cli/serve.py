@@ -1,4 +1,4 @@
-"""``spine serve``: vectors, look-alikes and reasons for nodes that arrive now, over HTTP."""
+"""``spine serve``: the service over HTTP."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +11,7 @@ from spinegraph.apps.cli.reading import Reading, reading
 if TYPE_CHECKING:
     from spinegraph.estimator import SPINE
     from spinegraph.graph.graph import Graph
+
 
 Model = Annotated[Path, typer.Argument(help="A folder that fit or SPINE.save wrote.")]
 Edges = Annotated[
@@ -46,7 +47,7 @@ def serve(
 
     Example: spine serve model --store changes
     """
-    from spinegraph.apps.server.run import run
+    from spinegraph.apps.server.app import run
 
     loaded, base = load(model, graph, features, how)
     run(

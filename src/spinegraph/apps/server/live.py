@@ -1,20 +1,230 @@
 """The state of a running service: a pure function of the base graph and the changes since, in their order."""
 
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from spinegraph.apps.server.changes import Change
-from spinegraph.apps.server.chunks import Chunks
-from spinegraph.apps.server.contents import embedder
 from spinegraph.errors import SpineError
 from spinegraph.generator import Generator
+from spinegraph.graph.edges import frozen
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import Overlay
 from spinegraph.graph.patch import REMOVED
+from spinegraph.kernels.sparse import sparse_times_dense
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
+from spinegraph.structure.pagerank import multiply
+
+Name = str | int
+
+
+@dataclass(frozen=True)
+class Change:
+    """Nodes and edges that come together, or go together.
+
+    Attributes
+    ----------
+    kind : {"add", "remove"}
+    names : list
+    edges : list of pairs of names
+    weights : list of float or None
+        Of added edges, where the graph is weighted.
+    features : list of (columns, values), or None
+        One sparse row per added node, where the graph has features.
+    """
+
+    kind: str
+    names: list[Name] = field(default_factory=list)
+    edges: list[tuple[Name, Name]] = field(default_factory=list)
+    weights: list[float] | None = None
+    features: list[tuple[list[int], list[float]]] | None = None
+
+    def apply(self, overlay: Overlay) -> Overlay:
+        """Return the overlay with this change."""
+        if self.kind == "remove":
+            return overlay.remove(self.names, self.edges)
+        return overlay.add(self.names, self.edges, self._matrix(overlay), self.weights)
+
+    def _matrix(self, overlay: Overlay) -> csr_array | None:
+        if self.features is None or overlay.base.features is None:
+            return None
+        lengths = [len(columns) for columns, _ in self.features]
+        indices = np.array([column for columns, _ in self.features for column in columns], np.int32)
+        data = np.array([value for _, values in self.features for value in values], np.float32)
+        width = overlay.base.features.shape[1]
+        indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+        return csr_array((data, indices, indptr), shape=(len(self.names), width))
+
+    def to_text(self) -> str:
+        """Return the change as JSON; numbers come back exactly."""
+        whole: dict[str, Any] = {"kind": self.kind, "names": self.names, "edges": self.edges}
+        if self.weights is not None:
+            whole["weights"] = self.weights
+        if self.features is not None:
+            whole["features"] = self.features
+        return json.dumps(whole, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str) -> "Change":
+        """Read what ``to_text`` wrote."""
+        whole = json.loads(text)
+        features = whole.get("features")
+        return cls(
+            whole["kind"],
+            whole["names"],
+            [(source, target) for source, target in whole["edges"]],
+            whole.get("weights"),
+            None if features is None else [(columns, values) for columns, values in features],
+        )
+
+
+def feature_rows(rows: list[NDArray[np.float32]]) -> list[tuple[list[int], list[float]]]:
+    """Return dense rows (f,) as columns and values that are not zero."""
+    found = []
+    for row in rows:
+        columns = np.flatnonzero(row)
+        found.append((columns.tolist(), row[columns].tolist()))
+    return found
+
+
+SIZE = 128  # rows a block: small to copy, large enough that a product over all blocks costs little more
+
+
+class Chunks:
+    """A matrix (n, d) that never changes; changed ones share the blocks that are the same."""
+
+    __slots__ = ("_blocks", "_length", "width")
+
+    def __init__(self, blocks: list[NDArray[np.float32]], length: int, width: int) -> None:
+        self._blocks, self._length, self.width = blocks, length, width
+
+    @classmethod
+    def of(cls, matrix: NDArray[np.float32]) -> "Chunks":
+        """Cut a matrix into blocks."""
+        empty = cls([], 0, matrix.shape[1])
+        return empty.replaced(np.arange(len(matrix)), matrix, len(matrix))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return some rows, (r, d)."""
+        if len(positions) == 1:
+            return np.array(self._blocks[positions[0] // SIZE][positions % SIZE])
+        rows = np.empty((len(positions), self.width), np.float32)
+        numbers = positions // SIZE
+        bounds = np.concatenate((np.flatnonzero(np.diff(numbers, prepend=-1)), [len(positions)])).tolist()
+        for start, stop in pairwise(bounds):
+            rows[start:stop] = self._blocks[numbers[start]][positions[start:stop] % SIZE]
+        return rows
+
+    def replaced(self, positions: NDArray[np.int64], rows: NDArray[np.float32], length: int) -> "Chunks":
+        """Return a matrix of ``length`` rows with some rows replaced; rows that are new and not given are 0.
+
+        Parameters
+        ----------
+        positions : int64 array (r,)
+            Ascending.
+        rows : float32 array (r, d)
+        length : int
+            Not below the present one.
+        """
+        blocks = list(self._blocks)
+        while len(blocks) * SIZE < length:
+            blocks.append(frozen(np.zeros((SIZE, self.width), np.float32)))
+        numbers = positions // SIZE
+        bounds = np.concatenate((np.flatnonzero(np.diff(numbers, prepend=-1)), [len(positions)])).tolist()
+        for start, stop in pairwise(bounds):
+            block = blocks[numbers[start]].copy()
+            block[positions[start:stop] % SIZE] = rows[start:stop]
+            blocks[numbers[start]] = frozen(block)
+        return Chunks(blocks, length, self.width)
+
+    def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """Return the rows block after block, (<= SIZE, d) each."""
+        for number, block in enumerate(self._blocks):
+            yield block[: self._length - number * SIZE]
+
+    def products(self, vector: NDArray[np.float32], start: int = 0) -> NDArray[np.float32]:
+        """Return the product of every row from ``start`` on with a vector (d,), (n - start,)."""
+        first = start // SIZE
+        found = np.empty((len(self._blocks) - first) * SIZE, np.float32)
+        for number, block in enumerate(self._blocks[first:]):
+            np.dot(block, vector, out=found[number * SIZE : (number + 1) * SIZE])
+        return found[start - first * SIZE : self._length - first * SIZE]
+
+    def matrix(self) -> NDArray[np.float32]:
+        """Return all rows in one piece, a copy."""
+        whole = np.concatenate([*self._blocks, np.zeros((0, self.width), np.float32)])
+        return whole[: self._length]
+
+
+class Contents:
+    """Rows of F W_M by position, filled as they are met; one thread at a time.
+
+    Vectors of some roots are then T times these rows. Every row is a sum of its own in a fixed order,
+    so that it is the same to the bit whenever and beside whichever others it is computed.
+
+    Parameters
+    ----------
+    generator : Generator
+        One that reads features, with no structural columns through T: those change.
+    """
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._weights = np.ascontiguousarray(generator.weights[: generator.inputs.num_through])
+        self._rows = np.empty((0, generator.dim), np.float32)
+        self._is_known = np.zeros(0, bool)
+
+    def __len__(self) -> int:
+        """Return for how many nodes there is room."""
+        return len(self._rows)
+
+    def embed(self, graph: Any, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors (r, d) of some nodes, as ``Generator.embed`` does."""
+        inputs = self._generator.inputs
+        profile = inputs.profile(graph, positions)
+        operator = profile.operator(1)
+        self._fill(graph, operator.indices)
+        content = sparse_times_dense(operator.indptr, operator.indices, operator.data, self._rows, 1)
+        vectors = self._generator.activated(content)
+        if inputs.past:
+            columns = inputs.structural(graph, positions, profile)
+            vectors += columns @ self._generator.weights[inputs.num_through :]
+        return vectors
+
+    def _fill(self, graph: Any, positions: NDArray[Any]) -> None:
+        """Compute the rows of some nodes that are not known."""
+        self._grow(len(graph))
+        missing = positions[~self._is_known[positions]]
+        if len(missing):
+            missing = np.unique(missing).astype(np.int64)
+            inputs = self._generator.inputs
+            # Sparse whatever it is: a dense product's last bits depend on how many rows it has.
+            self._rows[missing] = multiply(csr_array(inputs.around(graph, missing)), self._weights, 1)
+            self._is_known[missing] = True
+
+    def _grow(self, count: int) -> None:
+        """Make room, and some more; rows that were never met are never written, so they take no memory."""
+        if count > len(self):
+            rows = np.empty((count + count // 4, self._rows.shape[1]), np.float32)
+            known = np.flatnonzero(self._is_known)
+            rows[known] = self._rows[known]
+            self._is_known = np.concatenate((self._is_known, np.zeros(len(rows) - len(self), bool)))
+            self._rows = rows
+
+
+def embedder(generator: Generator) -> Callable[[Any, NDArray[np.int64]], NDArray[np.float32]]:
+    """Return what computes the vectors of some nodes of a graph, and keeps what it can for the next time."""
+    reads_features = generator.inputs.encoder is not None
+    return Contents(generator).embed if reads_features and not generator.inputs.through else generator.embed
+
 
 _MOST_ROUNDS = 4  # of columns that move columns, in models whose columns go through T
 
@@ -57,15 +267,6 @@ class Live:
     base : Graph
     tolerance : float, optional
         How far a root's rooted PageRank may move before it is computed anew; the model's own by default.
-
-    Examples
-    --------
-    >>> from spinegraph import SPINE, made
-    >>> graph = made.barbell(8, bridge=4)
-    >>> live = Live(SPINE(dim=4, steps=5).fit(graph).generator_, graph)
-    >>> after = live.apply(Change("add", ["new"], [("new", 0)]))
-    >>> after.version, after.vectors.matrix().shape
-    (1, (21, 4))
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): what was wrong, in which field, by which rule."""
+"""Errors as problem documents (RFC 9457)."""
 
 import json
 from typing import Any
@@ -46,13 +46,7 @@ class Problem(BaseModel):
 
 
 class ProblemError(Exception):
-    """Ends a request with a problem document.
-
-    Examples
-    --------
-    >>> ProblemError(404, "no node 'zoe'", field="path.name").status
-    404
-    """
+    """Ends a request with a problem document."""
 
     def __init__(
         self,
@@ -69,13 +63,7 @@ class ProblemError(Exception):
 
 
 def problem_body(status: int, detail: str, field: str | None = None, rule: str | None = None) -> bytes:
-    """Return a problem document as JSON.
-
-    Examples
-    --------
-    >>> json.loads(problem_body(404, "nobody here"))["title"]
-    'not found'
-    """
+    """Return a problem document as JSON."""
     whole = {
         "type": "about:blank",
         "title": _TITLES.get(status, "problem"),
@@ -99,7 +87,7 @@ def problem(
     return Response(problem_body(status, detail, field, rule), status, headers, MEDIA_TYPE)
 
 
-def install(app: FastAPI) -> None:
+def install_problems(app: FastAPI) -> None:
     """Let every error of the app end in a problem document."""
     app.add_exception_handler(ProblemError, _of_problem)
     app.add_exception_handler(RequestValidationError, _of_validation)

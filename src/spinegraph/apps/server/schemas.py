@@ -1,10 +1,50 @@
-"""What requests and responses look like: the source of the OpenAPI document."""
+"""What requests and responses look like, and their limits: the source of the OpenAPI document."""
 
+from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictFloat, StrictInt, Tag
 
-from spinegraph.apps.server.limits import MOST_EDGES, MOST_NAME, MOST_NODES
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on requests.
+
+    Attributes
+    ----------
+    body : int
+        Bytes of a request's body.
+    requests : int
+        Requests worked on at the same time.
+    changes : int
+        Changes that wait for the writer.
+    seconds : float
+        Until a request is given up; exports may take longer.
+    """
+
+    body: int = 4 * 2**20
+    requests: int = 256
+    changes: int = 1024
+    seconds: float = 30.0
+
+
+MOST_NODES = 1_000  # a request
+MOST_EDGES = 10_000  # a request
+MOST_MATCHES = 1_000
+MOST_AROUND = 500  # nodes of a neighbourhood
+MOST_NAME = 256  # characters
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine reaches an address to listen on."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
 
 _LARGEST = 3.4e38  # what float32 holds
 Text = Annotated[

@@ -1,4 +1,4 @@
-"""Who may ask what: the token, the host, and limits on size, number and time; before anything else runs."""
+"""Access: the token, the host, and limits on size, number and time."""
 
 import asyncio
 import hashlib
@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from spinegraph.apps.server.limits import Limits
 from spinegraph.apps.server.problems import MEDIA_TYPE, problem_body
+from spinegraph.apps.server.schemas import Limits
 from spinegraph.errors import MissingFileError, ParameterError
 
 Scope = MutableMapping[str, Any]
@@ -31,16 +31,7 @@ _NO_STORE = (b"cache-control", b"no-store")
 
 
 def read_token(file: Path) -> str:
-    """Return the token that a file holds, or say what is wrong with it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = make_token(Path(folder) / "token")
-    ...     read_token(Path(folder) / "token") == made
-    True
-    """
+    """Return the token that a file holds, or say what is wrong with it."""
     if not file.is_file():
         raise MissingFileError(
             f"{file}: no such file; write a token of {_LEAST_TOKEN} or more characters to it"
@@ -64,13 +55,7 @@ def make_token(file: Path) -> str:
 
 
 def is_write(method: str, path: str) -> bool:
-    """Say whether a request changes what the service holds; trying out a node does not.
-
-    Examples
-    --------
-    >>> is_write("POST", "/v1/nodes"), is_write("POST", "/v1/embed"), is_write("GET", "/v1/nodes/ann")
-    (True, False, False)
-    """
+    """Say whether a request changes what the service holds; trying out a node does not."""
     return method not in ("GET", "HEAD", "OPTIONS") and path != "/v1/embed"
 
 

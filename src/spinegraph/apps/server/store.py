@@ -1,38 +1,118 @@
-"""The durable store: a log of changes in SQLite, and beside it the base graph and state they go on from.
-
-::
-
-    store.sqlite3               the log, and which of the files below hold
-    base-<version>.safetensors  the graph that compaction made; without one, the graph the service was given
-    state-<version>.safetensors what the changes up to a version led to, so that a restart need not redo them
-
-A change is acknowledged after SQLite has brought its write-ahead log to disk. Files are written whole under a
-new name before the log says that they hold, so there is no moment at which a stop would leave half of one.
-Everything is sealed, so that what a disk damaged or lost is an error and no other vector.
-"""
+"""The durable store: a log of changes in SQLite beside the base graph and state they apply to."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from spinegraph.apps.server.changes import Change
-from spinegraph.apps.server.store_seals import (
-    about_seal,
-    opened_row,
-    require_sealed,
-    require_whole_log,
-    sealed_row,
-)
-from spinegraph.atomic import whole_file
+from spinegraph.apps.server.live import Change, Live
+from spinegraph.atomic import read_signed, whole_file, write_signed
 from spinegraph.errors import ModelFormatError, ParameterError, SpineError
+from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
-from spinegraph.model_graph import graph_arrays, graph_of
-from spinegraph.tensor_file import read_signed, write_signed
+from spinegraph.graph.names import first_few
+from spinegraph.storage.model_folder import graph_arrays, graph_of
+
+KNOWN = frozenset(("format", "owner", "base", "state", "last", "seal"))
+_HEAD, _FRAME = 32, 24  # bytes of a write-ahead log's header, and of the header of each page in it
+_MAGIC = (0x377F0682, 0x377F0683)
+
+
+def sealed_row(version: int, text: str, is_last: bool) -> str:
+    """Return a change's text behind a seal of all that its row says."""
+    return f"{_seal(f'{version} {is_last:d} {text}')} {text}"
+
+
+def opened_row(version: int, text: str, is_last: bool) -> str:
+    """Return the text of ``sealed_row``, or raise; rows of older stores have no seal and begin with ``{``."""
+    if text.startswith("{"):
+        return text
+    seal, _, rest = text.partition(" ")
+    if seal != _seal(f"{version} {is_last:d} {rest}"):
+        raise ModelFormatError(f"change {version} is not what was written: the disk damaged it")
+    return rest
+
+
+def about_seal(rows: Mapping[str, str]) -> str:
+    """Return the seal of what a store says about itself."""
+    return _seal("\n".join(f"{key} {rows[key]}" for key in sorted(rows) if key != "seal"))
+
+
+def require_sealed(rows: Mapping[str, str]) -> None:
+    """Refuse what a store says about itself where it is not what was written."""
+    if not rows.keys() <= KNOWN or rows.get("seal", about_seal(rows)) != about_seal(rows):
+        raise ModelFormatError(
+            "what the store says about itself is not what was written: the disk damaged it"
+        )
+
+
+def require_whole_log(path: Path) -> None:
+    """Refuse a write-ahead log with a page that is damaged before its last transaction.
+
+    What a crash cut off is the last transaction, which nobody was told of. A damaged page with a later
+    transaction behind it was on disk once: SQLite would drop all that follows.
+    """
+    if not path.exists():
+        return
+    data = path.read_bytes()
+    if len(data) <= _HEAD:
+        return
+    magic, _, size = struct.unpack(">III", data[:12])
+    order = ">" if magic == _MAGIC[1] else "<"
+    sums = _sums(data[:24], (0, 0), order)
+    if magic not in _MAGIC or sums != struct.unpack(">II", data[24:_HEAD]):
+        raise ModelFormatError(f"{path.name} is damaged in its header, so that all it holds would be lost")
+    salt, damaged, length = data[16:24], False, _FRAME + size
+    for place in range(_HEAD, len(data) - length + 1, length):
+        frame = data[place : place + length]
+        if frame[8:16] != salt and not damaged:
+            # Left from before the log began anew, unless more of this log follows.
+            damaged = salt in (data[at + 8 : at + 16] for at in range(place, len(data) - _FRAME, length))
+            if not damaged:
+                return
+        if damaged:
+            if _is_commit(frame) and _has_commit(data, place + length, length, salt):
+                raise ModelFormatError(f"{path.name} is damaged in its middle: what follows would be lost")
+            continue
+        sums = _sums(frame[:8], sums, order)
+        sums = _sums(frame[_FRAME:], sums, order)
+        damaged = sums != struct.unpack(">II", frame[16:_FRAME])
+        if damaged and _is_commit(frame) and _has_commit(data, place + length, length, salt):
+            raise ModelFormatError(f"{path.name} is damaged in its middle: what follows would be lost")
+
+
+def _is_commit(frame: bytes) -> bool:
+    return frame[4:8] != b"\0\0\0\0"
+
+
+def _has_commit(data: bytes, start: int, length: int, salt: bytes) -> bool:
+    """Say whether a transaction of this log ends behind a place."""
+    return any(
+        data[place + 8 : place + 16] == salt and _is_commit(data[place : place + _FRAME])
+        for place in range(start, len(data) - length + 1, length)
+    )
+
+
+def _sums(data: bytes, before: tuple[int, int], order: str) -> tuple[int, int]:
+    """Go on with the two running sums of a write-ahead log."""
+    first, second = before
+    words = struct.unpack(f"{order}{len(data) // 4}I", data)
+    for even, odd in zip(words[::2], words[1::2], strict=True):
+        first = (first + even + second) & 0xFFFFFFFF
+        second = (second + odd + first) & 0xFFFFFFFF
+    return first, second
+
+
+def _seal(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
 
 FORMAT = "2"
 _ALONE = "1"  # the format before: every change was settled alone
@@ -58,16 +138,6 @@ class Store:
         Made where it is missing.
     owner : str
         What the store belongs to: the fingerprints of model and graph. Another owner is refused.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = Store(Path(folder), "model and graph")
-    ...     store.append([Entry(1, Change("add", ["ann"]), is_last=True)])
-    ...     [(entry.version, entry.change.names) for entry in store.changes()]
-    ...     store.close()
-    [(1, ['ann'])]
     """
 
     def __init__(self, folder: Path, owner: str) -> None:
@@ -288,3 +358,64 @@ class _Transaction:
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         self._database.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def open_store(model: Any, graph: Graph, folder: Path) -> Store:
+    """Open the store of a model and a graph, or make it.
+
+    Parameters
+    ----------
+    model : SPINE
+        Fitted.
+    graph : Graph
+        Names are text or whole numbers.
+    folder : Path
+    """
+    other = [name for name in graph.names.tolist() if not isinstance(name, str | int)]
+    if other:
+        raise ParameterError(
+            f"a service's node names are text or whole numbers; got {first_few(other, 3)}. "
+            "Give the graph such names: graph.relabel(map(str, graph.names))"
+        )
+    weights = blake2b(np.ascontiguousarray(model.generator_.weights).data, digest_size=8).hexdigest()
+    return Store(folder, f"{model.fingerprint_} {weights} {fingerprint(graph)}")
+
+
+def restore(model: Any, graph: Graph, store: Store, tolerance: float | None = None) -> Live:
+    """Return the state after all changes of the store: the same as if the service had never stopped.
+
+    Changes up to the saved state are read for the graph alone; later ones are applied again, in their order
+    and settled where they were.
+    """
+    generator = model.generator_
+    if generator.inputs.encoder is not None:
+        generator.inputs.require_features(graph)
+    base = store.base()
+    live = Live(generator, graph if base is None else base, tolerance, version=store.base_version)
+    state, at = store.state(), store.state_version or 0
+    rest = []
+    for entry in store.changes():
+        if state is not None and entry.version <= at:
+            live.pass_over(entry.change)
+            _require_next(store, entry.version, live.tip.version)
+        else:
+            rest.append(entry)
+    if state is not None:
+        live.resume(state)
+    else:
+        is_known = model.embeddings_ is not None and model.fingerprint_ == fingerprint(live.tip.overlay.base)
+        live.compute_all(model.embeddings_.vectors if is_known else None)
+    for place, entry in enumerate(rest, live.tip.version + 1):
+        _require_next(store, entry.version, place)
+        live.take(entry.change)
+        if entry.is_last:
+            live.settle()
+    return live
+
+
+def _require_next(store: Store, found: int, expected: int) -> None:
+    if found != expected:
+        raise ModelFormatError(
+            f"{store.folder}: the log goes on with version {found} where {expected} belongs; bring the store "
+            "back from a copy"
+        )

@@ -1,7 +1,4 @@
-"""The one writer: takes changes in turn, brings them to disk, and only then shows them to readers.
-
-Changes that wait together share one computation of what they concern, one trip to the disk and one version.
-"""
+"""The one writer: applies changes in order, writes them to disk, and only then shows them to readers."""
 
 import logging
 import queue
@@ -13,8 +10,7 @@ from itertools import groupby
 from threading import Thread
 from typing import NamedTuple
 
-from spinegraph.apps.server.changes import Change
-from spinegraph.apps.server.live import Live, Snapshot
+from spinegraph.apps.server.live import Change, Live, Snapshot
 from spinegraph.apps.server.store import Entry, Store
 from spinegraph.errors import SpineError
 

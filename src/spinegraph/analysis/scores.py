@@ -1,0 +1,498 @@
+"""Scores of vectors: node classes, held-out links, clusters."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from spinegraph.analysis.evaluation import probe, ranking_auc
+from spinegraph.errors import ParameterError
+from spinegraph.graph.graph import Graph
+
+
+@dataclass(frozen=True)
+class Split:
+    """Positions of the nodes that train a classifier, choose its penalty and test it.
+
+    Attributes
+    ----------
+    train, val, test : int64 arrays
+        Disjoint.
+    """
+
+    train: NDArray[np.int64]
+    val: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """How well classes are read off some vectors.
+
+    Attributes
+    ----------
+    vectors : str
+        Which vectors.
+    accuracy, deviation : float
+        Mean and standard deviation over splits, of the share of test nodes that are classified rightly.
+    C : tuple of float
+        The inverse penalty that validation nodes chose, per split; empty where nothing was fitted.
+    """
+
+    vectors: str
+    accuracy: float
+    deviation: float
+    C: tuple[float, ...] = ()
+
+
+def class_numbers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
+    """Return labels as numbers, -1 where unknown, and the classes in order.
+
+    Examples
+    --------
+    >>> class_numbers(np.array(["b", None, "a"], dtype=object))
+    (array([ 1, -1,  0]), ['a', 'b'])
+    """
+    classes = sorted({str(label) for label in labels.tolist() if label is not None})
+    place = {name: number for number, name in enumerate(classes)}
+    return np.array([-1 if one is None else place[str(one)] for one in labels.tolist()], np.int64), classes
+
+
+def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int) -> Split:
+    """Split the nodes of known label at random, each class in these shares.
+
+    A class gives at least one node to training; what it has left goes to validation and test. One of three
+    nodes or more gives some to each.
+
+    Examples
+    --------
+    >>> split = random_split(np.repeat([0, 1, -1], 10), train=0.2, val=0.1, seed=0)
+    >>> len(split.train), len(split.val), len(split.test)
+    (4, 2, 14)
+    """
+    if not (0 < train < 1 and 0 < val < 1 and train + val < 1):
+        raise ParameterError(f"shares of training and validation must leave some to test; got {train}, {val}")
+    rng = np.random.default_rng([seed, 23])
+    parts: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for number in range(int(labels.max(initial=-1)) + 1):
+        nodes = rng.permutation(np.flatnonzero(labels == number))
+        trained = max(1, min(round(train * len(nodes)), len(nodes) - 2))
+        checked = max(1, min(round(val * len(nodes)), len(nodes) - trained - 1))
+        ends = [trained, trained + checked]
+        for part, some in zip(parts, np.split(nodes, ends), strict=True):
+            part.append(some)
+    found = [np.concatenate(part) if part else np.empty(0, np.int64) for part in parts]
+    if min(map(len, found)) == 0 or len(parts[0]) < 2:
+        known = int((labels >= 0).sum())
+        raise ParameterError(
+            f"{known} nodes of known label in {len(parts[0])} classes are too few to split into training, "
+            "validation and test; label at least three nodes of each of two classes"
+        )
+    return Split(*found)
+
+
+def score_classes(
+    rows: Mapping[str, Any],
+    labels: NDArray[np.int64],
+    *,
+    train: float = 0.2,
+    val: float = 0.1,
+    repeats: int = 5,
+    seed: int = 0,
+) -> list[ClassScore]:
+    """Classify nodes by each of several vectors, on the same splits; the largest class stands last.
+
+    Parameters
+    ----------
+    rows : dict of name to array or sparse matrix (n, d)
+    labels : int array (n,)
+        -1 where unknown.
+    train, val : float
+        Shares of every class; the rest is tested.
+    repeats : int
+        Random splits.
+    seed : int
+
+    Examples
+    --------
+    >>> labels = np.repeat([0, 1], 20)
+    >>> for score in score_classes({"telling": labels[:, None], "empty": np.zeros((40, 1))}, labels):
+    ...     print(score.vectors, score.accuracy)
+    telling 1.0
+    empty 0.5
+    largest class 0.5
+    """
+    splits = [random_split(labels, train, val, seed + repeat) for repeat in range(repeats)]
+    scores = []
+    for name, vectors in rows.items():
+        found = [probe(vectors, labels, split.train, split.val, split.test) for split in splits]
+        scores.append(_score(name, [one.accuracy for one in found], tuple(one.C for one in found)))
+    largest = [float((labels[s.test] == np.bincount(labels[s.train]).argmax()).mean()) for s in splits]
+    return [*scores, _score("largest class", largest, ())]
+
+
+def _score(name: str, accuracies: list[float], chosen: tuple[float, ...]) -> ClassScore:
+    return ClassScore(name, float(np.mean(accuracies)), float(np.std(accuracies)), chosen)
+
+
+_MOST_TRAINING = 5000  # edges that teach the Hadamard probe
+_TRIES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of nodes, one half of them edges.
+
+    Attributes
+    ----------
+    nodes : int64 array (p, 2)
+        Positions.
+    is_edge : bool array (p,)
+    """
+
+    nodes: NDArray[np.int64]
+    is_edge: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenEdges:
+    """A network without some of its edges, and pairs to ask about.
+
+    Attributes
+    ----------
+    graph : Graph
+        What is left; every node is still there.
+    train : Pairs
+        Edges that are left, and as many non-edges: these may teach a classifier.
+    val, test : Pairs
+        Hidden edges, and as many non-edges of the whole network.
+    """
+
+    graph: Graph
+    train: Pairs
+    val: Pairs
+    test: Pairs
+
+
+@dataclass(frozen=True)
+class LinkScore:
+    """How well hidden edges are told from non-edges.
+
+    Attributes
+    ----------
+    vectors : str
+        Which vectors, or which measure of the network.
+    by : str
+        ``dot``, ``cosine``, ``hadamard`` (a logistic regression on products, its C chosen on the validation
+        pairs), or ``itself``.
+    auc, average_precision : float
+        On the test pairs, of which half are edges.
+    """
+
+    vectors: str
+    by: str
+    auc: float
+    average_precision: float
+
+
+def hide_edges(graph: Graph, share: float = 0.1, *, seed: int = 0) -> HiddenEdges:
+    """Hide a share of a network's edges for the test, and half as many for validation.
+
+    Examples
+    --------
+    >>> from spinegraph import made
+    >>> hidden = hide_edges(made.barbell(10), 0.2)
+    >>> hidden.graph.num_edges, len(hidden.val.nodes), len(hidden.test.nodes)
+    (64, 18, 36)
+    """
+    if not 0 < share <= 0.5:
+        raise ParameterError(f"the share of hidden edges must be above 0 and at most 0.5; got {share!r}")
+    rng = np.random.default_rng([seed, 31])
+    sources = np.repeat(np.arange(len(graph)), np.diff(graph.indptr))
+    once = np.flatnonzero(sources < graph.indices)
+    edges = np.column_stack([sources[once], graph.indices[once]]).astype(np.int64)  # (m, 2), lower node first
+    num_test, num_val = round(share * len(edges)), max(1, round(share * len(edges) / 2))
+    if not num_test or num_test + num_val >= len(edges):
+        raise ParameterError(f"{len(edges)} edges are too few to hide {share:.0%} and learn from the rest")
+    free = len(graph) * (len(graph) - 1) // 2 - len(edges)
+    if free <= num_test + num_val:
+        raise ParameterError(
+            f"{free} pairs of nodes have no edge, {num_test + num_val + 1} are needed beside as many hidden "
+            "edges; the network is too dense, hide a smaller share"
+        )
+    order = rng.permutation(len(edges))
+    test, val, rest = np.split(order, [num_test, num_test + num_val])
+    taught = rest[: min(_MOST_TRAINING, free - num_test - num_val)]
+    others = _non_edges(graph, edges, num_test + num_val + len(taught), rng)
+    rest = np.sort(rest)
+    left = Graph.from_edges(
+        edges[rest],
+        num_nodes=len(graph),
+        weights=None if graph.weights is None else graph.weights[once][rest],
+        features=graph.features,
+        names=graph.names,
+        feature_names=graph.feature_names,
+    )
+    parts = np.split(others, [num_test, num_test + num_val])
+    asked = [_pairs(edges[some], other) for some, other in zip((test, val, taught), parts, strict=True)]
+    return HiddenEdges(replace(left, report=None), asked[2], asked[1], asked[0])
+
+
+def score_links(name: str, vectors: Any, hidden: HiddenEdges) -> list[LinkScore]:
+    """Score the test pairs by dot product, by cosine, and by a probe on Hadamard products.
+
+    Parameters
+    ----------
+    name : str
+        Of the vectors.
+    vectors : array or sparse matrix (n, d)
+        Made from ``hidden.graph`` alone.
+    hidden : HiddenEdges
+
+    Examples
+    --------
+    >>> from spinegraph import made
+    >>> hidden = hide_edges(made.barbell(10), 0.2)
+    >>> sides = np.eye(2)[[0] * 10 + [1] * 10]
+    >>> [score.by for score in score_links("sides", sides, hidden) if score.auc > 0.9]
+    ['dot', 'cosine', 'hadamard']
+    """
+    pairs = (hidden.train, hidden.val, hidden.test)
+    products = [_products(vectors, part.nodes) for part in pairs]
+    dots = np.asarray(products[2].sum(axis=1)).ravel()
+    lengths = np.sqrt(np.asarray(_products(vectors, None).sum(axis=1)).ravel())
+    norms = lengths[hidden.test.nodes].prod(axis=1)
+    stacked: Any = np.vstack(products) if not issparse(products[0]) else _stacked(products)
+    ends = np.cumsum([len(part.nodes) for part in pairs])
+    rows = np.split(np.arange(ends[2]), ends[:2])
+    is_edge = np.concatenate([part.is_edge for part in pairs]).astype(np.int64)
+    probed = probe(stacked, is_edge, rows[0], rows[1], rows[2]).scores[:, 1]
+    scored = {"dot": dots, "cosine": dots / np.where(norms > 0, norms, 1), "hadamard": probed}
+    return [_link_score(name, by, hidden.test, values) for by, values in scored.items()]
+
+
+def neighbour_scores(hidden: HiddenEdges) -> list[LinkScore]:
+    """Score the test pairs by what needs no vectors: common neighbours, Adamic-Adar, product of degrees.
+
+    Examples
+    --------
+    >>> from spinegraph import made
+    >>> [score.vectors for score in neighbour_scores(hide_edges(made.barbell(10), 0.2))]
+    ['common neighbours', 'Adamic-Adar', 'preferential attachment']
+    """
+    graph, ask = hidden.graph, hidden.test
+    n, degrees = len(graph), graph.degrees.astype(np.float64)
+    ties = csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
+    rare = 1 / np.log(np.maximum(degrees, 2))
+    rarely = csr_array((rare[graph.indices], graph.indices, graph.indptr), shape=(n, n))
+    lower, upper = ask.nodes.T
+    measures = {
+        "common neighbours": np.asarray(ties[lower].multiply(ties[upper]).sum(axis=1)).ravel(),
+        "Adamic-Adar": np.asarray(rarely[lower].multiply(ties[upper]).sum(axis=1)).ravel(),
+        "preferential attachment": degrees[lower] * degrees[upper],
+    }
+    return [_link_score(name, "itself", ask, values) for name, values in measures.items()]
+
+
+def average_precision(positive: ArrayLike, scores: ArrayLike) -> float:
+    """Return the mean precision over the ranks of the positives; equal scores are one rank.
+
+    Parameters
+    ----------
+    positive : bool array (n,)
+    scores : float array (n,)
+
+    Examples
+    --------
+    >>> round(average_precision([True, False, True], [3.0, 2.0, 1.0]), 3)
+    0.833
+    """
+    is_positive, values = np.asarray(positive, dtype=bool), np.asarray(scores, dtype=np.float64)
+    if not is_positive.any():
+        raise ParameterError("average precision needs positives; got none")
+    order = np.argsort(-values, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(values[order])), len(values) - 1)  # last place of each rank
+    found = np.cumsum(is_positive[order])[ends]
+    return float((np.diff(found, prepend=0) * found / (ends + 1)).sum() / found[-1])
+
+
+def _link_score(name: str, by: str, pairs: Pairs, values: NDArray[np.float64]) -> LinkScore:
+    return LinkScore(name, by, ranking_auc(pairs.is_edge, values), average_precision(pairs.is_edge, values))
+
+
+def _pairs(edges: NDArray[np.int64], others: NDArray[np.int64]) -> Pairs:
+    return Pairs(np.vstack([edges, others]), np.arange(len(edges) + len(others)) < len(edges))
+
+
+def _products(vectors: Any, nodes: NDArray[np.int64] | None) -> Any:
+    """Return the products of two nodes' vectors, entry by entry; of every node with itself for None."""
+    rows: Any = csr_array(vectors, dtype=np.float64) if issparse(vectors) else np.asarray(vectors, np.float64)
+    one, other = (rows, rows) if nodes is None else (rows[nodes[:, 0]], rows[nodes[:, 1]])
+    return csr_array(one.multiply(other)) if issparse(rows) else one * other
+
+
+def _stacked(parts: list[Any]) -> Any:
+    from scipy.sparse import vstack
+
+    return csr_array(vstack(parts, format="csr"))
+
+
+def _non_edges(
+    graph: Graph, edges: NDArray[np.int64], count: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw distinct pairs of nodes that no edge joins, (count, 2)."""
+    n = len(graph)
+    taken = np.sort(edges[:, 0] * n + edges[:, 1])
+    found = np.empty(0, np.int64)
+    for _ in range(_TRIES):
+        drawn = np.sort(rng.integers(n, size=(2 * count, 2)), axis=1)
+        drawn = drawn[drawn[:, 0] < drawn[:, 1]]
+        found = np.unique(np.concatenate([found, drawn[:, 0] * n + drawn[:, 1]]))
+        found = found[~np.isin(found, taken, assume_unique=True)]
+        if len(found) >= count:
+            break
+    else:  # nearly complete: list what is left
+        lower, upper = np.triu_indices(n, 1)
+        found = np.setdiff1d(lower * n + upper, taken, assume_unique=True)
+    chosen = rng.permutation(found)[:count]
+    return np.column_stack([chosen // n, chosen % n])
+
+
+_STARTS = 5
+_MOST_COMPARED = 3000  # nodes whose distances make up a silhouette
+
+
+@dataclass(frozen=True)
+class ClusterScore:
+    """What clusters of some vectors agree with.
+
+    Attributes
+    ----------
+    vectors : str
+        Which vectors.
+    nmi, ari : float or None
+        With the classes of labelled nodes: normalised mutual information, and the adjusted Rand index.
+    modularity : float or None
+        Share of edges inside clusters, above what degrees alone would give.
+    silhouette : float
+        How much nearer a node is to its own cluster than to the next, by the vectors themselves; so it does
+        not compare one kind of vectors with another.
+    """
+
+    vectors: str
+    nmi: float | None
+    ari: float | None
+    modularity: float | None
+    silhouette: float
+
+
+def clusters(vectors: Any, count: int, *, seed: int = 0) -> NDArray[np.int64]:
+    """Return each node's cluster (n,), by k-means of vectors scaled to unit length; of a column as it is.
+
+    Parameters
+    ----------
+    vectors : array or sparse matrix (n, d)
+    count : int
+        Clusters.
+    seed : int
+
+    Examples
+    --------
+    >>> found = clusters(np.array([[1, 0], [2, 0.1], [0, 1], [0, 3]]), 2)
+    >>> found[0] == found[1], found[2] == found[3], found[0] == found[2]
+    (np.True_, np.True_, np.False_)
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    if not 2 <= count <= vectors.shape[0]:
+        raise ParameterError(f"clusters must be 2 to the {vectors.shape[0]} nodes; got {count}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct vectors than clusters
+        found = KMeans(count, n_init=_STARTS, random_state=seed).fit_predict(_unit(vectors))
+    return np.asarray(found, dtype=np.int64)
+
+
+def modularity(graph: Graph, assignment: ArrayLike) -> float:
+    """Return the modularity of a partition of a network's nodes, 0 where there is no edge.
+
+    Examples
+    --------
+    >>> from spinegraph import made
+    >>> round(modularity(made.barbell(5), [0] * 5 + [1] * 5), 2)
+    0.45
+    """
+    places = np.asarray(assignment, dtype=np.int64)
+    weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights.astype(np.float64)
+    total = float(weights.sum())  # each edge twice
+    if not total:
+        return 0.0
+    sources = np.repeat(np.arange(len(graph)), np.diff(graph.indptr))
+    inside = float(weights[places[sources] == places[graph.indices]].sum()) / total
+    strengths = np.bincount(places, weights=graph.strengths) / total
+    return inside - float(np.square(strengths).sum())
+
+
+def score_clusters(
+    rows: Mapping[str, Any],
+    count: int,
+    *,
+    labels: NDArray[np.int64] | None = None,
+    graph: Graph | None = None,
+    seed: int = 0,
+) -> list[ClusterScore]:
+    """Cluster each of several vectors, and compare with classes and network where they are given.
+
+    Parameters
+    ----------
+    rows : dict of name to array or sparse matrix (n, d)
+    count : int
+        Clusters.
+    labels : int array (n,), optional
+        -1 where unknown.
+    graph : Graph, optional
+    seed : int
+
+    Examples
+    --------
+    >>> labels = np.repeat([0, 1], 20)
+    >>> rows = {"telling": np.eye(2)[labels]}
+    >>> score_clusters(rows, 2, labels=labels)[0].nmi
+    1.0
+    """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
+
+    scores = []
+    for name, vectors in rows.items():
+        found = clusters(vectors, count, seed=seed)
+        nmi = ari = None
+        if labels is not None:
+            known = labels >= 0
+            nmi = float(normalized_mutual_info_score(labels[known], found[known]))
+            ari = float(adjusted_rand_score(labels[known], found[known]))
+        some = np.random.default_rng([seed, 29]).permutation(len(found))[:_MOST_COMPARED]
+        parted = 2 <= len(np.unique(found[some])) < len(some)
+        apart = float(silhouette_score(_unit(vectors)[some], found[some])) if parted else 0.0
+        inside = None if graph is None else modularity(graph, found)
+        scores.append(ClusterScore(name, nmi, ari, inside, apart))
+    return scores
+
+
+def _unit(vectors: Any) -> Any:
+    """Return vectors scaled to unit length; those that are zero stay, and so does a single column."""
+    if issparse(vectors):
+        rows = csr_array(vectors, dtype=np.float64)
+        norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        scaled = csr_array(rows.multiply(1 / np.where(norms > 0, norms, 1)[:, None]))
+        # scikit-learn takes no other indices
+        scaled.indices, scaled.indptr = scaled.indices.astype(np.int32), scaled.indptr.astype(np.int32)
+        return scaled
+    rows = np.asarray(vectors, dtype=np.float64)
+    if rows.shape[1] == 1:
+        return rows
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0, norms, 1)

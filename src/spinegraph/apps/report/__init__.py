@@ -1,1 +1,0 @@
-"""The report: what a model found, as one page that opens anywhere."""

@@ -1,1 +1,0 @@
-"""The whole method on one CUDA device, by Torch and NumPy alone; on a CPU the same code runs for tests."""

@@ -1,0 +1,300 @@
+"""Opens files for the readers: their kind by the first bytes, bounded unpacking, npz without pickle."""
+
+import gzip
+import io
+import lzma
+import os
+import shutil
+import struct
+import sys
+import tempfile
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Literal, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import NDArray
+
+from spinegraph.atomic import whole_file
+from spinegraph.errors import GraphFormatError, MissingFileError
+
+Kind = Literal["text", "parquet", "npz", "npy", "xml"]
+STANDARD_INPUT = "-"
+
+# Packed data may always grow to FREE_EXPANSION bytes, beyond that to MOST_EXPANSION times its packed size.
+FREE_EXPANSION = 256 * 2**20
+MOST_EXPANSION = 200
+
+_GZIP = b"\x1f\x8b"
+_KINDS: tuple[tuple[bytes, Kind], ...] = (
+    (b"PAR1", "parquet"),
+    (b"PK\x03\x04", "npz"),
+    (b"PK\x05\x06", "npz"),
+    (b"\x93NUMPY", "npy"),
+)
+_REFUSED = (
+    (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
+    (b"BZh", "bzip2", "bunzip2"),
+    (b"\xfd7zXZ", "xz", "unxz"),
+    (b"\xff\xfe", "UTF-16 text", "iconv -f utf-16 -t utf-8"),
+    (b"\xfe\xff", "UTF-16 text", "iconv -f utf-16 -t utf-8"),
+    (b"%%MatrixMarket", "Matrix Market", "scipy.io.mmread and Graph.from_scipy"),
+)
+
+
+class Opened(NamedTuple):
+    """An open file: its name for messages, what it holds, and its bytes from the start."""
+
+    path: str
+    kind: Kind
+    stream: BinaryIO
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
+    """Open a file, gzip or not, and say by its first bytes what it holds; ``-`` is the standard input."""
+    name, is_file = shown_name(path), os.fsdecode(path) != STANDARD_INPUT
+    if is_file:
+        _require_file(name)
+    try:
+        with open(name, "rb") if is_file else _standard_input() as plain:
+            if plain.peek(2)[:2] == _GZIP:
+                with gzip.GzipFile(fileobj=plain) as packed:
+                    limit = expansion_limit(os.fstat(plain.fileno()).st_size)
+                    stream = io.BufferedReader(_Unpacked(packed, name, limit), 2**20)
+                    kind = _kind(stream.peek(16), name)
+                    # Parquet and npz are read from their ends: they need to be whole.
+                    whole = kind in ("parquet", "npz", "npy")
+                    yield Opened(name, kind, io.BytesIO(stream.read()) if whole else stream)
+            else:
+                yield Opened(name, _kind(plain.peek(16), name), plain)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
+        raise GraphFormatError(
+            f"{name}: damaged or cut-off gzip data ({fault}); fetch or write it again"
+        ) from fault
+    except OSError as fault:
+        if isinstance(fault, MissingFileError) or fault.errno is None:
+            raise
+        raise GraphFormatError(f"{name}: cannot be read: {fault.strerror}") from fault
+
+
+def shown_name(path: str | os.PathLike[str]) -> str:
+    """Return what messages call a file."""
+    name = os.fsdecode(path)
+    return "standard input" if name == STANDARD_INPUT else name
+
+
+def expansion_limit(packed_size: int) -> int:
+    """Return how many bytes data of this packed size may unpack to."""
+    return max(FREE_EXPANSION, MOST_EXPANSION * packed_size)
+
+
+def _standard_input() -> io.BufferedReader:
+    """Open what the standard input holds, from its start."""
+    copy = open(_spooled().name, "rb")  # noqa: SIM115 the caller closes it
+    if not copy.peek(1):
+        copy.close()
+        raise GraphFormatError("standard input: is empty; expected an edge list, Parquet, npz or GraphML")
+    return copy
+
+
+@cache
+def _spooled() -> "tempfile._TemporaryFileWrapper[bytes]":
+    """Copy the standard input to a file, once: readers look at it several times. It goes with the process."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise GraphFormatError("standard input: nothing is piped in; write spine ... - < edges.csv")
+    spool = tempfile.NamedTemporaryFile(prefix="spine-")  # noqa: SIM115 kept to the end
+    shutil.copyfileobj(sys.stdin.buffer, spool)
+    spool.flush()
+    return spool
+
+
+def _require_file(name: str) -> None:
+    try:
+        exists = os.path.exists(name)
+    except ValueError:  # a null byte in the name
+        exists = False
+    if not exists:
+        folder = Path(name).absolute().parent if "\0" not in name else None
+        hint = "" if folder is None or folder.is_dir() else f"; there is no folder {folder} either"
+        raise MissingFileError(f"{name!r}: no such file{hint}")
+    if os.path.isdir(name):
+        raise GraphFormatError(f"{name}: is a folder; pass a file inside it")
+    if not os.path.isfile(name):
+        raise GraphFormatError(f"{name}: is not a regular file; write its content to a file first")
+    if not os.path.getsize(name):
+        raise GraphFormatError(f"{name}: is empty; expected an edge list, Parquet, npz or GraphML")
+
+
+def _kind(head: bytes, name: str) -> Kind:
+    for magic, what, way_out in _REFUSED:
+        if head.startswith(magic):
+            raise GraphFormatError(
+                f"{name}: holds {what}, which is not read here; convert it with {way_out} first"
+            )
+    for magic, kind in _KINDS:
+        if head.startswith(magic):
+            return kind
+    return "xml" if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<") else "text"
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a gzip file, cut off with an error at ``limit``."""
+
+    def __init__(self, packed: gzip.GzipFile, name: str, limit: int) -> None:
+        self._packed, self._name, self._left, self._limit = packed, name, limit, limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        count = self._packed.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise GraphFormatError(
+                f"{self._name}: unpacks to more than {self._limit // 2**20} MiB, {MOST_EXPANSION} times "
+                "its size or more; if you trust it, gunzip it and read the plain file"
+            )
+        return count
+
+
+# All that the zip and header parsers are known to raise on damaged input; RuntimeError: an encrypted member.
+_FAULTS = (
+    *(
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        struct.error,
+        tokenize.TokenError,
+        SyntaxError,
+        EOFError,
+    ),
+    *(
+        OSError,
+        ValueError,
+        TypeError,
+        LookupError,
+        OverflowError,
+        NotImplementedError,
+        RuntimeError,
+    ),
+)
+_LONGEST_HEADER = 2**16
+_STEP = 2**24
+
+
+def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Read every array of an npz file; pickled objects are refused, never loaded.
+
+    Before anything is allocated, the shape in an array's header must agree with the bytes that are there, and
+    those must not be far more than the packed ones: a small file cannot claim the machine's memory.
+    """
+    with opened(path) as source:
+        if source.kind != "npz":
+            raise GraphFormatError(f"{source.path}: expected an npz archive, found {source.kind}")
+        return read_archive(source.stream, source.path)
+
+
+def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as a compressed npz, whole or not at all."""
+    with whole_file(path) as partial, partial.open("wb") as out:
+        named = {key: np.asarray(value) for key, value in arrays.items()}
+        np.savez_compressed(out, allow_pickle=False, **named)  # type: ignore[arg-type]
+
+
+def read_archive(stream: IO[bytes], path: str) -> dict[str, NDArray[Any]]:
+    """Read every array of an open npz archive."""
+    with _plainly(path), zipfile.ZipFile(stream) as archive:
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        packed = sum(member.compress_size for member in members)
+        if sum(member.file_size for member in members) > expansion_limit(packed):
+            raise GraphFormatError(
+                f"{path}: unpacks to more than {expansion_limit(packed) // 2**20} MiB, {MOST_EXPANSION} "
+                "times its size or more; if you trust it, save it again with np.savez (not compressed)"
+            )
+        arrays = {}
+        for member in members:
+            key = member.filename.removesuffix(".npy")
+            with archive.open(member) as file:
+                arrays[key] = _read_array(file, member.file_size, f"{path}, array {key!r}")
+        return arrays
+
+
+def read_npy(stream: IO[bytes], path: str) -> NDArray[Any]:
+    """Read one array of an open npy file."""
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    with _plainly(path):
+        return _read_array(stream, size, path)
+
+
+@contextmanager
+def _plainly(path: str) -> Iterator[None]:
+    """Turn whatever a damaged archive raises into one error."""
+    try:
+        yield
+    except GraphFormatError:
+        raise
+    except MemoryError as fault:
+        raise GraphFormatError(f"{path}: does not fit into memory ({str(fault)[:200]}); free some") from fault
+    except _FAULTS as fault:
+        raise GraphFormatError(
+            f"{path}: damaged or cut-off NumPy data ({str(fault)[:200]}); fetch or write the file again"
+        ) from fault
+
+
+def _read_array(file: IO[bytes], size: int, place: str) -> NDArray[Any]:
+    """Read one array of ``size`` bytes, header included."""
+    shape, is_fortran, dtype = _read_header(file, place)
+    if dtype.hasobject:
+        raise GraphFormatError(
+            f"{place}: holds pickled Python objects, which are never loaded because they can run code; "
+            "save text as a fixed-width array, np.array(names, dtype=str)"
+        )
+    if dtype.names is not None or dtype.subdtype is not None or not dtype.itemsize:
+        raise GraphFormatError(
+            f"{place}: has the dtype {dtype}; save plain arrays, each column as one of its own"
+        )
+    count = 1
+    for length in shape:
+        count *= length
+    header = file.tell()
+    if min(shape, default=0) < 0 or count * dtype.itemsize != size - header:
+        raise GraphFormatError(
+            f"{place}: its header says shape {shape} of {dtype}, {count * dtype.itemsize:,} bytes, but "
+            f"{size - header:,} bytes follow; the file is cut off or damaged: write it again"
+        )
+    flat = _filled(file, size - header, place).view(dtype)
+    if dtype.kind == "U" and count and flat.view(f"{dtype.byteorder}u4").max() > sys.maxunicode:
+        raise GraphFormatError(f"{place}: holds text that is not Unicode; write it again")
+    return flat.reshape(shape[::-1]).T if is_fortran else flat.reshape(shape)
+
+
+def _read_header(file: IO[bytes], place: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = npy_format.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise GraphFormatError(f"{place}: written in npy format {version}; save it again with a plain dtype")
+    read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # junk in a header can look like odd Python syntax
+        return read_header(file, max_header_size=_LONGEST_HEADER)
+
+
+def _filled(file: IO[bytes], size: int, place: str) -> NDArray[np.uint8]:
+    """Return the next ``size`` bytes, read in steps so that nothing is held twice."""
+    buffer = np.empty(size, np.uint8)
+    for start in range(0, size, _STEP):
+        piece = file.read(min(_STEP, size - start))
+        if len(piece) < min(_STEP, size - start):
+            raise GraphFormatError(
+                f"{place}: cut off after {start + len(piece):,} of {size:,} bytes; write it again"
+            )
+        buffer[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
+    return buffer

@@ -1,0 +1,64 @@
+"""A fingerprint of a graph's content: equal data, equal text."""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+_PIECE = 2**20  # entries at a time: a memory-mapped array is never whole in memory
+
+
+def fingerprint(graph: Any) -> str:
+    """Return 32 hexadecimal digits that depend on links, weights, names, features and their column names.
+
+    That of a store stands in its header.
+    """
+    known: str | None = getattr(graph, "known_fingerprint", None)
+    return computed_fingerprint(graph) if known is None else known
+
+
+def computed_fingerprint(graph: Any) -> str:
+    """Return the fingerprint by a look at all the data."""
+    digest = blake2b(digest_size=16)
+    features = graph.features
+    parts = [graph.indptr, graph.indices, graph.weights]
+    if issparse(features):
+        parts += [features.indptr, features.indices, features.data]
+    else:
+        parts.append(features)
+    for part in parts:
+        empty = np.zeros(0) if part is None else part
+        digest.update(f"{None if part is None else part.shape}|".encode())
+        for piece in _pieces(empty):
+            # Index arrays may be of 32 or 64 bits and mean the same.
+            whole = piece.astype(np.int64, copy=False) if piece.dtype.kind == "i" else piece
+            digest.update(np.ascontiguousarray(whole).data)
+    digest.update(f"{None if features is None else features.shape}|{graph.feature_names}|".encode(*_ANY_TEXT))
+    for place, piece in enumerate(_pieces(graph.names)):
+        if graph.names.dtype == object:
+            text = "\0".join(map(_text, piece.tolist()))
+            digest.update(("\0" * (place > 0) + text).encode(*_ANY_TEXT))
+        else:
+            digest.update(np.ascontiguousarray(piece).data)
+    return digest.hexdigest()
+
+
+_ANY_TEXT = ("utf-8", "surrogatepass")
+
+
+def _pieces(array: Any) -> Iterator[Any]:
+    """Yield an array in pieces of about a million entries."""
+    rows = max(_PIECE // max(int(np.prod(array.shape[1:])), 1), 1)
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows]
+
+
+def _text(name: Any) -> str:
+    """Write a name down, the same for NumPy's kinds of text and integers as for Python's."""
+    if isinstance(name, str):
+        return repr(str(name))
+    if isinstance(name, tuple):
+        return f"({', '.join(map(_text, name))})"
+    return repr(name.item() if isinstance(name, np.generic) else name)

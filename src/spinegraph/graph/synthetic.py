@@ -1,0 +1,572 @@
+"""Synthetic networks, each from a seed: small shapes, mirrored copies, an organisation with planted roles."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from spinegraph.errors import ParameterError
+from spinegraph.graph.graph import Graph
+from spinegraph.kernels.adjacency import position_type
+
+__all__ = ["Planted", "barbell", "karate", "mirrored", "perturbed", "planted", "random_graph"]
+
+# Zachary (1977): who met whom outside the club, node 0 the instructor and node 33 the president.
+_KARATE = {
+    0: (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 17, 19, 21, 31),
+    1: (2, 3, 7, 13, 17, 19, 21, 30),
+    2: (3, 7, 8, 9, 13, 27, 28, 32),
+    3: (7, 12, 13),
+    4: (6, 10),
+    5: (6, 10, 16),
+    6: (16,),
+    8: (30, 32, 33),
+    9: (33,),
+    13: (33,),
+    14: (32, 33),
+    15: (32, 33),
+    18: (32, 33),
+    19: (33,),
+    20: (32, 33),
+    22: (32, 33),
+    23: (25, 27, 29, 32, 33),
+    24: (25, 27, 31),
+    25: (31,),
+    26: (29, 33),
+    27: (33,),
+    28: (31, 33),
+    29: (32, 33),
+    30: (32, 33),
+    31: (32, 33),
+    32: (33,),
+}
+
+
+def barbell(clique: int, bridge: int = 0) -> Graph:
+    """Return two cliques joined by a path of ``bridge`` nodes; 2 * clique + bridge nodes in all.
+
+    Nodes 0 .. clique-1 are one clique, then comes the path, then the other clique.
+
+    Examples
+    --------
+    >>> barbell(5, bridge=1)
+    Graph(11 nodes, 22 edges)
+    """
+    _at_least("clique", clique, 1)
+    _at_least("bridge", bridge, 0)
+    one = np.column_stack(np.triu_indices(clique, k=1))  # (clique * (clique - 1) / 2, 2)
+    path = np.arange(clique - 1, clique + bridge)
+    edges = np.concatenate([one, np.column_stack([path, path + 1]), one + clique + bridge])
+    return Graph.from_edges(edges, num_nodes=2 * clique + bridge)
+
+
+def karate() -> Graph:
+    """Return Zachary's karate club: 34 members, 78 ties.
+
+    Examples
+    --------
+    >>> karate()
+    Graph(34 nodes, 78 edges)
+    """
+    edges = [(member, other) for member, others in _KARATE.items() for other in others]
+    return Graph.from_edges(np.array(edges))
+
+
+def mirrored(graph: Graph, seed: int = 0) -> tuple[Graph, NDArray[np.int64]]:
+    """Return a graph beside a copy of itself whose nodes come in random order, and who mirrors whom.
+
+    Parameters
+    ----------
+    graph : Graph
+        n nodes; weights and features go along into the copy.
+    seed : int
+        Decides the order of the copy.
+
+    Returns
+    -------
+    union : Graph
+        2n nodes: first the original, then the copy. Names are positions where the graph's are, else
+        ``("original", name)`` and ``("mirror", name)``.
+    pairs : int64 array (n, 2)
+        Positions of each node and of its mirror image.
+
+    Examples
+    --------
+    >>> union, pairs = mirrored(karate(), seed=1)
+    >>> len(union), bool((union.degrees[pairs[:, 0]] == union.degrees[pairs[:, 1]]).all())
+    (68, True)
+    """
+    n = len(graph)
+    order = np.random.default_rng(seed).permutation(n)  # the copy's place i holds node order[i]
+    copy = graph.subgraph(graph.names[order])
+    if np.array_equal(graph.names, np.arange(n)):
+        union = Graph.union([graph, copy.relabel(np.arange(n))])
+    else:
+        union = Graph.union([graph, copy], keys=["original", "mirror"])
+    images = np.empty(n, dtype=np.int64)
+    images[order] = n + np.arange(n)
+    return union, np.column_stack([np.arange(n), images])
+
+
+def perturbed(graph: Graph, keep: float, swap_features: bool = True, seed: int = 0) -> Graph:
+    """Return a graph that kept each edge with probability ``keep``, its features slightly moved.
+
+    In each feature row one value other than 0 swaps place with one 0, where the row has both. Nodes left
+    without an edge stay. Two independent perturbations take two seeds.
+
+    Examples
+    --------
+    >>> first, second = (perturbed(karate(), keep=0.9, seed=seed) for seed in (1, 2))
+    >>> len(first) == len(second) == 34
+    True
+    """
+    if not 0 <= keep <= 1:
+        raise ParameterError(f"keep must be from 0 to 1; got {keep!r}")
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(np.arange(len(graph)), graph.degrees)
+    once = rows < graph.indices  # each edge once
+    chosen = np.flatnonzero(once)[rng.random(int(once.sum())) < keep]
+    features = graph.features
+    if features is not None and swap_features:
+        features = _swapped(features, rng)
+    return Graph.from_edges(
+        np.column_stack([rows[chosen], graph.indices[chosen]]),
+        num_nodes=len(graph),
+        weights=None if graph.weights is None else graph.weights[chosen],
+        features=features,
+        names=graph.names,
+        feature_names=graph.feature_names,
+    )
+
+
+def random_graph(
+    num_nodes: int,
+    edges_per_node: float,
+    seed: int = 0,
+    features: int | None = None,
+    heavy_tailed: bool = False,
+) -> Graph:
+    """Return a graph with edges between nodes drawn at random, for measuring speed.
+
+    Parameters
+    ----------
+    num_nodes : int
+    edges_per_node : float
+        Edges drawn for each node; the mean degree is twice that, less the few drawn more than once.
+    seed : int
+    features : int, optional
+        Columns of sparse 0/1 features, up to ten ones a row.
+    heavy_tailed : bool
+        Draw nodes in proportion to a Pareto variable, so that degrees follow a power law of exponent
+        near 2.5; hubs lie at random positions.
+
+    Examples
+    --------
+    >>> graph = random_graph(1000, edges_per_node=10, seed=3, features=50)
+    >>> graph.num_edges > 9_800, graph.features.shape
+    (True, (1000, 50))
+    """
+    _at_least("num_nodes", num_nodes, 1)
+    if edges_per_node < 0:
+        raise ParameterError(f"edges_per_node must be at least 0; got {edges_per_node!r}")
+    rng = np.random.default_rng(seed)
+    count = 0 if num_nodes == 1 else round(num_nodes * edges_per_node)
+    ends = np.empty((count, 2), dtype=position_type(num_nodes))
+    if heavy_tailed:
+        reach = np.cumsum((1.0 - rng.random(num_nodes)) ** (-1 / 1.5))
+        for column in ends.T:
+            column[:] = np.searchsorted(reach, rng.random(count) * reach[-1], side="right")
+        ends = ends[ends[:, 0] != ends[:, 1]]
+    else:
+        ends[:, 0] = rng.integers(num_nodes, size=count)
+        ends[:, 1] = rng.integers(max(num_nodes - 1, 1), size=count)
+        ends[:, 1] += ends[:, 1] >= ends[:, 0]  # skips the node itself, so that no loop is drawn
+    table = None if features is None else _random_features(num_nodes, features, rng)
+    return Graph.from_edges(ends, num_nodes=num_nodes, features=table)
+
+
+def _random_features(num_nodes: int, columns: int, rng: np.random.Generator) -> sp.csr_array:
+    """Return (n, columns) with up to ten ones a row."""
+    _at_least("features", columns, 1)
+    ones = min(10, columns)
+    chosen = rng.integers(columns, size=(num_nodes, ones), dtype=np.int32)
+    pointers = np.arange(num_nodes + 1, dtype=np.int64) * ones
+    matrix = sp.csr_array((np.ones(chosen.size, np.float32), chosen.ravel(), pointers), (num_nodes, columns))
+    matrix.sum_duplicates()
+    matrix.data[:] = 1.0
+    return matrix
+
+
+def _swapped(features: Any, rng: np.random.Generator) -> Any:
+    """Return features (n, f) with one value other than 0 moved to where a 0 was, row by row."""
+    matrix = sp.csr_array(features, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    width, counts = matrix.shape[1], np.diff(matrix.indptr)
+    rows = np.flatnonzero((counts > 0) & (counts < width))
+    leaving = matrix.indptr[rows] + rng.integers(counts[rows])
+    # The r-th zero of a row lies at column r plus the stored columns before it. Sorted column c at place p
+    # has c - p zeros before it, so it comes before the r-th zero if that is at most r.
+    rank = rng.integers(width - counts[rows])  # (rows,)
+    ranks = np.full(matrix.shape[0], -1, dtype=np.int64)
+    ranks[rows] = rank
+    place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
+    before = matrix.indices - place <= np.repeat(ranks, counts)
+    owner = np.repeat(np.arange(matrix.shape[0]), counts)
+    matrix.indices[leaving] = rank + np.bincount(owner[before], minlength=matrix.shape[0])[rows]
+    matrix.has_sorted_indices = False
+    matrix.sort_indices()
+    return matrix if sp.issparse(features) else matrix.toarray()
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    """Check a count."""
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} must be an integer of at least {least}; got {value!r}")
+
+
+DEPARTMENTS = {
+    "Engineering": """
+        python kubernetes databases testing refactoring apis latency compilers linux
+        deployment
+    """,
+    "Research": """
+        statistics papers experiments simulation proofs optics chemistry grants models
+        peer-review
+    """,
+    "Sales": """
+        prospects quotas pipeline demos renewals territories pricing accounts
+        negotiation forecasts
+    """,
+    "Marketing": """
+        campaigns branding newsletters audiences copywriting events surveys social-media
+        seo press
+    """,
+    "Finance": """
+        budgets invoices audits taxes payroll ledgers cash-flow treasury reporting
+        depreciation
+    """,
+    "Operations": """
+        warehouses shipping suppliers inventory scheduling fleet maintenance customs
+        packaging safety
+    """,
+    "Support": """
+        tickets helpdesk onboarding manuals escalations refunds call-centre
+        troubleshooting training chat
+    """,
+    "People": """
+        hiring interviews benefits wellbeing appraisals mentoring relocation diversity
+        contracts culture
+    """,
+    "Legal": """
+        licences patents litigation privacy compliance trademarks statutes disputes
+        governance contracts-law
+    """,
+    "Design": """
+        typography wireframes prototypes colour accessibility sketches usability icons
+        layouts motion
+    """,
+    "Product": """
+        roadmaps backlog user-stories metrics launches personas prioritisation feedback
+        releases scoping
+    """,
+    "Security": """
+        firewalls encryption incidents threat-models passwords penetration logging
+        phishing access keys
+    """,
+}
+
+COMMON = """
+    english spanish french german mandarin arabic spreadsheets presentations email planning meetings
+    writing travel teamwork first-aid leadership volunteering cycling football cooking chess music
+    photography gardening
+"""
+
+FIRST_NAMES = """
+    Ada Aisha Akira Amara Ana Anders Anika Arjun Astrid Bao Beatriz Bruno Camille Carlos Chen Chidi
+    Clara Daan Diego Dina Elena Elif Emeka Emil Erik Esra Farid Fatima Felix Freya Gita Hana Hassan
+    Helena Hugo Ida Ines Ingrid Isabel Ivan Jamal Jana Jonas Julia Kaito Karim Kofi Lars Laila Leo Lin
+    Luca Lucia Maja Malik Marco Maria Mateo Mei Mina Nadia Nia Nikolai Nina Noor Olga Omar Oscar Paula
+    Pedro Priya Rafael Rana Ravi Rosa Ruth Sami Sara Sofia Sven Tariq Tessa Theo Tomas Uma Vera Viktor
+    Wei Yara Yuki Zara Zoe
+"""
+
+LAST_NAMES = """
+    Abebe Adeyemi Ahmed Almeida Andersen Aydin Bakker Banerjee Bauer Berg Bianchi Bonnet Boateng Castro
+    Chandra Chopra Costa Cruz Dahl Das Delgado Demir Diallo Dubois Eriksen Farah Ferrari Fischer
+    Fontaine Fujita Garcia Gomez Gupta Haddad Hansen Hara Hassan Hoffmann Horvat Ibrahim Ito Ivanov
+    Jansen Johansson Kaya Keller Khan Kim Kovac Kowalski Kumar Larsen Laurent Lehmann Lim Lindqvist
+    Lopez Mancini Marin Martins Mbeki Mehta Meyer Mensah Moreau Moretti Mori Mwangi Nakamura Nguyen
+    Nielsen Novak Nowak Okafor Olsen Ortega Osei Ozturk Park Patel Pereira Petrov Popescu Ramos Rao
+    Reyes Ricci Rossi Saito Salazar Santos Sato Schmidt Schneider Silva Singh Sokolov Soto Suzuki Takeda
+    Tanaka Torres Tran Vargas Vega Visser Volkov Wagner Wang Weber Wong Yamada Yilmaz Zhang
+"""
+
+
+ROLES = ("leader", "bridge", "member", "fringe")
+LEADER, BRIDGE, MEMBER, FRINGE = range(4)
+
+_SHARE = {LEADER: 0.06, BRIDGE: 0.08, FRINGE: 0.16}  # of a department; the rest are members
+_TEAM = 9  # people
+_OWN_WORDS, _BORROWED_WORDS = 10, 4
+_EMPTY_PROFILES = 0.05
+
+Ties = NDArray[np.int64]  # (m, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Planted:
+    """A made organisation and what is known about its people.
+
+    Attributes
+    ----------
+    graph : Graph
+        People by name, ties between them, and the words of their profiles as sparse 0/1 features.
+    community : int64 array (n,)
+        Each person's department, an index into ``community_names``.
+    role : int64 array (n,)
+        Each person's role, an index into ``role_names``.
+    community_names, role_names : tuple of str
+
+    Examples
+    --------
+    >>> planted(communities=3, size=20, seed=1).role_names
+    ('leader', 'bridge', 'member', 'fringe')
+    """
+
+    graph: Graph
+    community: NDArray[np.int64]
+    role: NDArray[np.int64]
+    community_names: tuple[str, ...]
+    role_names: tuple[str, ...] = ROLES
+
+
+class _People(NamedTuple):
+    """Everybody, department by department: first the teams, then bridges, then the fringe."""
+
+    department: NDArray[np.int64]  # (n,)
+    role: NDArray[np.int64]  # (n,) as labelled
+    acts: NDArray[np.int64]  # (n,) as wired: a role, or MEMBER where the role does not show
+    team_start: NDArray[np.int64]  # (n,) first person of the own team; bridges and fringe are in none
+    team_size: NDArray[np.int64]  # (n,)
+    pool_start: NDArray[np.int64]  # (communities,) first person of a department
+    pool_size: NDArray[np.int64]  # (communities,) people there who are not at the fringe
+
+
+def planted(
+    communities: int = 8,
+    size: int = 75,
+    *,
+    feature_noise: float = 0.5,
+    role_strength: float = 0.9,
+    seed: int = 0,
+    topics_seed: int = 0,
+) -> Planted:
+    """Make an organisation: departments with topics, and leaders, bridges, members and fringe inside.
+
+    Another ``seed`` with the same ``communities`` and ``topics_seed`` gives an unseen organisation from the
+    same process: other people and ties, the same departments, words and topics. The words a person uses
+    depend on the department alone, never on the role. How it is made in full: ``docs/made.md``.
+
+    Parameters
+    ----------
+    communities : int
+        Departments.
+    size : int
+        Mean people in a department; departments are of uneven size.
+    feature_noise : float in [0, 1]
+        Probability that a word of a profile is drawn from all words rather than the department's topic.
+    role_strength : float in [0, 1]
+        Probability that a person's ties follow the role; otherwise they are those of a member.
+    seed : int
+    topics_seed : int
+
+    Examples
+    --------
+    >>> here, elsewhere = planted(seed=0), planted(seed=1)
+    >>> here.graph.feature_names == elsewhere.graph.feature_names
+    True
+    >>> here.community_names[:2]
+    ('Engineering', 'Research')
+    """
+    for name, count, least in (("communities", communities, 1), ("size", size, 10)):
+        if not isinstance(count, int | np.integer) or count < least:
+            raise ParameterError(f"{name} must be an integer of at least {least}; got {count!r}")
+    for name, share in (("feature_noise", feature_noise), ("role_strength", role_strength)):
+        if not 0 <= share <= 1:
+            raise ParameterError(f"{name} must be from 0 to 1; got {share!r}")
+    # Streams of their own: other topics or more noise leave people, ties and names as they are.
+    rng, profile_rng, name_rng = (np.random.default_rng([seed, stream]) for stream in (1, 2, 3))
+    people = _hire(communities, size, role_strength, rng)
+    ties = np.concatenate(
+        [
+            _member_ties(people, rng),
+            _leader_ties(people, rng),
+            _bridge_ties(people, rng),
+            _fringe_ties(people, rng),
+        ]
+    )
+    words, topics = _topics(communities, np.random.default_rng([topics_seed, 4]))
+    profiles = _profiles(people.department, topics, feature_noise, profile_rng)
+    n = len(people.role)
+    order = rng.permutation(n)  # place i holds person order[i]: position tells nothing
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    graph = Graph.from_edges(
+        place[ties[ties[:, 0] != ties[:, 1]]],
+        num_nodes=n,
+        names=_names(n, name_rng),
+        features=profiles[order],
+        feature_names=words,
+    )
+    titles = [*DEPARTMENTS, *(f"Department {number + 1}" for number in range(len(DEPARTMENTS), communities))]
+    return Planted(graph, people.department[order], people.role[order], tuple(titles[:communities]))
+
+
+def _hire(communities: int, size: int, role_strength: float, rng: np.random.Generator) -> _People:
+    """Fill uneven departments with people, give out roles and seat everybody in teams."""
+    uneven = np.exp(0.45 * rng.standard_normal(communities))
+    sizes = np.maximum(8, np.round(size * communities * uneven / uneven.sum())).astype(np.int64)
+    department = np.repeat(np.arange(communities), sizes)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    rank = rng.permutation(len(department))  # a random order of people inside each department
+    rank = np.lexsort((rank, department))
+    within = np.empty(len(department), dtype=np.int64)
+    within[rank] = np.arange(len(department)) - starts[department[rank]]
+    share = (within + 0.5) / sizes[department]
+    role = np.full(len(department), MEMBER)
+    # Added one by one: the sum of Python 3.12 and newer rounds otherwise, and somebody stands at the border.
+    role[share < _SHARE[LEADER] + _SHARE[BRIDGE] + _SHARE[FRINGE]] = FRINGE
+    role[share < _SHARE[LEADER] + _SHARE[BRIDGE]] = BRIDGE
+    role[(share < _SHARE[LEADER]) | (within == 0)] = LEADER
+    acts = np.where(rng.random(len(role)) < role_strength, role, MEMBER)
+    row = (acts == BRIDGE) + 2 * (acts == FRINGE)
+    order = np.lexsort((row, department))
+    role, acts, row = role[order], acts[order], row[order]
+    pool = np.bincount(department[row < 2], minlength=communities)
+    in_teams = np.bincount(department[row == 0], minlength=communities)
+    seated = in_teams[department]  # (n,) in teams of the own department
+    teams = np.maximum(1, np.round(seated / _TEAM)).astype(np.int64)
+    seat = np.arange(len(role)) - starts[department]
+    number = np.minimum(seat * teams // np.maximum(seated, 1), teams - 1)
+    first, beyond = -(-number * seated // teams), -(-(number + 1) * seated // teams)
+    return _People(department, role, acts, starts[department] + first, beyond - first, starts, pool)
+
+
+def _draw(start: Ties, size: Ties, rng: np.random.Generator) -> Ties:
+    """Draw one person from each run of ``size`` people at ``start``."""
+    return start + (rng.random(len(start)) * size).astype(np.int64)
+
+
+def _member_ties(people: _People, rng: np.random.Generator) -> Ties:
+    """Tie members mostly to their team, sometimes to their department, seldom to anybody else."""
+    members = np.flatnonzero(people.acts == MEMBER)
+    team = np.repeat(members, 1 + rng.poisson(2.6, len(members)))
+    near = np.repeat(members, rng.poisson(0.7, len(members)))
+    far = np.repeat(members, rng.poisson(0.1, len(members)))
+    elsewhere = rng.integers(len(people.pool_size), size=len(far))
+    seat, others = team - people.team_start[team], people.team_size[team] - 1
+    partners = [
+        people.team_start[team]
+        + (seat + 1 + (rng.random(len(team)) * others).astype(np.int64)) % (others + 1),
+        _draw(people.pool_start[people.department[near]], people.pool_size[people.department[near]], rng),
+        _draw(people.pool_start[elsewhere], people.pool_size[elsewhere], rng),
+    ]
+    return np.column_stack([np.concatenate([team, near, far]), np.concatenate(partners)])
+
+
+def _leader_ties(people: _People, rng: np.random.Generator) -> Ties:
+    """Tie leaders to a heavy-tailed share of their department, to each other there and to peers elsewhere."""
+    leaders = np.flatnonzero(people.acts == LEADER)
+    home = people.department[leaders]
+    reach = 7 * (1.0 - rng.random(len(leaders))) ** (-1 / 1.8)  # Pareto
+    reach = np.minimum(reach, 0.8 * people.pool_size[home]).astype(np.int64)
+    below = np.repeat(leaders, reach)
+    at = people.department[below]
+    peers = np.repeat(leaders, 1 + rng.poisson(1.5, len(leaders)))
+    partners = [
+        _draw(people.pool_start[at], people.pool_size[at], rng),
+        leaders[rng.integers(max(len(leaders), 1), size=len(peers))],
+    ]
+    return np.column_stack([np.concatenate([below, peers]), np.concatenate(partners)])
+
+
+def _bridge_ties(people: _People, rng: np.random.Generator) -> Ties:
+    """Tie bridges to two or three people of their own department and of each of one or two others."""
+    bridges, communities = np.flatnonzero(people.acts == BRIDGE), len(people.pool_size)
+    home, elsewhere = people.department[bridges], communities - 1
+    first = rng.integers(max(elsewhere, 1), size=len(bridges))
+    second = (first + 1 + rng.integers(max(elsewhere - 1, 1), size=len(bridges))) % max(elsewhere, 1)
+    wide = rng.random(len(bridges)) < 0.5
+    spans = [(bridges, home)]
+    if elsewhere >= 1:
+        spans.append((bridges, (home + 1 + first) % communities))
+    if elsewhere >= 2:
+        spans.append((bridges[wide], ((home + 1 + second) % communities)[wide]))
+    ties = []
+    for who, where in spans:
+        each = rng.integers(2, 4, size=len(who))
+        ends, at = np.repeat(who, each), np.repeat(where, each)
+        ties.append(np.column_stack([ends, _draw(people.pool_start[at], people.pool_size[at], rng)]))
+    return np.concatenate(ties)
+
+
+def _fringe_ties(people: _People, rng: np.random.Generator) -> Ties:
+    """Tie the fringe to one or two people of the department."""
+    fringe = np.flatnonzero(people.acts == FRINGE)
+    ends = np.repeat(fringe, rng.integers(1, 3, size=len(fringe)))
+    at = people.department[ends]
+    return np.column_stack([ends, _draw(people.pool_start[at], people.pool_size[at], rng)])
+
+
+def _topics(communities: int, rng: np.random.Generator) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the words and each department's distribution over them, (communities, words)."""
+    listed = [text.split() for text in DEPARTMENTS.values()][:communities]
+    for number in range(len(listed), communities):
+        listed.append([f"topic-{number + 1}-{place + 1}" for place in range(_OWN_WORDS)])
+    words = [word for own in listed for word in own] + COMMON.split()
+    zipf = 1.0 / np.arange(1, _OWN_WORDS + 1)
+    topics = np.zeros((communities, len(words)))
+    for number in range(communities):
+        own = number * _OWN_WORDS + rng.permutation(_OWN_WORDS)
+        topics[number, own] = zipf
+        # Departments overlap: each borrows some words of another one.
+        lender = (number + rng.integers(1, max(communities, 2))) % communities
+        borrowed = lender * _OWN_WORDS + rng.permutation(_OWN_WORDS)[:_BORROWED_WORDS]
+        topics[number, borrowed] += 0.3
+    return words, topics / topics.sum(axis=1, keepdims=True)
+
+
+def _profiles(
+    department: NDArray[np.int64], topics: NDArray[np.float64], noise: float, rng: np.random.Generator
+) -> sp.csr_array:
+    """Draw the words of each profile, 0/1 (n, words); one profile in twenty is empty."""
+    n, width = len(department), topics.shape[1]
+    counts = (3 + rng.poisson(4, n)) * (rng.random(n) >= _EMPTY_PROFILES)
+    person = np.repeat(np.arange(n), counts)
+    word = rng.integers(width, size=len(person))
+    topical = rng.random(len(person)) >= noise
+    # One search over all departments' cumulated distributions, laid end to end.
+    ladder = (np.cumsum(topics, axis=1) + np.arange(len(topics))[:, None]).ravel()
+    drawn = department[person[topical]] + rng.random(int(topical.sum())) * (1 - 1e-9)
+    word[topical] = np.minimum(np.searchsorted(ladder, drawn, side="right"), ladder.size - 1) % width
+    profiles = sp.csr_array((np.ones(len(person), np.float32), (person, word)), shape=(n, width))
+    profiles.data[:] = 1.0
+    return profiles
+
+
+def _names(n: int, rng: np.random.Generator) -> list[str]:
+    """Return n different person-like names in random order."""
+    first, last = FIRST_NAMES.split(), LAST_NAMES.split()
+    plain = len(first) * len(last)
+    # Past the plain pairs, a middle initial and then a number keep names apart.
+    numbers = np.concatenate([rng.permutation(plain), np.arange(plain, max(n, plain))])[:n]
+    names = []
+    for number in numbers.tolist():
+        round_, pair = divmod(number, plain)
+        initial = "" if round_ == 0 else f" {chr(ord('A') + (round_ - 1) % 26)}."
+        again = "" if round_ <= 26 else f" {1 + (round_ - 1) // 26}"
+        names.append(f"{first[pair % len(first)]}{initial} {last[pair // len(first)]}{again}")
+    return names

@@ -1,0 +1,393 @@
+"""Rooted PageRank of every node, or of some: by pushing (exact to a tolerance) or by counting walks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from spinegraph.errors import ParameterError
+from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.push import ROOM, new_top, push_budget, push_goal, push_roots
+from spinegraph.kernels.runtime import run_blocks, thread_count
+from spinegraph.kernels.sparse import operator_rows, sparse_times_dense
+from spinegraph.kernels.walks import ROOTED_WALKS, alias_rows, stream_starts, walk_roots
+
+
+def as_roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
+    """Return positions of roots as int64 (r,), every node for None, or say what is wrong with them."""
+    if roots is None:
+        return np.arange(num_nodes, dtype=np.int64)
+    chosen = np.asarray(roots)
+    if chosen.ndim != 1 or not (chosen.size == 0 or np.issubdtype(chosen.dtype, np.integer)):
+        raise ParameterError(
+            f"roots must be a list of node positions; got {chosen.dtype} of shape {chosen.shape}. "
+            "For names, pass graph.positions(names)."
+        )
+    wrong = chosen[(chosen < 0) | (chosen >= num_nodes)]
+    if wrong.size:
+        raise ParameterError(f"roots must lie in 0 .. {num_nodes - 1}; got {wrong[:3].tolist()}")
+    return np.ascontiguousarray(chosen, dtype=np.int64)
+
+
+_ROWS_PER_BLOCK = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class RootedPageRank:
+    """The k largest rooted-PageRank values of each root, and the nodes that hold them.
+
+    Attributes
+    ----------
+    nodes : int32 array (r, k)
+        One choice of the nodes, by descending value; -1 where ``weights`` is 0.
+    weights : float32 array (r, k)
+        Their values, descending, each row scaled to sum 1. The same whatever the ties.
+    mass : float64 array (r,)
+        Sum of each row before scaling.
+    num_nodes : int
+        Nodes of the graph, n.
+    kept : int32 array (r,)
+        How many leading places the operator takes as they are.
+    tied_indptr : int64 array (r + 1,)
+    tied_nodes : int32 array
+        Per row, the nodes that tie at the k-th place and share the places after ``kept``.
+    unassigned : float64 array (r,), optional
+        By push: the probability mass left over. No value is too large, none too small by more than this.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> from spinegraph.structure.pagerank import rooted_pagerank
+    >>> star = Graph.from_edges([(0, 1), (0, 2), (0, 3)])
+    >>> profile = rooted_pagerank(star, k=2)
+    >>> profile.weights.shape, profile.operator().shape
+    ((4, 2), (4, 4))
+    >>> profile.operator().toarray()[0].round(3)  # one place, shared by three leaves
+    array([0.857, 0.048, 0.048, 0.048], dtype=float32)
+    """
+
+    nodes: NDArray[Any]
+    weights: NDArray[np.float32]
+    mass: NDArray[np.float64]
+    num_nodes: int
+    kept: NDArray[np.int32]
+    tied_indptr: NDArray[np.int64]
+    tied_nodes: NDArray[Any]
+    unassigned: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of roots."""
+        return len(self.nodes)
+
+    @property
+    def k(self) -> int:
+        """Length of each profile."""
+        return int(self.nodes.shape[1])
+
+    def operator(self, threads: int | None = None) -> csr_array:
+        """Return T as a sparse float32 matrix (r, n); rows sum to 1.
+
+        Rows equal ``nodes`` and ``weights``, except where values tie at the k-th place: there the tied nodes
+        share what is left equally, which is the mean over all ways to break the tie. A tied group that would
+        make a row longer than 4k is left out and the row rescaled; a row that would then be empty is the root
+        alone.
+        """
+        indptr = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(self.kept + np.diff(self.tied_indptr), out=indptr[1:])
+        indices = np.empty(indptr[-1], dtype=self.nodes.dtype)
+        data = np.empty(indptr[-1], dtype=np.float32)
+        profile = (self.nodes, self.weights, self.kept, self.tied_indptr, self.tied_nodes)
+
+        def fill(start: int, stop: int) -> None:
+            operator_rows(profile, indptr, start, stop, indices, data)
+
+        run_blocks(fill, len(self), block=_ROWS_PER_BLOCK, threads=threads)
+        operator = csr_array((data, indices, indptr), shape=(len(self), self.num_nodes))
+        operator.has_sorted_indices = True
+        return operator
+
+    def smooth(self, features: Any) -> Any:
+        """Return T F, each root's weighted mean of the features around it; sparse stays sparse.
+
+        Parameters
+        ----------
+        features : csr_array or array (n, f)
+
+        Returns
+        -------
+        csr_array or float32 array (r, f)
+        """
+        if issparse(features):
+            return self.operator() @ csr_array(features, dtype=np.float32)
+        return self.operator() @ np.asarray(features, dtype=np.float32)
+
+
+Method = Literal["push", "walks"]
+DEFAULT_TOLERANCE = 1e-4
+Rows = tuple[NDArray[Any], ...]
+_PUSH_BLOCK = 1024
+_WALK_BLOCK = 1024
+
+
+def rooted_pagerank(
+    graph: Any,
+    *,
+    k: int = 20,
+    continuation: float = 0.5,
+    method: Method = "push",
+    tolerance: float = DEFAULT_TOLERANCE,
+    threshold: float = 0.0,
+    walks: int = 10,
+    walk_length: int = 40,
+    seed: int = 0,
+    roots: ArrayLike | None = None,
+    keys: ArrayLike | None = None,
+    threads: int | None = None,
+) -> RootedPageRank:
+    """Return the k largest rooted-PageRank values of each root.
+
+    A walker starts at the root; at each step it goes on to a neighbour, in proportion to edge weight, with
+    probability ``continuation``, and otherwise returns to the root. The value of a node is the share of time
+    spent there. A node without neighbours is its own whole profile.
+
+    Parameters
+    ----------
+    graph : Graph or Overlay
+    k : int
+        Length of a profile; rows are padded where fewer nodes are reached.
+    continuation : float
+        Probability of going on, strictly between 0 and 1.
+    method : {"push", "walks"}
+        ``push`` is deterministic and does not depend on the order of nodes. ``walks`` counts visits.
+    tolerance : float
+        For ``push``: the most probability mass that may stay unassigned per root, in (0, 1).
+    threshold : float
+        For ``push``: end a root also when every other node's residual is at most this much per neighbour, in
+        [0, 1], whatever mass is left; the profile's ``unassigned`` says how much. A root then passes at most
+        1 / (threshold (1 - continuation)) edges besides its own, however large or dense the graph, and what
+        it finds depends on nothing farther away.
+    walks, walk_length : int
+        For ``walks``: how many per root, and their positions, the root's first one included.
+    seed : int
+        For ``walks``; every draw depends on (seed, root) alone.
+    roots : int array (r,), optional
+        Positions of the roots, repeats allowed; every node by default. Only their work is done.
+    keys : uint64 array (r,), optional
+        What identifies each root's random stream; by default the root's position.
+    threads : int, optional
+        All cores by default. The result is the same for any number.
+
+    Returns
+    -------
+    RootedPageRank
+        One row per root.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> pair = Graph.from_edges([(0, 1)])
+    >>> rooted_pagerank(pair, k=2, tolerance=1e-9).weights.round(4)
+    array([[0.6667, 0.3333],
+           [0.6667, 0.3333]], dtype=float32)
+    >>> rooted_pagerank(pair, k=2, roots=[1]).nodes.tolist()
+    [[1, 0]]
+    """
+    k = _whole("k", k)
+    continuation = _fraction("continuation", continuation)
+    if method not in ("push", "walks"):
+        raise ParameterError(f"method must be one of 'push', 'walks'; got {method!r}")
+    adjacency = graph.adjacency()
+    chosen = as_roots(roots, adjacency.num_nodes)
+    if method == "push":
+        tolerance = _fraction("tolerance", tolerance)
+        if not isinstance(threshold, int | float | np.number) or not 0 <= threshold <= 1:
+            raise ParameterError(f"threshold must be between 0 and 1; got {threshold!r}")
+        return _by_push(adjacency, chosen, k, continuation, tolerance, float(threshold), threads)
+    streams = stream_starts(_whole("seed", seed, least=0), ROOTED_WALKS, _keys(keys, chosen))
+    length = _whole("walk_length", walk_length)
+    return _by_walks(adjacency, chosen, streams, k, continuation, _whole("walks", walks), length, threads)
+
+
+def _by_push(
+    adjacency: Adjacency,
+    roots: NDArray[np.int64],
+    k: int,
+    continuation: float,
+    tolerance: float,
+    threshold: float,
+    threads: int | None,
+) -> RootedPageRank:
+    arrays, n = tuple(adjacency), adjacency.num_nodes
+    goal = push_goal(continuation, tolerance)
+    # A threshold bounds the work of a root by itself, and without sweeps its result is the root's own affair.
+    budget = -1 if threshold > 0 else push_budget(adjacency, continuation, goal)
+    unassigned = np.empty(len(roots))
+
+    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> None:
+        some, left = roots[start:stop], unassigned[start:stop]
+        push_roots(arrays, n, some, continuation, goal, threshold, budget, top, tied_nodes, left)
+
+    return replace(_profile(adjacency, len(roots), k, fill, _PUSH_BLOCK, threads), unassigned=unassigned)
+
+
+def _by_walks(
+    adjacency: Adjacency,
+    roots: NDArray[np.int64],
+    streams: NDArray[np.uint64],
+    k: int,
+    continuation: float,
+    walks: int,
+    walk_length: int,
+    threads: int | None,
+) -> RootedPageRank:
+    arrays = tuple(adjacency)
+    tables, threads = alias_rows(adjacency, len(roots) * walks * walk_length, threads)
+    threshold = np.uint64(round(continuation * 2**32))
+
+    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> None:
+        some, keyed = roots[start:stop], streams[start:stop]
+        walk_roots(arrays, tables, some, keyed, walks, walk_length, threshold, top, tied_nodes)
+
+    return _profile(adjacency, len(roots), k, fill, _WALK_BLOCK, threads)
+
+
+def _profile(
+    adjacency: Adjacency,
+    count: int,
+    k: int,
+    fill: Callable[[int, int, Rows, NDArray[Any]], None],
+    block: int,
+    threads: int | None,
+) -> RootedPageRank:
+    """Let ``fill`` write blocks of rows, and gather what ties in each block."""
+    top = new_top(count, k, adjacency.indices.dtype)
+
+    def task(start: int, stop: int) -> NDArray[Any]:
+        tied_nodes = np.empty((stop - start, ROOM * k), dtype=adjacency.indices.dtype)
+        fill(start, stop, tuple(column[start:stop] for column in top), tied_nodes)
+        return tied_nodes[np.arange(ROOM * k) < top.tied[start:stop, None]]
+
+    if (workers := thread_count(threads)) > 1:  # every thread gets several, whatever the number of roots
+        block = min(block, max(count // (8 * workers), 16))
+    tied = run_blocks(task, count, block=block, threads=threads)
+    return RootedPageRank(
+        nodes=top.nodes,
+        weights=top.weights,
+        mass=top.mass,
+        num_nodes=adjacency.num_nodes,
+        kept=top.kept,
+        tied_indptr=np.concatenate([[0], np.cumsum(top.tied, dtype=np.int64)]),
+        tied_nodes=np.concatenate([*tied, np.empty(0, dtype=adjacency.indices.dtype)]),
+    )
+
+
+def _whole(name: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} must be a whole number >= {least}; got {value!r}")
+    return int(value)
+
+
+def _fraction(name: str, value: Any) -> float:
+    if not isinstance(value, int | float | np.number) or not 0 < value < 1:
+        raise ParameterError(f"{name} must be strictly between 0 and 1; got {value!r}")
+    return float(value)
+
+
+def _keys(keys: ArrayLike | None, roots: NDArray[np.int64]) -> NDArray[np.uint64]:
+    if keys is None:
+        return roots.astype(np.uint64)
+    given = np.asarray(keys)
+    if given.shape != roots.shape or not (given.size == 0 or np.issubdtype(given.dtype, np.integer)):
+        raise ParameterError(
+            f"keys must be one whole number per root, shape {roots.shape}; "
+            f"got {given.dtype} of shape {given.shape}"
+        )
+    return given.astype(np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """The matrix T F (r, f), kept as T and F.
+
+    Attributes
+    ----------
+    operator : csr_array (r, n)
+        T.
+    features : csr_array or float32 array (n, f)
+    threads : int, optional
+    """
+
+    operator: csr_array
+    features: Any
+    threads: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of T F."""
+        return self.operator.shape[0], self.features.shape[1]
+
+    def matrix(self) -> Any:
+        """Return T F itself; sparse stays sparse."""
+        return self.operator @ self.features
+
+    def times(self, right: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return T F right, (r, d), in the cheaper order of T (F right) and (T F) right."""
+        if self._is_cheaper_smoothed(right.shape[1]):
+            return multiply(self.matrix(), right, self.threads)
+        return multiply(self.operator, multiply(self.features, right, self.threads), self.threads)
+
+    def transposed_times(self, left: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return (T F)' left, (f, d)."""
+        return multiply(self.features.T, multiply(self.operator.T, left, self.threads), self.threads)
+
+    def _is_cheaper_smoothed(self, width: int) -> bool:
+        filled = self.features.size  # of a sparse matrix, the entries it holds
+        per_row = filled / max(self.features.shape[0], 1)
+        sums = self.operator.nnz * per_row  # work for T F
+        smoothed = min(self.operator.shape[0] * self.features.shape[1], sums)
+        return bool(sums + smoothed * width < (filled + self.operator.nnz) * width)
+
+
+def multiply(left: Any, right: NDArray[np.float32], threads: int | None = None) -> NDArray[np.float32]:
+    """Return left @ right as dense float32: BLAS where left is dense, our own threads where it is sparse."""
+    right = np.ascontiguousarray(right, dtype=np.float32)
+    if not issparse(left):
+        return np.asarray(left @ right, dtype=np.float32)
+    rows = csr_array(left)
+    return sparse_times_dense(
+        rows.indptr, rows.indices, rows.data.astype(np.float32, copy=False), right, threads
+    )
+
+
+def principal_directions(smoothed: Smoothed, count: int, seed: int) -> NDArray[np.float32]:
+    """Return the leading right singular vectors (f, count) of T F, found by random projection."""
+    rows, columns = smoothed.shape
+    width = min(count + 20, rows, columns)
+    rng = np.random.default_rng([seed, 17])
+    found = smoothed.times(rng.standard_normal((columns, width)).astype(np.float32))
+    for _ in range(3):
+        found = smoothed.transposed_times(_orthonormal(found))
+        found = smoothed.times(_orthonormal(found))
+    return signed(_orthonormal(smoothed.transposed_times(_orthonormal(found)))[:, :count])
+
+
+def signed(directions: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Return directions (f, r) turned so that each one's largest entry is positive.
+
+    Either sign is right, and which one comes out depends on rounding, so on the number of BLAS's threads.
+    """
+    if not directions.size:
+        return np.ascontiguousarray(directions, dtype=np.float32)
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=0)[None], axis=0)
+    return np.ascontiguousarray(directions * np.sign(largest), dtype=np.float32)
+
+
+def _orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return an orthonormal basis of the columns' span, main directions first, by their small Gram matrix."""
+    values, vectors = np.linalg.eigh(columns.T.astype(np.float64) @ columns)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    kept = values > max(1e-10 * values.max(initial=0), 1e-300)
+    return np.asarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])), dtype=np.float32)
