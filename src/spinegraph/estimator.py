@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spinegraph.config import Config
 from spinegraph.embeddings import Embeddings
@@ -17,7 +18,7 @@ from spinegraph.generator import Generator, Inputs
 from spinegraph.graph.describe import Familiarity
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.fingerprint import fingerprint
-from spinegraph.graph.graph import Graph
+from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.names import as_array
 from spinegraph.graph.overlay import Overlay
 
@@ -160,7 +161,7 @@ class SPINE:
         self.fit(graph)
         return self.embeddings_  # type: ignore[return-value]
 
-    def transform(self, graph: Any, nodes: Iterable[Any] | None = None) -> Embeddings:
+    def transform(self, graph: GraphLike, nodes: Iterable[Any] | None = None) -> Embeddings:
         """Return vectors of the nodes of any network with the fitted features.
 
         Parameters
@@ -179,20 +180,20 @@ class SPINE:
         if generator.inputs.encoder is not None:
             generator.inputs.require_features(graph)
             _require_same_encoder(self.table_encoder_, getattr(graph, "encoder", None))
+        positions: NDArray[np.int64] | None = None
         if nodes is not None:
             positions = graph.positions(_several(nodes))
-        else:
-            has_gaps = isinstance(graph, Overlay) and graph.num_nodes < len(graph)
-            positions = graph.standing if has_gaps else None
+        elif isinstance(graph, Overlay) and graph.num_nodes < len(graph):
+            positions = graph.standing
         self.familiarity_.warn(graph, positions)
-        if nodes is not None and isinstance(graph, Overlay):
+        if positions is None and isinstance(graph, Graph):
+            place = replace(self.config_, engine=self.engine, address=self.address, device="cpu")  # type: ignore[attr-defined]
+            return Embeddings(graph.names, engine_for(place.check()).embed(generator, graph))
+        if nodes is not None and positions is not None and isinstance(graph, Overlay):
             names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
         else:
             names = graph.names if positions is None else graph.names[positions]
-        if positions is not None or isinstance(graph, Overlay):
-            return Embeddings(names, generator.embed(graph, positions))
-        place = replace(self.config_, engine=self.engine, address=self.address, device="cpu")  # type: ignore[attr-defined]
-        return Embeddings(names, engine_for(place.check()).embed(generator, graph))
+        return Embeddings(names, generator.embed(graph, positions))
 
     def save(self, folder: str | Path, *, data: bool = True) -> None:
         """Write the model to a folder, with the training graph and vectors unless ``data=False``."""
@@ -271,7 +272,7 @@ def _require_same_encoder(fitted: FeatureEncoder | None, given: FeatureEncoder |
         )
 
 
-def _require_graph(graph: Any) -> None:
+def _require_graph(graph: GraphLike) -> None:
     if isinstance(graph, Graph | Overlay):
         return
     way_out = "read a file with read_graph, or convert what another package made with Graph.from_..."

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, hstack, issparse
 from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ModelFormatError, ParameterError
 from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import draw_keys
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.pagerank import RootedPageRank, Smoothed, rooted_pagerank
@@ -20,7 +21,9 @@ _LARGEST = 1e15  # of a feature that nothing scales
 _BESIDE_FEATURES = ("log_degree", "log_profile_3")
 
 
-def profile_of(graph: Any, config: Config, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
+def profile_of(
+    graph: GraphLike, config: Config, positions: NDArray[np.int64] | None = None
+) -> RootedPageRank:
     """Return the profile of all nodes, or of some, with the settings of a config."""
     return rooted_pagerank(
         graph,
@@ -38,7 +41,7 @@ def profile_of(graph: Any, config: Config, positions: NDArray[np.int64] | None =
     )
 
 
-def _draw_keys(graph: Any, positions: NDArray[np.int64] | None) -> NDArray[np.uint64]:
+def _draw_keys(graph: GraphLike, positions: NDArray[np.int64] | None) -> NDArray[np.uint64]:
     """Return what the walks of some nodes are drawn by: their names, which outlive their positions."""
     return draw_keys(graph.names if positions is None else graph.names[positions])
 
@@ -71,7 +74,7 @@ class Inputs:
 
     @classmethod
     def of(
-        cls, graph: Any, config: Config, nodes: NDArray[np.int64] | None, profile: RootedPageRank
+        cls, graph: GraphLike, config: Config, nodes: NDArray[np.int64] | None, profile: RootedPageRank
     ) -> "Inputs":
         """Learn how to scale a graph's features, and structural columns by some nodes and their profile."""
         kind = config.structural_columns
@@ -116,13 +119,13 @@ class Inputs:
         through = tuple(f"around: {name}" for name in self.columns * self.through)
         return (*features, *through, *self.columns * self.past)
 
-    def profile(self, graph: Any, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
+    def profile(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
         """Return the profile that makes up T."""
         return profile_of(graph, self.config, positions)
 
     def structural(
         self,
-        graph: Any,
+        graph: GraphLike,
         positions: NDArray[np.int64] | None = None,
         profile: RootedPageRank | None = None,
     ) -> NDArray[np.float32]:
@@ -134,7 +137,7 @@ class Inputs:
 
     def around(
         self,
-        graph: Any,
+        graph: GraphLike,
         positions: NDArray[np.int64] | None = None,
         profile: RootedPageRank | None = None,
         columns: NDArray[np.float32] | None = None,
@@ -158,7 +161,7 @@ class Inputs:
 
     def smoothed(
         self,
-        graph: Any,
+        graph: GraphLike,
         profile: RootedPageRank,
         positions: NDArray[np.int64] | None = None,
         columns: NDArray[np.float32] | None = None,
@@ -172,7 +175,7 @@ class Inputs:
         local = csr_array((operator.data, places, operator.indptr), shape=(len(profile), len(seen)))
         return Smoothed(local, self.around(graph, seen.astype(np.int64), None, columns), threads)
 
-    def matrix(self, graph: Any, positions: NDArray[np.int64] | None = None) -> Any:
+    def matrix(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> Any:
         """Return the generator's whole input [T F | columns], (r, f + s): what W_M multiplies."""
         profile = self.profile(graph, positions)
         parts = [self.smoothed(graph, profile, positions).matrix()]
@@ -180,7 +183,7 @@ class Inputs:
             parts.append(self.structural(graph, positions, profile))
         return _beside(parts)
 
-    def require_features(self, graph: Any) -> None:
+    def require_features(self, graph: GraphLike) -> None:
         """Refuse a graph whose features are not those the model was fitted with."""
         assert self.encoder is not None
         wanted = self.encoder.num_features
@@ -217,7 +220,7 @@ def _require_moderate(features: Any) -> None:
 
 
 def _columns(
-    graph: Any,
+    graph: GraphLike,
     positions: NDArray[np.int64] | None,
     profile: RootedPageRank,
     names: tuple[str, ...],
@@ -302,7 +305,7 @@ class Generator:
 
     def embed(
         self,
-        graph: Any,
+        graph: GraphLike,
         positions: NDArray[np.int64] | None = None,
         *,
         profile: RootedPageRank | None = None,

@@ -12,6 +12,7 @@ from spinegraph.analysis.search import Search, StructuralSearch
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 from spinegraph.generator import Generator
+from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import quoted
 from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.structure.columns import structural_columns
@@ -137,7 +138,7 @@ class Comparison:
 
 
 def compare(
-    graph: Any, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
+    graph: GraphLike, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
 ) -> Comparison:
     """Take the vectors of two nodes apart.
 
@@ -187,7 +188,7 @@ def compare(
 
 
 def _inputs(
-    graph: Any, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
+    graph: GraphLike, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return what the generator reads for two nodes (2, f), of that what it reads at the same nodes (f,)."""
     inputs = generator.inputs
@@ -275,7 +276,7 @@ class Relation:
 
 
 def standing(
-    graph: Any, positions: NDArray[np.int64], profile: RootedPageRank
+    graph: GraphLike, positions: NDArray[np.int64], profile: RootedPageRank
 ) -> tuple[Standing, Standing, Relation]:
     """Describe two nodes and how they lie to each other."""
     adjacency = graph.adjacency()
@@ -303,7 +304,7 @@ def shown(name: Any) -> str:
     return name if isinstance(name, str) else quoted(name)
 
 
-def _relation(graph: Any, one: NDArray[np.int8], other: NDArray[np.int8]) -> Relation:
+def _relation(graph: GraphLike, one: NDArray[np.int8], other: NDArray[np.int8]) -> Relation:
     reached = (one >= 0) & (other >= 0)
     apart = int((one[reached] + other[reached]).min()) if reached.any() else None
     common = np.flatnonzero((one == 1) & (other == 1))
@@ -440,7 +441,7 @@ class Explanation:
 
 
 def explain(
-    graph: Any,
+    graph: GraphLike,
     generator: Generator,
     a: Any,
     b: Any,

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from spinegraph.errors import MissingPackageError, ParameterError
+from spinegraph.graph.graph import GraphLike
 from spinegraph.kernels.adjacency import Adjacency
 
 Points = NDArray[np.float32]
@@ -267,7 +268,7 @@ class Ego:
     left_out: int
 
 
-def ego_network(graph: Any, node: Any, *, radius: int = 2, most: int = 40) -> Ego:
+def ego_network(graph: GraphLike, node: Any, *, radius: int = 2, most: int = 40) -> Ego:
     """Gather the nodes within some steps of a node and draw them by their distances.
 
     Where there are too many, nearer nodes go first, and of one ring those of larger degree.

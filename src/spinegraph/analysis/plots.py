@@ -222,7 +222,12 @@ class ComparedPairs:
 
 
 def compare_pairs(
-    graph: Any, embeddings: Embeddings, weights: NDArray[np.float32], *, pairs: int = _PAIRS, seed: int = 0
+    graph: Graph,
+    embeddings: Embeddings,
+    weights: NDArray[np.float32],
+    *,
+    pairs: int = _PAIRS,
+    seed: int = 0,
 ) -> ComparedPairs:
     """Sample pairs of nodes and measure both distances.
 
@@ -263,7 +268,7 @@ def _alike(
     return np.column_stack([line[first], line[second]])
 
 
-def _two_steps(graph: Any, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
+def _two_steps(graph: Graph, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
     """Draw a node that has neighbours, one of them, and half of the time a neighbour of that."""
     linked = np.flatnonzero(graph.degrees > 0)
     if not len(linked):
@@ -274,13 +279,13 @@ def _two_steps(graph: Any, rng: np.random.Generator, count: int) -> NDArray[np.i
     return np.column_stack([start, np.where(rng.random(count) < 0.5, first, second)])
 
 
-def _random_neighbor(graph: Any, nodes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _random_neighbor(graph: Graph, nodes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     degrees = graph.degrees[nodes]
     drawn = graph.indptr[nodes] + (rng.random(len(nodes)) * degrees).astype(np.int64)
     return np.asarray(graph.indices[drawn], dtype=np.int64)
 
 
-def _within_two(graph: Any, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _within_two(graph: Graph, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Say of each pair whether one is the other's neighbour or shares one with it."""
     ones = np.ones(len(graph.indices), np.int32)
     linked = csr_array((ones, graph.indices, graph.indptr), shape=(len(graph), len(graph)))
@@ -341,10 +346,10 @@ def profile_rows(subject: Any, nodes: list[Any] | None) -> NDArray[np.float32]:
     return profile_of(graph, config, positions).weights
 
 
-def column_of(graph: Any, name: str) -> NDArray[Any]:
+def column_of(graph: Graph, name: str) -> NDArray[Any]:
     """Return one column by name, (n,): a feature, or a structural column."""
     features = graph.feature_names or ()
-    if name in features:
+    if name in features and graph.features is not None:
         column = graph.features[:, [features.index(name)]]
         return np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
     if name == "degree":
@@ -357,7 +362,7 @@ def column_of(graph: Any, name: str) -> NDArray[Any]:
     )
 
 
-def has_column(graph: Any, name: str) -> bool:
+def has_column(graph: Graph, name: str) -> bool:
     """Say whether there is such a feature or structural column."""
     return name in (graph.feature_names or ()) or name in (*COLUMNS, *_MORE)
 
@@ -611,7 +616,7 @@ def twins(subject: Any, a: Any, b: Any, *, radius: int = 2, most: int = 40) -> A
     return figure
 
 
-def _ego_traces(ego: Ego, graph: Any, side: int) -> list[Any]:
+def _ego_traces(ego: Ego, graph: Graph, side: int) -> list[Any]:
     import plotly.graph_objects as go
 
     axes = {} if side == 0 else {"xaxis": "x2", "yaxis": "y2"}

@@ -12,6 +12,7 @@ from spinegraph.atomic import JsonObject
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ModelFormatError, ParameterError
 from spinegraph.generator import Generator
+from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.overlay import Overlay
 from spinegraph.structure.columns import structural_columns
 
@@ -336,7 +337,7 @@ def usual_clustering(numbers: Floats) -> float:
 
 
 def signature(
-    graph: Any,
+    graph: GraphLike,
     generator: Generator,
     communities: Communities | None,
     positions: NDArray[np.int64] | None = None,
@@ -382,7 +383,7 @@ def _narrowed(ties: csr_array, kept: NDArray[np.int64]) -> csr_array:
     return csr_array((ties.data, places, ties.indptr), shape=(ties.shape[0], len(kept)))
 
 
-def neighbors_of(graph: Any, positions: NDArray[np.int64] | None = None) -> csr_array:
+def neighbors_of(graph: GraphLike, positions: NDArray[np.int64] | None = None) -> csr_array:
     """Return neighbours of some nodes as a 0/1 matrix (r, n), of a Graph or an Overlay."""
     adjacency = graph.adjacency()
     if positions is None and not adjacency.rows.size:
@@ -715,7 +716,7 @@ class Roles:
     @classmethod
     def find(
         cls,
-        graph: Any,
+        graph: GraphLike,
         generator: Generator,
         embeddings: Embeddings | None = None,
         *,
@@ -782,7 +783,7 @@ class Roles:
 
     def assign(
         self,
-        graph: Any,
+        graph: GraphLike,
         generator: Generator,
         nodes: Iterable[Any] | None = None,
         *,
@@ -857,7 +858,9 @@ class Roles:
         return cls(**read_parts(meta))
 
 
-def _vectors(graph: Any, generator: Generator, embeddings: Embeddings | None) -> NDArray[np.float32] | None:
+def _vectors(
+    graph: GraphLike, generator: Generator, embeddings: Embeddings | None
+) -> NDArray[np.float32] | None:
     """Return the vectors of all nodes, or None where they hold no place: a model that reads no features."""
     if generator.inputs.encoder is None:
         return None

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import MissingPackageError, ParameterError
+from spinegraph.graph.graph import GraphLike
 from spinegraph.kernels.dtw import OFFSET
 from spinegraph.structure.pagerank import RootedPageRank, as_roots
 from spinegraph.structure.similarity import as_rows, comparison
@@ -359,7 +360,7 @@ class StructuralSearch:
     [Match(name=5, score=1.0)]
     """
 
-    def __init__(self, graph: Any, profile: RootedPageRank, *, exact: bool | None = None) -> None:
+    def __init__(self, graph: GraphLike, profile: RootedPageRank, *, exact: bool | None = None) -> None:
         if len(profile) != len(graph):
             raise ParameterError(
                 f"profile must have one row per node; got {len(profile)} rows and {len(graph)} nodes"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from spinegraph.engines import local
 from spinegraph.engines.local import LocalEngine
 from spinegraph.engines.shards import ROWS
 from spinegraph.generator import Generator
+from spinegraph.graph.graph import Graph
 from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class Engine(Protocol):
     """What a fit asks of whoever runs its stages."""
 
-    def profile(self, graph: Any, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
+    def profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
         """Return the profile of all nodes, or of those at some positions."""
 
     def similar(self, profile: RootedPageRank, degrees: NDArray[np.int64], config: Config) -> SimilarNodes:
@@ -36,14 +37,14 @@ class Engine(Protocol):
         """Return W_M and the training history; see ``learning.fitting.learn``."""
 
     def embed(
-        self, generator: Generator, graph: Any, profile: RootedPageRank | None = None
+        self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes; ``profile`` of all saves computing it again."""
 
 
 def embed_to_folder(
     generator: Generator,
-    graph: Any,
+    graph: Graph,
     folder: str | Path,
     *,
     rows: int = ROWS,

@@ -24,6 +24,7 @@ from spinegraph.engines.shards import (
     run_of,
 )
 from spinegraph.generator import Generator, profile_of
+from spinegraph.graph.graph import Graph
 from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes, candidates, similar_nodes
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 class LocalEngine:
     """Runs the stages here; the engine that others are compared with."""
 
-    def profile(self, graph: Any, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
+    def profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
         """Return the profile of all nodes, or of those at some positions."""
         return profile_of(graph, config, nodes)
 
@@ -55,7 +56,7 @@ class LocalEngine:
         return learn(lesson, config, states, progress)
 
     def embed(
-        self, generator: Generator, graph: Any, profile: RootedPageRank | None = None
+        self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes; those of a large graph in shards, as other engines do."""
         if profile is not None or len(graph) <= ROWS:
@@ -71,7 +72,7 @@ class LocalEngine:
 
 def embed_to_folder(
     generator: Generator,
-    graph: Any,
+    graph: Graph,
     folder: str | Path,
     *,
     rows: int = ROWS,
@@ -112,7 +113,7 @@ def embed_to_folder(
 
 def _columns_on_disk(
     generator: Generator,
-    graph: Any,
+    graph: Graph,
     path: Path,
     shards: list[Shard],
     progress: Callable[[str, int, int], None] | None,

@@ -34,6 +34,7 @@ from spinegraph.engines.shards import (
 from spinegraph.errors import ClusterError, MissingFileError, MissingPackageError, ParameterError, SpineError
 from spinegraph.generator import Generator, profile_of
 from spinegraph.graph.fingerprint import fingerprint
+from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import open_store
 from spinegraph.kernels.runtime import thread_count
 from spinegraph.structure.pagerank import RootedPageRank
@@ -390,7 +391,7 @@ class RayEngine:
     def __repr__(self) -> str:
         return f"RayEngine({self.address!r})"
 
-    def profile(self, graph: Any, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
+    def profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
         """Return the profile of all nodes, or of those at some positions."""
         connect(self.address)
         roots = np.arange(len(graph)) if nodes is None else np.asarray(nodes)
@@ -428,7 +429,7 @@ class RayEngine:
         return learn(lesson, config, states, progress, partial(train, workers))
 
     def embed(
-        self, generator: Generator, graph: Any, profile: RootedPageRank | None = None
+        self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes."""
         connect(self.address)
@@ -442,7 +443,7 @@ class RayEngine:
             vectors[shards[place].start : shards[place].stop] = found
         return vectors
 
-    def _shared(self, graph: Any) -> Shared:
+    def _shared(self, graph: Graph) -> Shared:
         """Return the graph as tasks read it; sent once for all stages."""
         if self._graph is None or self._graph[0] is not graph:
             self._graph = graph, Shared.of(graph)
@@ -481,7 +482,7 @@ def _joined(parts: list[RootedPageRank]) -> RootedPageRank:
 
 def embed_to_folder(
     generator: Generator,
-    graph: Any,
+    graph: Graph,
     folder: str | Path,
     *,
     address: str | None = None,

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from spinegraph.embeddings import Embeddings, plain_names
 from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.generator import Generator
 from spinegraph.graph.fingerprint import fingerprint
+from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import digest_of
 
 ROWS = 65_536
@@ -47,7 +47,7 @@ def plan(num_nodes: int, rows: int = ROWS) -> list[Shard]:
 
 
 def embed_shard(
-    generator: Generator, graph: Any, shard: Shard, columns: NDArray[np.float32] | None = None
+    generator: Generator, graph: Graph, shard: Shard, columns: NDArray[np.float32] | None = None
 ) -> Embeddings:
     """Return the vectors of one shard, in graph order, holding little beside them.
 
@@ -67,7 +67,7 @@ def embed_shard(
     return Embeddings(graph.names[shard.start : shard.stop], vectors)
 
 
-def columns_shard(generator: Generator, graph: Any, shard: Shard) -> NDArray[np.float32]:
+def columns_shard(generator: Generator, graph: Graph, shard: Shard) -> NDArray[np.float32]:
     """Return the standardised structural columns (r, s) of one shard, for ``embed_shard``."""
     inputs = generator.inputs
     parts = [inputs.structural(graph, np.arange(start, stop)) for start, stop in _blocks(shard, _MOST_BLOCK)]
@@ -84,7 +84,7 @@ def _blocks(shard: Shard, rows: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + rows, shard.stop)
 
 
-def _rows_at_a_time(generator: Generator, graph: Any) -> int:
+def _rows_at_a_time(generator: Generator, graph: Graph) -> int:
     """Return how many nodes to embed at a time; it follows from the graph and the model alone."""
     features = graph.features
     values = len(generator.inputs.columns)
@@ -97,7 +97,7 @@ def _rows_at_a_time(generator: Generator, graph: Any) -> int:
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
 
 
-def run_of(generator: Generator, graph: Any) -> str:
+def run_of(generator: Generator, graph: Graph) -> str:
     """Name a run by what decides its vectors: the generator and the graph's content."""
     inputs = generator.inputs
     meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
@@ -108,7 +108,7 @@ def run_of(generator: Generator, graph: Any) -> str:
     return digest.hexdigest()
 
 
-def require_names(graph: Any, folder: str | Path) -> None:
+def require_names(graph: Graph, folder: str | Path) -> None:
     """Refuse names that are not all text or all whole numbers, before the first of many shards is made.
 
     Each shard for itself might pass, and its file would then not go with the others.

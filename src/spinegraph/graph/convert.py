@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,10 @@ from spinegraph.graph.feature_files import Missing, align_features
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import as_array, as_names, first_few, in_order_of_appearance, is_range, quoted
 from spinegraph.graph.tables import as_table, plain
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx
 
 
 def optional_package(name: str) -> ModuleType:
@@ -109,7 +113,7 @@ def _number(value: Any, attribute: str, name: Any) -> float:
 
 
 def from_igraph(
-    graph: Any,
+    graph: "igraph.Graph",
     weight: str | None = "weight",
     feature_attributes: Sequence[str] = (),
     *,
@@ -143,7 +147,7 @@ def from_igraph(
     )
 
 
-def _weights(graph: Any, weight: str | None) -> list[Any] | None:
+def _weights(graph: "igraph.Graph", weight: str | None) -> list[Any] | None:
     """Return one weight per edge, 1 where an edge lacks it; None where all do."""
     listed = graph.es[weight] if weight in graph.es.attributes() else []
     if all(value is None for value in listed):
@@ -173,7 +177,7 @@ def to_igraph(graph: Graph, weight: str = "weight", *, features: bool = True) ->
 
 
 def from_networkx(
-    graph: Any,
+    graph: "networkx.Graph",
     weight: str | None = "weight",
     feature_attributes: Sequence[str] = (),
     *,

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from spinegraph.errors import GraphFormatError, UnfamiliarDataWarning
-from spinegraph.graph.graph import Graph
+from spinegraph.graph.graph import Graph, GraphLike
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class Familiarity:
         return self.num_nodes
 
     @classmethod
-    def of(cls, graph: Any) -> "Familiarity":
+    def of(cls, graph: GraphLike) -> "Familiarity":
         """Describe a training graph."""
         extremes = [(int(some.min()), int(some.max())) for some in _degrees(graph, None)]
         empty, blank = 0.0, tuple[int, ...]()
@@ -263,7 +263,7 @@ class Familiarity:
         smallest, largest = min(low for low, _ in extremes), max(high for _, high in extremes)
         return cls(len(graph), smallest, largest, empty, blank, _has_weights(graph))
 
-    def warn(self, graph: Any, positions: NDArray[np.int64] | None = None) -> None:
+    def warn(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> None:
         """Warn once, with numbers and advice, when a graph lies outside what was seen."""
         odd = self.oddities(graph, positions)
         if odd:
@@ -273,7 +273,7 @@ class Familiarity:
                 stacklevel=3,
             )
 
-    def oddities(self, graph: Any, positions: NDArray[np.int64] | None = None) -> list[str]:
+    def oddities(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> list[str]:
         """Say, one sentence part each, how the nodes differ from those of training."""
         count = len(graph) if positions is None else len(positions)
         if not count:
@@ -316,7 +316,7 @@ class Familiarity:
         return asdict(self)
 
 
-def _degrees(graph: Any, positions: NDArray[np.int64] | None) -> Iterator[NDArray[np.int64]]:
+def _degrees(graph: GraphLike, positions: NDArray[np.int64] | None) -> Iterator[NDArray[np.int64]]:
     """Yield the degrees of some nodes, or of all, a piece at a time: a graph may be larger than memory."""
     count = len(graph) if positions is None else len(positions)
     for start in range(0, count, _PIECE):
@@ -324,9 +324,10 @@ def _degrees(graph: Any, positions: NDArray[np.int64] | None) -> Iterator[NDArra
         yield graph.degrees_at(some if positions is None else positions[some])
 
 
-def _has_weights(graph: Any) -> bool:
+def _has_weights(graph: GraphLike) -> bool:
     """Say whether edges have different weights, by a look at the first; equal ones are as good as none."""
-    weights = getattr(graph, "base", graph).weights
+    base: Any = getattr(graph, "base", graph)
+    weights = base.weights
     return weights is not None and bool((weights[:_GLANCE] != weights[:1]).any())
 
 

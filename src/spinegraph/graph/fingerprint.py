@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from spinegraph.graph.graph import Graph
+
 _PIECE = 2**20  # entries at a time: a memory-mapped array is never whole in memory
 
 
-def fingerprint(graph: Any) -> str:
+def fingerprint(graph: Graph) -> str:
     """Return 32 hexadecimal digits that depend on links, weights, names, features and their column names.
 
     That of a store stands in its header.
@@ -19,10 +21,10 @@ def fingerprint(graph: Any) -> str:
     return computed_fingerprint(graph) if known is None else known
 
 
-def computed_fingerprint(graph: Any) -> str:
+def computed_fingerprint(graph: Graph) -> str:
     """Return the fingerprint by a look at all the data."""
     digest = blake2b(digest_size=16)
-    features = graph.features
+    features: Any = graph.features
     parts = [graph.indptr, graph.indices, graph.weights]
     if issparse(features):
         parts += [features.indptr, features.indices, features.data]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,76 @@ from spinegraph.graph.names import NameIndex, as_names, first_few, is_range
 from spinegraph.kernels.adjacency import Adjacency, position_type
 
 if TYPE_CHECKING:
+    import igraph
+    import networkx
     from scipy.sparse import csr_array
 
     from spinegraph.graph.feature_files import Missing
     from spinegraph.graph.overlay import Overlay
+
+
+class GraphLike(Protocol):
+    """Read access to a graph; satisfied by :class:`Graph`, in memory or of a store, and by :class:`Overlay`.
+
+    Nodes are addressed by position, 0 .. len(graph) - 1. Removed nodes of an overlay keep their position.
+    """
+
+    def __len__(self) -> int: ...
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes, removed ones not counted."""
+
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges."""
+
+    @property
+    def names(self) -> NDArray[Any]:
+        """Node names, (n,)."""
+
+    @property
+    def features(self) -> Features | None:
+        """Node features, (n, f)."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Column names of the features, (f,)."""
+
+    @property
+    def has_features(self) -> bool:
+        """Whether nodes have features."""
+
+    @property
+    def num_features(self) -> int:
+        """Number of features per node."""
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """Number of neighbours of each node, (n,)."""
+
+    @property
+    def strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights at each node, (n,)."""
+
+    @property
+    def report(self) -> EdgeReport | None:
+        """What cleaning did to the edges, where known."""
+
+    def positions(self, names: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the positions of named nodes."""
+
+    def neighbors(self, name: Any) -> NDArray[Any]:
+        """Return the names of a node's neighbours."""
+
+    def degrees_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the degrees of some nodes."""
+
+    def feature_rows(self, positions: NDArray[np.int64]) -> Features:
+        """Return the features of some nodes."""
+
+    def adjacency(self) -> Adjacency:
+        """Return the arrays that kernels read."""
 
 
 class Conversions:
@@ -45,7 +111,7 @@ class Conversions:
 
     @staticmethod
     def from_networkx(
-        graph: Any,
+        graph: "networkx.Graph",
         weight: str | None = "weight",
         feature_attributes: Sequence[str] = (),
         *,
@@ -149,7 +215,7 @@ class Conversions:
 
     @staticmethod
     def from_igraph(
-        graph: Any,
+        graph: "igraph.Graph",
         weight: str | None = "weight",
         feature_attributes: Sequence[str] = (),
         *,

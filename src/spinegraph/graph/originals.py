@@ -533,11 +533,11 @@ def _classes(one_hot: Any, rows: int, path: Path) -> NDArray[np.int64]:
     return np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), -1).astype(np.int64)
 
 
-def _edges(graph: Any, path: Path) -> NDArray[np.int64]:
+def _edges(listing: Any, path: Path) -> NDArray[np.int64]:
     """Return the listed neighbours as pairs (m, 2)."""
-    if not isinstance(graph, dict) or not all(isinstance(others, list) for others in graph.values()):
+    if not isinstance(listing, dict) or not all(isinstance(others, list) for others in listing.values()):
         raise GraphFormatError(f"{path}: expected a dict of node to list of neighbours")
-    pairs = [(node, other) for node, others in graph.items() for other in others]
+    pairs = [(node, other) for node, others in listing.items() for other in others]
     if not all(type(node) is int and type(other) is int for node, other in pairs):
         raise GraphFormatError(f"{path}: nodes must be integers")
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -584,8 +584,8 @@ def convert_ppi(path: Path) -> Arrays:
 def _links(text: bytes, place: str, n: int) -> NDArray[np.int64]:
     """Read the links of a node-link JSON as (m, 2)."""
     try:
-        graph: Any = json.loads(text)
-        pairs = [(link["source"], link["target"]) for link in field(graph, "links", place)]
+        listing = json.loads(text)
+        pairs = [(link["source"], link["target"]) for link in field(listing, "links", place)]
         edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     except (KeyError, TypeError, ValueError) as fault:
         raise GraphFormatError(f"{place}: not a node-link graph ({fault!r})") from fault

@@ -494,7 +494,7 @@ _ZEROS = 2**22  # bytes written at a time
 
 def add_features(
     features: str | Path,
-    graph: Any,
+    graph: Graph,
     folder: Path,
     *,
     node_column: str | int | None = None,
@@ -556,7 +556,7 @@ def _reserve(path: Path, size: int) -> None:
 
 def _from_parquet(
     features: str | Path,
-    graph: Any,
+    graph: Graph,
     folder: Path,
     node_column: str | int | None,
     missing: Missing,
@@ -587,7 +587,7 @@ class _Rows:
     """A matrix (n, f) on disk, filled by named rows in any order."""
 
     def __init__(
-        self, graph: Any, path: Path, titles: tuple[str, ...], source: str, missing: Missing
+        self, graph: Graph, path: Path, titles: tuple[str, ...], source: str, missing: Missing
     ) -> None:
         self._graph, self._titles, self._source, self._missing = graph, titles, source, missing
         self._is_filled = np.zeros(len(graph), dtype=bool)

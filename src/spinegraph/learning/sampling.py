@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from spinegraph.config import Config
 from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.graph import Graph
 from spinegraph.kernels.walks import PLAIN_WALKS, plain_walks
 from spinegraph.structure.columns import affinity
 from spinegraph.structure.pagerank import Smoothed
@@ -52,7 +53,7 @@ class Corpus:
     walks: NDArray[Any]
 
 
-def gather_corpus(graph: Any, config: Config) -> Corpus:
+def gather_corpus(graph: Graph, config: Config) -> Corpus:
     """Walk from every node; in a graph of over ``training_nodes``, from random ones until enough are met."""
     n = len(graph)
     if n <= config.training_nodes:
@@ -202,7 +203,7 @@ _DEVIATIONS = 3.0
 _ODDS = 0.25  # of structure against content where half of the strength is there
 
 
-def balanced(config: Config, graph: Any) -> Config:
+def balanced(config: Config, graph: Graph) -> Config:
     """Return the settings with a ``structural_share``: more, the less the features tell about links.
 
     With strength h of ``affinity``, structure stands to content as 0.25 ((1 - h) / h)^2 to 1, at most as 1

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import ParameterError
+from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.columns import (
     DEGREE,
@@ -95,7 +96,7 @@ class StructuralColumns:
 
 
 def structural_columns(
-    graph: Any,
+    graph: GraphLike,
     roots: ArrayLike | None = None,
     *,
     profile: RootedPageRank | None = None,
@@ -222,7 +223,7 @@ class Affinity:
     deviations: float
 
 
-def affinity(graph: Any, features_of: Any, seed: int = 0) -> Affinity | None:
+def affinity(graph: Graph, features_of: Any, seed: int = 0) -> Affinity | None:
     """Measure the affinity of a graph on a sample of its edges, or return None where it has too few.
 
     Parameters

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.patch import REMOVED, Rows, row_lengths, rows_of
 from spinegraph.kernels.push import push_back
 
@@ -64,7 +65,9 @@ class Drift:
         stale = np.union1d(reached[self.is_over(reached)], after.touched)
         return self.computed(stale[after.patch.places[stale] != REMOVED])
 
-    def reach(self, graph: Any, nodes: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.int64]:
+    def reach(
+        self, graph: GraphLike, nodes: NDArray[np.int64], weight: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
         """Push a change of given weight at some nodes back to the roots it concerns; return these."""
         self.pending[nodes] += weight
         least = _LEFT * self.tolerance

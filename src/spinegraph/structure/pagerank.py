@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import ParameterError
+from spinegraph.graph.graph import GraphLike
 from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.push import ROOM, new_top, push_budget, push_goal, push_roots
 from spinegraph.kernels.runtime import run_blocks, thread_count
@@ -133,7 +134,7 @@ _WALK_BLOCK = 1024
 
 
 def rooted_pagerank(
-    graph: Any,
+    graph: GraphLike,
     *,
     k: int = 20,
     continuation: float = 0.5,

@@ -23,6 +23,7 @@ from spinegraph.analysis.search import Search
 from spinegraph.embeddings import Embeddings
 from spinegraph.generator import Generator, profile_of
 from spinegraph.graph.describe import Description, describe
+from spinegraph.graph.graph import Graph
 from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import pair_distances
 
@@ -50,7 +51,7 @@ class Note:
     advice: str
 
 
-def notes(graph: Any, description: Description, embeddings: Embeddings) -> list[Note]:
+def notes(graph: Graph, description: Description, embeddings: Embeddings) -> list[Note]:
     """Judge a graph and the vectors made of it, most important first."""
     found = [
         _isolated(description),
@@ -110,7 +111,7 @@ def _hub(found: Description) -> Note | None:
     )
 
 
-def _features(graph: Any, found: Description) -> Note | None:
+def _features(graph: Graph, found: Description) -> Note | None:
     if found.features is None:
         return Note(
             "remark",
@@ -127,7 +128,7 @@ def _features(graph: Any, found: Description) -> Note | None:
     )
 
 
-def _constant(graph: Any) -> Note | None:
+def _constant(graph: Graph) -> Note | None:
     if graph.features is None:
         return None
     largest, smallest = graph.features.max(axis=0), graph.features.min(axis=0)
@@ -171,7 +172,7 @@ def _labels(found: Description) -> Note | None:
     return Note("remark", "; ".join(parts) + ".", "Labels colour the map; they choose nothing else.")
 
 
-def _edges(graph: Any) -> Note | None:
+def _edges(graph: Graph) -> Note | None:
     report = graph.report
     if report is None or (report.listed == report.edges and not report.one_way):
         return None
@@ -210,7 +211,7 @@ class Example:
 
 
 def find_examples(
-    graph: Any,
+    graph: Graph,
     generator: Generator,
     search: Search,
     profile: RootedPageRank,
@@ -256,7 +257,7 @@ class _Pair(NamedTuple):
 
 
 def _pairs(
-    graph: Any,
+    graph: Graph,
     search: Search,
     profile: RootedPageRank,
     assignment: RoleAssignment,
@@ -267,9 +268,9 @@ def _pairs(
     typical = graph.positions(assignment.examples(role, len(graph)))
     least, most = _DRAWN
     fits = (graph.degrees[typical] >= least) & (graph.degrees[typical] <= most)
-    typical = [one for one in (typical[fits] if fits.any() else typical).tolist() if one not in used]
+    listed = [one for one in (typical[fits] if fits.any() else typical).tolist() if one not in used]
     found = []
-    for one in typical[:_TRIED]:
+    for one in listed[:_TRIED]:
         near = _within_two(graph, one)
         for match in search.similar(graph.names[one], n=_MATCHES):
             other = int(graph.positions([match.name])[0])
@@ -281,7 +282,7 @@ def _pairs(
     return found
 
 
-def _within_two(graph: Any, node: int) -> set[int]:
+def _within_two(graph: Graph, node: int) -> set[int]:
     ring = graph.indices[graph.indptr[node] : graph.indptr[node + 1]].tolist()
     beyond = (graph.indices[graph.indptr[place] : graph.indptr[place + 1]].tolist() for place in ring)
     return {node, *ring, *(other for row in beyond for other in row)}
@@ -316,7 +317,7 @@ class Findings:
     pairs : ComparedPairs
     """
 
-    graph: Any
+    graph: Graph
     embeddings: Any
     description: Description
     notes: list[Note]
@@ -400,7 +401,7 @@ def _sample(n: int, seed: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).permutation(n)[:MOST_ON_MAP])
 
 
-def _columns(graph: Any, generator: Any) -> list[tuple[str, NDArray[Any]]]:
+def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
     """Return structural columns and the feature columns that weigh most in the model, by title."""
     listed = [
         ("neighbours (logarithm)", np.log1p(graph.degrees)),

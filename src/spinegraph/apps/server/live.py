@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from spinegraph.errors import SpineError
 from spinegraph.generator import Generator
 from spinegraph.graph.edges import frozen
-from spinegraph.graph.graph import Graph
+from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.overlay import Overlay
 from spinegraph.graph.patch import REMOVED
 from spinegraph.kernels.sparse import sparse_times_dense
@@ -186,7 +186,7 @@ class Contents:
         """Return for how many nodes there is room."""
         return len(self._rows)
 
-    def embed(self, graph: Any, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+    def embed(self, graph: GraphLike, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors (r, d) of some nodes, as ``Generator.embed`` does."""
         inputs = self._generator.inputs
         profile = inputs.profile(graph, positions)
@@ -199,7 +199,7 @@ class Contents:
             vectors += columns @ self._generator.weights[inputs.num_through :]
         return vectors
 
-    def _fill(self, graph: Any, positions: NDArray[Any]) -> None:
+    def _fill(self, graph: GraphLike, positions: NDArray[Any]) -> None:
         """Compute the rows of some nodes that are not known."""
         self._grow(len(graph))
         missing = positions[~self._is_known[positions]]

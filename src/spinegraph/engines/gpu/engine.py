@@ -15,6 +15,7 @@ from spinegraph.engines.gpu.push import DeviceProfile
 from spinegraph.engines.gpu.similar import candidates, similar_nodes
 from spinegraph.engines.gpu.training import DevicePairs, DeviceTrainer
 from spinegraph.generator import Generator
+from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import draw_keys
 from spinegraph.learning.training import learn, train, usable_device
 from spinegraph.structure.pagerank import RootedPageRank, Smoothed
@@ -42,7 +43,7 @@ class GpuEngine:
         self.device = usable_device(device)
         self._copied: tuple[Any, DeviceGraph] | None = None
 
-    def profile(self, graph: Any, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
+    def profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
         """Return the profile of all nodes, or of those at some positions."""
         roots = np.arange(len(graph)) if nodes is None else nodes
         keys = self._keys(graph, config, roots)
@@ -75,7 +76,7 @@ class GpuEngine:
         return learn(lesson, config, states, progress, self._train)
 
     def embed(
-        self, generator: Generator, graph: Any, profile: RootedPageRank | None = None
+        self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes."""
         inputs, config = generator.inputs, generator.inputs.config
@@ -141,13 +142,13 @@ class GpuEngine:
         product = operator.times(features.dense() if isinstance(features, Rows) else features)
         return Smoothed(csr_array(eye_array(rows, dtype=np.float32)), product.cpu().numpy(), smoothed.threads)
 
-    def _links(self, graph: Any) -> DeviceGraph:
+    def _links(self, graph: Graph) -> DeviceGraph:
         """Return the links on the device; those of the last graph stay there."""
         if self._copied is None or self._copied[0] is not graph:
             self._copied = graph, DeviceGraph.of(graph, self.device)
         return self._copied[1]
 
-    def _keys(self, graph: Any, config: Config, roots: NDArray[np.int64]) -> torch.Tensor | None:
+    def _keys(self, graph: Graph, config: Config, roots: NDArray[np.int64]) -> torch.Tensor | None:
         """Return what the walks of some nodes are drawn by, their names; push draws nothing."""
         if config.rpr_method == "push":
             return None

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from spinegraph.graph.graph import Graph
+
 _MOST_ENTRIES = 1 << 30  # of a product: offsets fit in 32 bits
 
 
@@ -94,7 +96,7 @@ class DeviceGraph:
     features: "Rows | Tensor | None" = None
 
     @classmethod
-    def of(cls, graph: Any, device: torch.device | str, features: Any = None) -> "DeviceGraph":
+    def of(cls, graph: Graph, device: torch.device | str, features: Any = None) -> "DeviceGraph":
         """Copy a Graph's links, and features as they are to be used (CSR or dense), to a device."""
         return cls(
             tensor_of(graph.indptr, device).long(),
