@@ -7,9 +7,6 @@ Run with ``python -m benchmarks.ray_scale``; prints a table and writes ``benchma
   two nodes of one core on the cluster, and with two of which one is killed when half of the shards are done.
   Every folder's checksums are compared with those of the first.
 - Starting: seconds from nothing to a cluster that has answered, and for the first task of a process.
-- Training: seconds a step here, in shards here, and by Ray Train with one and two workers (between the first
-  and the last report of one run); how far vectors are from the local ones; seconds of the exchange of a
-  step's gradients, and of the rows of W_S that would be exchanged too if each were held by one worker.
 
 Two workers need two cores that nothing else uses.
 """
@@ -24,7 +21,6 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 from benchmarks.machine import describe
 
 RESULTS = Path(__file__).parent / "results" / "ray_scale.json"
@@ -32,12 +28,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "cluster.md"
 FIGURES = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
 COLUMNS, EDGES, ROWS = 100, 10, 16_384
 MEMORY = 400 * 2**20
-NAMES = {
-    "local": "here (the default)",
-    "in_shards_here": "here, in eight shards",
-    "workers_1": "Ray Train, 1 worker",
-    "workers_2": "Ray Train, 2 workers",
-}
 QUIET = {"num_cpus": 1, "object_store_memory": MEMORY}
 
 
@@ -136,99 +126,6 @@ def first_task():
     return seconds
 
 
-def training(nodes, steps, workers):
-    """Seconds a step, and vectors, of a fit whose training runs in some way."""
-    from spinegraph import SPINE, made
-
-    graph = made.random_graph(nodes, EDGES, seed=3, features=COLUMNS)
-    told = []
-
-    def progress(stage, done, total):
-        if stage == "training" and done:
-            told.append((time.perf_counter(), done))
-
-    settings = {} if workers is None else {"engine": "ray", "training_workers": workers}
-    model = SPINE(steps=steps, passes=1e6, threads=1, **settings)
-    seconds, _ = timed(lambda: model.fit(graph, progress=progress))
-    (begun, first), (ended, last) = told[0], told[-1]
-    return (ended - begun) / max(last - first, 1), seconds, model.embeddings_.vectors
-
-
-def in_shards(nodes, steps):
-    """Seconds a step in shards, in this process."""
-    from spinegraph import Config, made
-    from spinegraph.learning.old_sharded import ShardedTrainer
-    from spinegraph.learning.sampling import PairSampler, gather_corpus
-    from spinegraph.learning.training import torch_threads
-
-    config = Config(steps=steps, passes=1e6)
-    graph = made.random_graph(nodes, EDGES, seed=3)
-    sampler = PairSampler(gather_corpus(graph, config), None, graph.degrees, config)
-    rng = np.random.default_rng(0)
-    inputs = rng.standard_normal((nodes, 100)).astype(np.float32)
-    with torch_threads(1):
-        trainer = ShardedTrainer(
-            inputs, 0.03 * rng.standard_normal((100, 100)).astype(np.float32), sampler, config
-        )
-        seconds, _ = timed(trainer.train)
-    return seconds / steps
-
-
-def exchanges(sizes, rounds=300):
-    """Seconds of one exchange between two workers, by its name."""
-    from ray.train import RunConfig, ScalingConfig
-    from ray.train.torch import TorchConfig, TorchTrainer
-
-    def work(job):
-        import time
-
-        import torch
-        from torch import distributed
-
-        found = {}
-        for name, size in job["sizes"].items():
-            sent = torch.zeros(size // 8)  # bytes of both workers, as 4-byte numbers
-            received = [torch.empty_like(sent) for _ in range(2)]
-            distributed.barrier()
-            begun = time.perf_counter()
-            for _ in range(job["rounds"]):
-                distributed.all_gather(received, sent)
-            found[name] = (time.perf_counter() - begun) / job["rounds"]
-        return found
-
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = TorchTrainer(
-            work,
-            train_loop_config={"sizes": sizes, "rounds": rounds},
-            torch_config=TorchConfig(backend="gloo"),
-            scaling_config=ScalingConfig(num_workers=2, resources_per_worker={"CPU": 1}),
-            run_config=RunConfig(storage_path=folder),
-        )
-        return trainer.fit().return_value
-
-
-def measure_training(nodes, steps):
-    here, whole, vectors = training(nodes, steps, None)
-    found = {"nodes": nodes, "steps": steps, "local": {"seconds_per_step": here, "fit_seconds": whole}}
-    found["in_shards_here"] = {"seconds_per_step": in_shards(nodes, steps)}
-    first = None
-    with cluster_of(2):
-        for workers in (1, 2):
-            step, whole, other = training(nodes, steps, workers)
-            first = other if first is None else first
-            found[f"workers_{workers}"] = {
-                "seconds_per_step": step,
-                "fit_seconds": whole,
-                "same_as_one_worker": bool((other == first).all()),
-                "largest_difference_to_local": float(np.abs(other - vectors).max() / np.abs(vectors).max()),
-            }
-        # Eight shards of 64 pairs and 100 negatives each, 100 dimensions; the batch's rows alone.
-        sizes = {"gradients": 4 * 8 * (100 * 100 + 228 * 100), "rows_of_W_S": 4 * 1124 * 100}
-        found["exchange_seconds"] = {"bytes": sizes, **exchanges(sizes)}
-    print(json.dumps(found, indent=1))
-    return found
-
-
 def counted(number, noun):
     return f"{number} {noun}{'s' * (number != 1)}"
 
@@ -250,30 +147,14 @@ def figures(found):
         who += ", one killed half-way" * row.get("killed", False)
         same = "yes" if row["identical"] else "**no**"
         lines.append(f"| {who} | {row['seconds']:.1f} | {row['nodes_per_second']:,.0f} | {same} |")
-    start, train = found["start_seconds"], found["training"]
-    lines.append(
-        f"\nStart of the cluster {start['cluster']:.1f} s, first task {start['first_task']:.1f} s.\n"
-    )
-    lines += ["| training | ms a step | largest difference to local |", "|---|--:|--:|"]
-    for name, row in train.items():
-        if isinstance(row, dict) and "seconds_per_step" in row:
-            off = row.get("largest_difference_to_local")
-            shown = "" if off is None else f"{off:.0e} of the largest entry"
-            lines.append(f"| {NAMES[name]} | {1000 * row['seconds_per_step']:.2f} | {shown} |")
-    exchange, size = train["exchange_seconds"], train["exchange_seconds"]["bytes"]
-    lines.append(
-        f"\nExchange between two workers: gradients of a step ({size['gradients'] / 1e6:.1f} MB) "
-        f"{1000 * exchange['gradients']:.2f} ms, rows of W_S ({size['rows_of_W_S'] / 1e6:.1f} MB) "
-        f"{1000 * exchange['rows_of_W_S']:.2f} ms."
-    )
+    start = found["start_seconds"]
+    lines.append(f"\nStart of the cluster {start['cluster']:.1f} s, first task {start['first_task']:.1f} s.")
     return "\n".join(lines) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nodes", type=int, default=300_000)
-    parser.add_argument("--training-nodes", type=int, default=20_000)
-    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args()
     # Processes of a cluster give way to others by default, and would do so to this one too.
@@ -295,7 +176,6 @@ def main():
             "rows_per_shard": ROWS,
             "start_seconds": {"cluster": started, "first_task": task},
             "embedding": embedding.rows,
-            "training": measure_training(given.training_nodes, given.steps),
         }
     given.output.write_text(json.dumps(found, indent=1) + "\n")
     if given.output == RESULTS:

@@ -30,7 +30,7 @@ def test_what_is_no_value_of_a_setting_is_named(name, value):
         Config(**{name: value}).check()
 
 
-OPEN = ("threads", "patience", "structural_share", "address", "training_workers")
+OPEN = ("threads", "patience", "structural_share", "address")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in OPEN])
@@ -49,7 +49,6 @@ def test_only_some_settings_may_be_none(name):
         ("training_nodes", [2], [1]),
         ("threads", [None, 1, 1024], [0, 1025]),
         ("patience", [None, 1], [0]),
-        ("training_workers", [None, 1, 8], [0, 9]),
         ("address", [None, "auto", "local", "head:6379", "10.0.0.1:1"], ["", "head", "ray://head:10001"]),
         ("continuation", [0.001, 0.999], [0, 1, 0.0, 1.0]),
         ("tolerance", [1e-9], [0, 1]),

@@ -11,7 +11,7 @@ _DEVICE = re.compile(r"[a-z]+(:\d+)?")
 _ADDRESS = re.compile(r"auto|local|[\w.\-\[\]:]+:\d{1,5}")
 # Where the work is done, and by how many: the method is the same, though sums round otherwise and a device
 # draws other pairs.
-MACHINE = ("threads", "device", "engine", "address", "training_workers")
+MACHINE = ("threads", "device", "engine", "address")
 _CHOICES = {
     "rpr_method": ("push", "walks"),
     "structural_columns": ("auto", "past", "through", "none"),
@@ -56,7 +56,6 @@ _RANGES = {  # name -> (low, high, are the ends included?)
 _OPTIONAL = {
     "threads": (1, 2**10),
     "patience": (1, _MOST),
-    "training_workers": (1, 8),
 }  # None is allowed as well
 _OPEN = {"structural_share"}  # in a range, or None
 
@@ -115,8 +114,6 @@ class Config:
     address : str, optional
         The Ray cluster: ``HOST:PORT``, ``auto`` for one running on this machine, ``local`` to start one here.
         None: what RAY_ADDRESS says, else ``local``.
-    training_workers : int, optional
-        With ``ray``: workers that share each training step. None trains where ``fit`` was called.
     """
 
     dim: int = 200
@@ -157,7 +154,6 @@ class Config:
     device: str = "cpu"
     engine: str = "local"
     address: str | None = None
-    training_workers: int | None = None
 
     @classmethod
     def paper(cls, **changes: Any) -> "Config":
@@ -311,10 +307,6 @@ ADVICE: dict[str, dict[str, Advice]] = {  # group -> setting -> advice
             "with the Ray engine, its cluster: HOST:PORT, 'auto' for the one running on this machine, "
             "'local' to start one; None takes RAY_ADDRESS, else 'local'",
             "on a cluster; see [On a cluster](cluster.md)",
-        ),
-        "training_workers": Advice(
-            "with the Ray engine, workers that share each training step; None trains where `fit` was called",
-            "seldom: a step is too short to share, see [On a cluster](cluster.md)",
         ),
     },
     "Where a node stands": {

@@ -370,6 +370,12 @@ def test_values_of_the_wrong_kind_are_refused_or_harmless(folder, key):
             refused(folder, "config.json|safetensors")
 
 
+def test_a_former_setting_is_ignored(folder):
+    for part in ("settings", "changed_since_fit"):
+        changed_config(folder, lambda about, part=part: about[part].update(training_workers=2))
+    assert SPINE.load(folder).embeddings_ is not None
+
+
 @pytest.mark.parametrize(
     ("part", "key", "value", "rule"),
     [

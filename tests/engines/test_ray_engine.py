@@ -12,7 +12,6 @@ import pytest
 from command import QUICK, spine, write_organisation
 from spinegraph import SPINE, Config, Embeddings, made
 from spinegraph.engines import local
-from spinegraph.engines import old_ray_training as training
 from spinegraph.engines import ray as ray_engine
 from spinegraph.engines.ray import (
     RayEngine,
@@ -26,7 +25,6 @@ from spinegraph.engines.ray import (
 from spinegraph.engines.shards import ShardFolder, run_of
 from spinegraph.errors import ClusterError, MissingPackageError, ParameterError
 from spinegraph.graph.store import open_store, write_store
-from spinegraph.learning.old_sharded import ShardedTrainer
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spinegraph[ray]'")
 SETTINGS = {"dim": 8, "steps": 10, "threads": 1}
@@ -204,58 +202,6 @@ def test_an_error_in_a_task_is_the_error_of_the_call(cluster, featured, tmp_path
     model = SPINE(**SETTINGS).fit(made.random_graph(60, 3, features=3, seed=0))
     with pytest.raises(ValueError, match="the model was fitted with 3 features per node, this graph has 12"):
         embed_to_folder(model.generator_, featured.graph_, tmp_path / "vectors", rows=64)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")  # Ray Train asks Ray Data
-def test_training_workers_share_steps_and_their_number_does_not_show(
-    cluster, featured, tmp_path, monkeypatch
-):
-    told = []
-    model = SPINE(**SETTINGS, engine="ray", training_workers=2)
-    model.fit(featured.graph_, checkpoint=tmp_path / "states", progress=lambda *line: told.append(line))
-    scale = np.abs(featured.embeddings_.vectors).max()
-    np.testing.assert_allclose(
-        model.embeddings_.vectors, featured.embeddings_.vectors, rtol=0, atol=1e-5 * scale
-    )
-    assert ("training", 10, 10) in told
-    monkeypatch.setattr(
-        training, "train", lambda workers, *given: ShardedTrainer(*given[:4]).train(*given[4:])
-    )
-    again = SPINE(**SETTINGS, engine="ray", training_workers=1).fit(featured.graph_)
-    np.testing.assert_array_equal(again.embeddings_.vectors, model.embeddings_.vectors)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
-def test_a_training_worker_that_dies_is_started_anew(cluster, featured, tmp_path, monkeypatch):
-    work, marker = training.work, tmp_path / "died"
-
-    def dying(job):
-        import os
-        import time
-
-        from torch import distributed
-
-        if distributed.get_rank() == 1 and not marker.exists():
-            time.sleep(5)  # until Ray Train has seen it running
-            marker.touch()
-            os._exit(1)
-        return work(job)
-
-    monkeypatch.setattr(training, "work", dying)
-    model = SPINE(**SETTINGS, engine="ray", training_workers=2).fit(featured.graph_)
-    assert marker.exists()
-    monkeypatch.setattr(
-        training, "train", lambda workers, *given: ShardedTrainer(*given[:4]).train(*given[4:])
-    )
-    again = SPINE(**SETTINGS, engine="ray", training_workers=1).fit(featured.graph_)
-    np.testing.assert_array_equal(again.embeddings_.vectors, model.embeddings_.vectors)
-
-
-def test_more_training_workers_than_cores_are_refused(cluster, featured):
-    with pytest.raises(ClusterError, match="training_workers=8, but the cluster has"):
-        SPINE(**SETTINGS, engine="ray", training_workers=8).fit(featured.graph_)
 
 
 def test_a_model_keeps_no_address(cluster, featured, tmp_path):

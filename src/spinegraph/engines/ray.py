@@ -6,7 +6,6 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -376,7 +375,7 @@ class RayEngine:
     """Runs the stages on a cluster.
 
     Rows of a stage depend on nothing but their root and the seed, so whoever computes them, and in whatever
-    portions, they are the same bits. Training stays here unless ``training_workers`` are asked for.
+    portions, they are the same bits. Training runs in the calling process.
 
     Parameters
     ----------
@@ -415,18 +414,8 @@ class RayEngine:
     def learn(
         self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
     ) -> "tuple[NDArray[np.float32], list[Moment]]":
-        """Return W_M and the training history; by Ray Train where workers are asked for, else here."""
-        workers = config.training_workers
-        if workers is None:
-            return LocalEngine().learn(lesson, config, states, progress)
-        from spinegraph.engines.old_ray_training import train
-        from spinegraph.learning.old_sharded import SHARDS
-        from spinegraph.learning.training import learn
-
-        connect(self.address)
-        # Sums in shards round otherwise: their states are not those of a run without.
-        states = None if states is None else states.apart(f"in {SHARDS} shards")
-        return learn(lesson, config, states, progress, partial(train, workers))
+        """Return W_M and the training history; a step is too short to share with other machines."""
+        return LocalEngine().learn(lesson, config, states, progress)
 
     def embed(
         self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None

@@ -32,7 +32,8 @@ from spinegraph.structure.columns import COLUMNS
 Arrays = dict[str, NDArray[Any]]
 MODEL = "model.safetensors"  # the file that holds the arrays
 _PLAIN = str | int | float | None
-_NOT_SAVED = ("engine", "address", "training_workers")  # whose cluster made a model is nobody else's affair
+_NOT_SAVED = ("engine", "address")  # which cluster fitted a model is not part of it
+_FORMER = ("training_workers",)  # settings of earlier versions; ignored
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def read_settings(about: JsonObject, arrays: Arrays) -> Settings:
     config = _config(about)
     weights = floats(arrays, "weights", (None, config.dim))
     generator = Generator(_inputs(about, arrays, config, weights), weights)
-    changed = about.get("changed_since_fit", dict)
+    changed = _current(about.get("changed_since_fit", dict))
     if not all(isinstance(value, _PLAIN) for value in changed.values()):
         raise ModelFormatError("changed_since_fit must hold plain values")
     fitted = {
@@ -101,8 +102,12 @@ def _saved(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in _NOT_SAVED}
 
 
+def _current(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in _FORMER}
+
+
 def _config(about: JsonObject) -> Config:
-    settings = about.get("settings", dict)
+    settings = _current(about.get("settings", dict))
     known = set(_saved({field.name: field.default for field in fields(Config)}))
     if set(settings) != known:
         odd = ", ".join(sorted(map(str, known.symmetric_difference(settings)))[:5])
