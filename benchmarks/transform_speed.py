@@ -36,11 +36,11 @@ COLUMNS, NEIGHBOURS, DIM = 100, 20, 200
 def stage_clock():
     """Yield seconds and processor seconds by stage; what runs inside a stage counts to it."""
     from spinegraph.generator import Inputs
-    from spinegraph.graph.describe import Familiarity
+    from spinegraph.graph.describe import TrainingStats
 
     seconds, inside = defaultdict(lambda: np.zeros(2)), []
     stages = [(Inputs, "profile", "profile"), (Inputs, "around", "inputs"), (Inputs, "structural", "inputs")]
-    stages.append((Familiarity, "warn", "checks"))
+    stages.append((TrainingStats, "warn", "checks"))
     originals = [(owner, method, getattr(owner, method)) for owner, method, _ in stages]
 
     def timed(call, stage):

@@ -15,7 +15,7 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.engines.engine import engine_for
 from spinegraph.errors import ParameterError
 from spinegraph.generator import Generator, Inputs
-from spinegraph.graph.describe import Familiarity
+from spinegraph.graph.describe import TrainingStats
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph, GraphLike
@@ -44,7 +44,7 @@ class SPINE:
         Losses during training.
     config_ : Config
         The settings in use; what was left open has a value.
-    familiarity_ : Familiarity
+    familiarity_ : TrainingStats
         What the training data looked like, so that ``transform`` can warn of data unlike it.
     fingerprint_ : str
         Of the training data.
@@ -152,7 +152,7 @@ class SPINE:
         # Nothing before this line: a fit that is interrupted leaves the model as it was.
         self.config_, self.fingerprint_, self.history_ = config, data, history
         self.generator_, self.table_encoder_ = generator, encoder
-        self.familiarity_ = Familiarity.of(whole)
+        self.familiarity_ = TrainingStats.of(whole)
         self.graph_, self.embeddings_ = graph, embeddings
         return self
 

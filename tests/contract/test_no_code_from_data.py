@@ -23,10 +23,9 @@ FORBIDDEN_CALLS = {
 FORBIDDEN_METHODS = {"extractall", "extract", "load_extension", "enable_load_extension"}
 # Each exception and why it is none.
 EXCEPTIONS = {
-    ("graph/originals/unpickle.py", "pickle"): "gives old pickles stand-ins alone; see the test below",
-    ("graph/originals/download.py", "urlopen"): "the one place that fetches; content is pinned in sources.py",
-    ("apps/server/drawing.py", "subprocess"): "starts this Python with a module of this package, no shell",
-    ("apps/server/atlas.py", "subprocess"): "waits for that process",
+    ("graph/originals.py", "pickle"): "gives old pickles stand-ins alone; see the test below",
+    ("graph/originals.py", "urlopen"): "the one place that fetches; content is pinned in SOURCES",
+    ("apps/server/atlas.py", "subprocess"): "starts this Python with a module of this package, no shell",
 }
 
 
@@ -77,7 +76,7 @@ def found_in(path):
 
 
 def test_no_module_can_run_what_it_reads():
-    assert len(MODULES) > 200
+    assert len(MODULES) > 50
     assert [fault for path in MODULES for fault in found_in(path)] == []
 
 
@@ -108,15 +107,15 @@ def test_the_rule_lets_pass(line):
 
 
 def test_the_reader_of_old_pickles_knows_its_stand_ins_alone():
-    tree = ast.parse((ROOT / "graph" / "originals" / "unpickle.py").read_text())
+    tree = ast.parse((ROOT / "graph" / "originals.py").read_text())
     readers = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "_Reader"]
     (reader,) = readers
     assert [dotted(base) for base in reader.bases] == ["pickle.Unpickler"]
     assert "find_class" in [node.name for node in reader.body if isinstance(node, ast.FunctionDef)]
     used = {dotted(node) for node in ast.walk(tree) if dotted(node).startswith("pickle.")}
     assert used == {"pickle.Unpickler"}
-    held = [path for path in MODULES if "unpickle" in path.read_text() and path.name != "unpickle.py"]
-    assert [path.name for path in held] == ["planetoid.py"], "only the Planetoid files are read by it"
+    users = [path.name for path in MODULES if "read_pickle" in path.read_text(encoding="utf-8")]
+    assert users == ["originals.py"], "only the Planetoid files are read by it"
 
 
 def test_every_download_is_pinned():

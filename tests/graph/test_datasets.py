@@ -298,7 +298,7 @@ def test_a_missing_page_an_unreachable_host_and_an_endless_file_are_download_err
         with pytest.raises(DownloadError, match=r"could not be fetched.*SPINEGRAPH_DATA"):
             fetch(Original("nothing", url), tmp_path / "cache")
     (folder / "long").write_bytes(b"x" * 2000)
-    monkeypatch.setattr(download, "_LARGEST", 1000)
+    monkeypatch.setattr(download, "_LARGEST_DOWNLOAD", 1000)
     with pytest.raises(DownloadError, match="over 1,000 bytes"):
         fetch(Original("long", f"{address}/long"), tmp_path / "cache")
     assert nothing_left(tmp_path / "cache")

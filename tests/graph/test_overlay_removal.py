@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from spinegraph import SPINE, Graph
 from spinegraph.errors import GraphFormatError, UnknownNodeError
-from spinegraph.graph.overlay import Overlay
-from spinegraph.graph.patch import _MOST_WASTE
+from spinegraph.graph.overlay import MAX_WASTE, Overlay
 from strategies import dense_adjacency, dense_features, graphs, weights_above_zero
 
 
@@ -177,7 +176,7 @@ def test_rows_that_were_replaced_do_not_pile_up():
     overlay = Overlay.of(Graph.from_edges([(0, 1)]))
     for number in range(1500):  # the hub's row is written anew each time: over a million entries in all
         overlay = overlay.add([f"leaf {number}"], [(f"leaf {number}", 0)])
-    assert len(overlay.patch.indices) < 3 * _MOST_WASTE
+    assert len(overlay.patch.indices) < 3 * MAX_WASTE
     assert overlay.degrees[0] == 1501
     assert overlay.adjacency().num_entries == 2 * 1501
 

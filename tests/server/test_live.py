@@ -21,7 +21,7 @@ from spinegraph.apps.server.store import Entry, Store, open_store, restore
 from spinegraph.apps.server.writer import ClosedError, Writer
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
-from spinegraph.graph.patch import REMOVED
+from spinegraph.graph.overlay import REMOVED
 
 
 @pytest.fixture(scope="module", params=["features", "plain", "weighted", "walks"])
@@ -111,7 +111,7 @@ def test_whoever_got_another_vector_is_said_to_be_computed_anew(model):
     for change in changes(model.graph_, 20, seed=2):
         before, after = live.tip.vectors.matrix(), live.apply(change)
         moved = np.flatnonzero((after.vectors.matrix()[: len(before)] != before).any(axis=1))
-        standing = moved[after.overlay.patch.places[moved] != REMOVED]
+        standing = moved[after.overlay.patch.row_ids[moved] != REMOVED]
         assert np.isin(standing, after.refreshed).all()
         assert np.isin(after.overlay.touched, after.refreshed).all()
 

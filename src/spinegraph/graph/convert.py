@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 
 def optional_package(name: str) -> ModuleType:
-    """Return an optional package of the ``graphs`` extra, or say how to install it."""
+    """Return a package that the user may or may not have, or say how to install it."""
     try:
         with warnings.catch_warnings():
             # What a package has to say about its own imports is not for our caller.
             warnings.simplefilter("ignore")
             return import_module(name)
     except ImportError as error:
+        package = name.partition(".")[0].replace("_", "-")
         raise MissingPackageError(
-            f"{name.partition('.')[0].replace('_', '-')} is needed here and could not be loaded ({error}); "
-            "pip install 'spinegraph[graphs]'"
+            f"{package} is needed here and could not be loaded ({error}); pip install {package}"
         ) from error
 
 

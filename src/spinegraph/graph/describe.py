@@ -226,7 +226,7 @@ _GLANCE = 1_000  # weights
 
 
 @dataclass(frozen=True)
-class Familiarity:
+class TrainingStats:
     """What was seen in training.
 
     Attributes
@@ -252,7 +252,7 @@ class Familiarity:
         return self.num_nodes
 
     @classmethod
-    def of(cls, graph: GraphLike) -> "Familiarity":
+    def of(cls, graph: GraphLike) -> "TrainingStats":
         """Describe a training graph."""
         extremes = [(int(some.min()), int(some.max())) for some in _degrees(graph, None)]
         empty, blank = 0.0, tuple[int, ...]()

@@ -22,7 +22,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 from spinegraph.errors import GraphFormatError, ParameterError, SpineError
-from spinegraph.graph.edges import ROOMY, matrix_entries
+from spinegraph.graph.edges import GAPS_ALLOWED_BELOW, matrix_entries
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.files import opened, read_npz, shown_name
 
@@ -1442,7 +1442,7 @@ def features_of(arrays: Mapping[str, NDArray[Any]], path: str) -> Any:
 
 def require_modest(claimed: int, held: int, path: str) -> None:
     """Refuse a number of nodes or columns that is out of all proportion to what the file holds."""
-    if claimed > ROOMY and claimed > 64 * held:
+    if claimed > GAPS_ALLOWED_BELOW and claimed > 64 * held:
         raise GraphFormatError(
             f"{path}: claims {claimed:,} nodes or columns but holds {held:,} entries; "
             "check num_nodes, the shape and the ids"

@@ -205,7 +205,7 @@ def _refuse_feature(row: int, column: int, value: Any, names: NDArray[Any]) -> N
     )
 
 
-def row_places(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
+def row_entries(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
     """Return where the entries of the given CSR rows lie, row after row."""
     starts, lengths = indptr[rows], indptr[rows + 1] - indptr[rows]
     ends = np.cumsum(lengths)
@@ -232,30 +232,12 @@ def rows_at(features: Features, positions: NDArray[Any]) -> Features:
     """Return feature rows at the given positions, by plain gathers: much quicker than SciPy for a few."""
     if not issparse(features):
         return features[positions]
-    places = row_places(features.indptr, positions)
+    places = row_entries(features.indptr, positions)
     indptr = pointers(features.indptr[positions + 1] - features.indptr[positions])
     return csr_array(
         (features.data[places], features.indices[places], indptr),
         shape=(len(positions), features.shape[1]),
     )
-
-
-def rows_of_two(first: Features, second: Features, positions: NDArray[Any]) -> Features:
-    """Return rows at the given positions of two blocks below each other, both dense or both sparse."""
-    is_first = positions < first.shape[0]
-    one, other = rows_at(first, positions[is_first]), rows_at(second, positions[~is_first] - first.shape[0])
-    if not issparse(first):
-        dense = np.empty((len(positions), first.shape[1]), dtype=first.dtype)
-        dense[is_first], dense[~is_first] = one, other
-        return dense
-    lengths = np.empty(len(positions), dtype=np.int64)
-    lengths[is_first], lengths[~is_first] = np.diff(one.indptr), np.diff(other.indptr)
-    from_first = np.repeat(is_first, lengths)
-    indices = np.empty(len(from_first), dtype=one.indices.dtype)
-    data = np.empty(len(from_first), dtype=one.data.dtype)
-    indices[from_first], indices[~from_first] = one.indices, other.indices
-    data[from_first], data[~from_first] = one.data, other.data
-    return csr_array((data, indices, pointers(lengths)), shape=(len(positions), first.shape[1]))
 
 
 def row_sums(indptr: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
@@ -280,7 +262,7 @@ def each_edge_once(
 
 
 Reciprocal = Literal["error", "sum", "mean", "max"]
-MOST_NODES = 2**31 - 1  # a pair of node positions and its direction share one int64 key
+MAX_NODES = 2**31 - 1  # a pair of node positions and its direction share one int64 key
 
 
 @dataclass(frozen=True)
@@ -351,8 +333,8 @@ def clean_edges(
     if reciprocal not in ("error", "sum", "mean", "max"):
         raise ParameterError(f"reciprocal must be one of 'error', 'sum', 'mean', 'max'; got {reciprocal!r}")
     n, listed = len(names), len(sources)
-    if n > MOST_NODES:
-        raise GraphFormatError(f"a graph holds at most {MOST_NODES} nodes; got {n}")
+    if n > MAX_NODES:
+        raise GraphFormatError(f"a graph holds at most {MAX_NODES} nodes; got {n}")
     kept, self_loops, zero_weights = _worth_keeping(sources, targets, weights)
     keys, sums = _directed_edges(sources, targets, weights, kept, n)
     one_direction = len(keys)
@@ -537,7 +519,7 @@ def _listed(*counts: tuple[int, str]) -> str:
     return " and ".join(_count(number, noun) for number, noun in counts if number)
 
 
-ROOMY = 2**24  # up to here, node ids may leave any gaps
+GAPS_ALLOWED_BELOW = 2**24  # integer ids up to here may leave any gaps
 
 
 def read_listing(
@@ -650,8 +632,8 @@ def _any_whole(names: NDArray[Any]) -> bool:
 
 def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
     """Return the number of nodes after a check that every position is one of theirs."""
-    if n is not None and n > MOST_NODES:
-        raise GraphFormatError(f"a graph holds at most {MOST_NODES} nodes; got {n}")
+    if n is not None and n > MAX_NODES:
+        raise GraphFormatError(f"a graph holds at most {MAX_NODES} nodes; got {n}")
     if not len(pairs):
         if not n:
             raise GraphFormatError(
@@ -661,7 +643,7 @@ def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
     largest = int(pairs.max())
     if n is None:
         n = largest + 1
-        if (n > ROOMY and n > 64 * pairs.size) or n > MOST_NODES:
+        if (n > GAPS_ALLOWED_BELOW and n > 64 * pairs.size) or n > MAX_NODES:
             raise GraphFormatError(
                 f"the largest node id is {largest}, with only {len(pairs)} edges; without names, ids are "
                 f"positions 0 .. num_nodes-1. Pass names=np.unique(edges) to read them as names, "

@@ -23,13 +23,12 @@ from spinegraph.graph.edges import (
     frozen_features,
     pointers,
     read_listing,
-    row_places,
+    row_entries,
     row_sums,
     rows_at,
     stacked,
     warn_of_losses,
 )
-from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.names import NameIndex, as_names, first_few, is_range
 from spinegraph.kernels.adjacency import Adjacency, position_type
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     import networkx
     from scipy.sparse import csr_array
 
+    from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.feature_files import Missing
     from spinegraph.graph.overlay import Overlay
 
@@ -731,7 +731,7 @@ class Graph(Conversions):
         """
         from spinegraph.graph.overlay import Overlay
 
-        return Overlay.of(self)._add(names, edges, features, weights, stacklevel=2)
+        return Overlay.of(self)._add(names, edges, features, weights)
 
     def with_nodes(
         self, names: Iterable[Any], edges: Any, features: Any = None, weights: Any = None
@@ -747,7 +747,7 @@ class Graph(Conversions):
         """
         from spinegraph.graph.overlay import Overlay
 
-        return Overlay.of(self)._add(names, edges, features, weights, stacklevel=2).materialize()
+        return Overlay.of(self)._add(names, edges, features, weights).materialize()
 
 
 def subgraph(graph: Graph, names: Iterable[Any]) -> Graph:
@@ -760,7 +760,7 @@ def subgraph(graph: Graph, names: Iterable[Any]) -> Graph:
     if (place[kept] != np.arange(len(kept))).any():
         twice = kept[place[kept] != np.arange(len(kept))]
         raise GraphFormatError(f"each node may be named once; repeated: {first_few(graph.names[twice[:6]])}")
-    entries = row_places(graph.indptr, kept)
+    entries = row_entries(graph.indptr, kept)
     columns = place[graph.indices[entries]]
     rows = np.repeat(np.arange(len(kept)), graph.degrees[kept])[columns >= 0]
     entries, columns = entries[columns >= 0], columns[columns >= 0]
@@ -823,7 +823,7 @@ def union(graphs: Sequence[Graph], keys: Sequence[Any] | None = None) -> Graph:
     )._encoded_by(_joined_encoder(graphs))
 
 
-def _joined_encoder(graphs: list[Graph]) -> FeatureEncoder | None:
+def _joined_encoder(graphs: list[Graph]) -> "FeatureEncoder | None":
     known = [graph.encoder for graph in graphs if graph.encoder is not None]
     if not all(encoder.is_like(known[0]) for encoder in known):
         raise ParameterError(

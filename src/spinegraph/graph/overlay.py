@@ -1,15 +1,18 @@
-"""Overlay: a graph plus what was added and removed since, read by kernels without a copy of the base."""
+"""Overlay: a graph plus nodes and edges added and removed since, without a copy of the base."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError
 from spinegraph.graph.edges import (
+    CleanEdges,
     EdgeReport,
     Features,
     Reciprocal,
@@ -19,10 +22,11 @@ from spinegraph.graph.edges import (
     clean_edges,
     frozen,
     pointers,
+    row_entries,
     row_sums,
     rows_at,
-    rows_of_two,
     stacked,
+    sum_repeats,
     warn_of_losses,
 )
 from spinegraph.graph.graph import Graph
@@ -35,276 +39,19 @@ from spinegraph.graph.names import (
     quoted,
     require_known,
 )
-from spinegraph.graph.patch import (
-    REMOVED,
-    AddedFeatures,
-    AddedNames,
-    Patch,
-    Rows,
-    empty_patch,
-    patched,
-    row_lengths,
-    rows_of,
-    with_rows,
-    without_nodes,
-)
 from spinegraph.kernels.adjacency import Adjacency
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OverlayReading:
-    """The parts of an overlay and all that is read from them; see :class:`Overlay`."""
-
-    base: Graph
-    added: AddedNames
-    patch: Patch
-    added_rows: AddedFeatures | None = None
-    touched: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    report: EdgeReport | None = None
-
-    def __len__(self) -> int:
-        return len(self.patch.places)
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of nodes, isolated ones included and removed ones not: at most ``len(overlay)``."""
-        return len(self.standing)
-
-    @cached_property
-    def standing(self) -> NDArray[np.int64]:
-        """Positions of the nodes that were not removed, ascending."""
-        return frozen(np.flatnonzero(self.patch.places != REMOVED))
-
-    @property
-    def num_edges(self) -> int:
-        """Number of undirected edges."""
-        return int(self.degrees.sum()) // 2
-
-    @property
-    def has_features(self) -> bool:
-        """Whether nodes carry features."""
-        return self.base.has_features
-
-    @property
-    def num_features(self) -> int:
-        """Number of features per node, 0 without any."""
-        return self.base.num_features
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Column names of the features, where known."""
-        return self.base.feature_names
-
-    @cached_property
-    def names(self) -> NDArray[Any]:
-        """Names at all positions, (n,): the base's, then the added, removed nodes included."""
-        return frozen(concatenated(self.base.names, self.added.array()))
-
-    @cached_property
-    def features(self) -> Features | None:
-        """Features of all nodes, (n, f); this copies the base's, :meth:`feature_rows` does not."""
-        if self.base.features is None or self.added_rows is None:
-            return None
-        return stacked([self.base.features, self.added_rows.matrix()])
-
-    @cached_property
-    def degrees(self) -> NDArray[np.int64]:
-        """Number of neighbours of each node, (n,)."""
-        return frozen(self._patched_values(self.base.degrees, np.diff(self.patch.indptr.values)))
-
-    @cached_property
-    def strengths(self) -> NDArray[np.float64]:
-        """Sum of the weights at each node, (n,); the degree in an unweighted graph."""
-        rows = self.patch.rows
-        return frozen(self._patched_values(self.base.strengths, row_sums(rows.indptr, rows.weights)))
-
-    def positions(self, names: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the positions of the given nodes; added nodes follow the base's."""
-        wanted = as_array(names)
-        found = self.find(wanted)
-        require_known(found, wanted, self.base.names)
-        return found
-
-    def neighbors(self, name: Any) -> NDArray[Any]:
-        """Return the names of a node's neighbours, in graph order."""
-        row = rows_of(self.base, self.patch, self.positions([name])).indices
-        return as_array(self.names_at(row)) if len(row) else self.base.names[:0]
-
-    def feature_rows(self, positions: NDArray[np.int64]) -> Features:
-        """Return the features of the nodes at the given positions, (len(positions), f)."""
-        positions = np.asarray(positions)
-        is_base = positions < len(self.base)
-        if is_base.all():
-            return self.base.feature_rows(positions)
-        if self.added_rows is None:
-            raise MissingFeaturesError("this graph has no features")
-        if not is_base.any():
-            return rows_at(self.added_rows.matrix(), positions - len(self.base))
-        return rows_of_two(self.base.features, self.added_rows.matrix(), positions)
-
-    def degrees_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of neighbours of the nodes at the given positions."""
-        return row_lengths(self.base, self.patch, positions)
-
-    def adjacency(self) -> Adjacency:
-        """Return the arrays that kernels read: the base's own, and the patch."""
-        base, rows = self.base, self.patch.rows
-        return Adjacency.of(
-            base.indptr,
-            base.indices,
-            base.weights,
-            self.patch.places,
-            rows.indptr,
-            rows.indices,
-            rows.weights,
-        )
-
-    def find(self, names: Iterable[Any], new: dict[Any, int] | None = None) -> NDArray[np.int64]:
-        """Return the positions of the given nodes, or what ``new`` says of others, or -1."""
-        wanted, places, start = as_array(names), self.patch.places, len(self.base)
-        found = self.base._name_index.find(wanted)
-        found[(found >= 0) & (places[found] == REMOVED)] = -1
-        for at in np.flatnonzero(found < 0):
-            name = wanted[at]
-            try:
-                place = self.added.find(name) + start
-            except TypeError as error:
-                raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
-            if place >= start and places[place] != REMOVED:
-                found[at] = place
-            elif new is not None:
-                found[at] = new.get(name, -1)
-        return found
-
-    def position(self, name: Any) -> int:
-        """Return the position of one node, -1 where there is none of that name."""
-        places, place = self.patch.places, self.base._name_index.find_one(name)
-        if place >= 0 and places[place] != REMOVED:
-            return place
-        place = self.added.find(name) + len(self.base)
-        return place if place >= len(self.base) and places[place] != REMOVED else -1
-
-    def names_at(self, positions: Iterable[int]) -> list[Any]:
-        """Return the names at some positions, without a look at the others."""
-        start, names = len(self.base), self.base.names
-        listed = positions.tolist() if isinstance(positions, np.ndarray) else positions
-        plain = names.dtype == np.int64
-        return [
-            (int(names[place]) if plain else names[place])
-            if place < start
-            else self.added.at(np.array([place - start]))[0]
-            for place in listed
-        ]
-
-    def _patched_values(self, of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
-        """Return one value per node, from the patch where it has a row and from the base elsewhere."""
-        values = np.zeros(len(self), dtype=of_base.dtype)
-        values[: len(self.base)] = of_base
-        is_patched = self.patch.places >= 0
-        values[is_patched] = of_patch[self.patch.places[is_patched]]
-        return values
-
-
-def grown(
-    overlay: "Overlay",
-    names: Iterable[Any],
-    edges: Any,
-    features: Any,
-    weights: Any,
-    reciprocal: Reciprocal,
-    *,
-    stacklevel: int,
-) -> "Overlay":
-    """Return an overlay with more nodes and edges, as :meth:`Overlay.add` says."""
-    new = as_names(names)
-    known = new[overlay.find(new) >= 0]
-    if len(known):
-        raise GraphFormatError(f"{len(known)} new names are in the graph already: {first_few(known)}")
-    pairs = as_pairs(edges, has_names=True)
-    total = len(overlay) + len(new)
-    ends = overlay.find(pairs.ravel(), dict(zip(new.tolist(), range(len(overlay), total), strict=True)))
-    require_known(ends, pairs.ravel(), overlay.base.names, "edges: ")
-    touched = np.union1d(ends, np.arange(len(overlay), total))
-    sources, targets = np.searchsorted(touched, ends).reshape(-1, 2).T
-    old = as_array(overlay.names_at(touched[touched < len(overlay)]))
-    touched_names = concatenated(old, new)
-    _require_fitting(overlay, weights, len(sources))
-    numbers = None
-    if overlay.base.weights is not None:
-        numbers = as_weights(() if weights is None else weights, sources, targets, touched_names)
-    clean = clean_edges(sources, targets, touched_names, numbers, reciprocal=reciprocal)
-    rows = _grown_features(overlay, features, new)
-    patch = patched(overlay.base, overlay.patch, touched, clean, total)
-    warn_of_losses(clean.report, stacklevel=stacklevel + 1)
-    added = overlay.added.plus(new.tolist())
-    return replace(overlay, added=added, patch=patch, added_rows=rows, touched=touched, report=clean.report)
-
-
-def shrunk(overlay: "Overlay", names: Iterable[Any], edges: Any) -> "Overlay":
-    """Return an overlay without some nodes and edges, as :meth:`Overlay.remove` says."""
-    gone, total = np.unique(overlay.positions(names)), len(overlay)
-    ends = overlay.positions(as_pairs(edges, has_names=True).ravel()).reshape(-1, 2)
-    near = rows_of(overlay.base, overlay.patch, gone).indices
-    touched = np.setdiff1d(np.concatenate((near, ends.ravel())).astype(np.int64), gone)
-    rows = rows_of(overlay.base, overlay.patch, touched)
-    sources = np.repeat(touched, np.diff(rows.indptr))
-    keys, there = sources * total + rows.indices, ends[:, 0] * total + ends[:, 1]
-    missing = ends[~np.isin(ends, gone).any(axis=1) & ~np.isin(there, keys)]
-    if len(missing):
-        source, target = overlay.names_at(missing[0])
-        raise GraphFormatError(
-            f"{len(missing)} edges to remove are not in the graph, for example "
-            f"({quoted(source)}, {quoted(target)}); remove edges that are there"
-        )
-    dropped = np.concatenate((there, ends[:, 1] * total + ends[:, 0]))
-    kept = ~(np.isin(rows.indices, gone) | np.isin(keys, dropped))
-    lengths = np.bincount(np.searchsorted(touched, sources[kept]), minlength=len(touched))
-    weights = None if rows.weights is None else rows.weights[kept]
-    left = Rows(pointers(lengths), rows.indices[kept], weights)
-    patch = without_nodes(overlay.patch, gone) if len(gone) else overlay.patch
-    patch = with_rows(overlay.base, patch, touched, left, total)
-    return replace(overlay, patch=patch, touched=touched, report=None)
-
-
-def _require_fitting(overlay: "Overlay", weights: Any, num_edges: int) -> None:
-    if overlay.base.weights is None and weights is not None:
-        raise GraphFormatError("the graph is unweighted; leave weights out, or build it with weights")
-    if overlay.base.weights is not None and weights is None and num_edges:
-        raise GraphFormatError("the graph is weighted; pass weights=..., one per added edge")
-
-
-def _grown_features(overlay: "Overlay", features: Any, new: NDArray[Any]) -> AddedFeatures | None:
-    present, width = (
-        overlay.added_rows,
-        0 if overlay.base.features is None else overlay.base.features.shape[1],
-    )
-    if present is None:
-        if features is not None:
-            raise MissingFeaturesError("the graph has no features; leave features out here too")
-        return None
-    if features is None:
-        if len(new):
-            raise MissingFeaturesError(
-                f"the graph has {width} features per node; "
-                f"pass features=... with a row for each of the {len(new)} new nodes"
-            )
-        return present
-    rows = as_features(features, new)
-    if rows.shape[1] != width:
-        raise MissingFeaturesError(
-            f"the graph has {width} features per node, new nodes {rows.shape[1]}; "
-            "pass the same columns in the same order"
-        )
-    return present.plus(rows)
+REMOVED = 0  # row of every removed node; it is empty
+MAX_WASTE = 1 << 16  # entries of replaced rows that are kept, at least, before a patch is compacted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Overlay(OverlayReading):
+class Overlay:
     """A base graph with nodes and edges added and removed since, frozen; it reads like a graph.
 
-    Rows that a change touches are kept whole beside the base; all others are the base's own. A change costs
-    the rows it touches and four bytes per node. Overlays that come from one another share what they have in
-    common, and no one of them ever changes: a reader may keep one while others are made.
+    Rows that a change touches are stored whole beside the base; all others are the base's own. A change costs
+    the rows it touches and four bytes per node. Overlays that come from one another share memory, and none
+    of them ever changes: a reader may keep one while others are made.
 
     A removed node keeps its position, without edges, so no other node moves; a name that joins again gets
     a new one. Make an overlay with :meth:`Graph.overlay`, and further ones with :meth:`add` and
@@ -331,6 +78,13 @@ class Overlay(OverlayReading):
     (Overlay(3 nodes, 3 edges, 1 node added to Graph(2 nodes, 1 edge, names 'ann', 'bob')), ['ann', 'bob'])
     """
 
+    base: Graph
+    added: "AddedNames"
+    patch: "Patch"
+    added_rows: "AddedFeatures | None" = None
+    touched: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    report: EdgeReport | None = None
+
     @classmethod
     def of(cls, base: Graph) -> "Overlay":
         """Return an overlay that changes nothing yet.
@@ -341,7 +95,150 @@ class Overlay(OverlayReading):
         2
         """
         rows = None if base.features is None else AddedFeatures(base.feature_rows(np.zeros(0, np.int64)))
-        return cls(base, AddedNames(), empty_patch(base), rows)
+        return cls(base, AddedNames(), Patch.empty(base), rows)
+
+    def __len__(self) -> int:
+        return len(self.patch.row_ids)
+
+    def __repr__(self) -> str:
+        added, count, removed = len(self.added), self.num_edges, len(self) - self.num_nodes
+        nodes = f"{self.num_nodes} node{'s' * (self.num_nodes != 1)}, {count} edge{'s' * (count != 1)}"
+        more = f", {removed} removed" * bool(removed)
+        return f"Overlay({nodes}, {added} node{'s' * (added != 1)} added to {self.base}{more})"
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes, isolated ones included and removed ones not: at most ``len(overlay)``."""
+        return len(self.standing)
+
+    @cached_property
+    def standing(self) -> NDArray[np.int64]:
+        """Positions of the nodes that were not removed, ascending."""
+        return frozen(np.flatnonzero(self.patch.row_ids != REMOVED))
+
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges."""
+        return int(self.degrees.sum()) // 2
+
+    @property
+    def has_features(self) -> bool:
+        """Whether nodes carry features."""
+        return self.base.has_features
+
+    @property
+    def num_features(self) -> int:
+        """Number of features per node, 0 without any."""
+        return self.base.num_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Column names of the features, where known."""
+        return self.base.feature_names
+
+    @cached_property
+    def names(self) -> NDArray[Any]:
+        """Names at all positions, (n,): the base's, then the added, removed nodes included."""
+        return frozen(concatenated(self.base.names, as_array(self.added.tolist())))
+
+    @cached_property
+    def features(self) -> Features | None:
+        """Features of all nodes, (n, f); this copies the base's, :meth:`feature_rows` does not."""
+        if self.base.features is None or self.added_rows is None:
+            return None
+        return stacked([self.base.features, self.added_rows.matrix()])
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """Number of neighbours of each node, (n,)."""
+        return frozen(self._patched_values(self.base.degrees, np.diff(self.patch.indptr.values)))
+
+    @cached_property
+    def strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights at each node, (n,); the degree in an unweighted graph."""
+        rows = self.patch.rows
+        return frozen(self._patched_values(self.base.strengths, row_sums(rows.indptr, rows.weights)))
+
+    def _patched_values(self, of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
+        """Return one value per node, from the patch where it has a row and from the base elsewhere."""
+        values = np.zeros(len(self), dtype=of_base.dtype)
+        values[: len(self.base)] = of_base
+        is_patched = self.patch.row_ids >= 0
+        values[is_patched] = of_patch[self.patch.row_ids[is_patched]]
+        return values
+
+    def positions(self, names: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the positions of the given nodes; added nodes follow the base's."""
+        wanted = as_array(names)
+        found = self.find(wanted)
+        require_known(found, wanted, self.base.names)
+        return found
+
+    def find(self, names: Iterable[Any], new: dict[Any, int] | None = None) -> NDArray[np.int64]:
+        """Return the positions of the given nodes; those of ``new``, or -1, for unknown ones."""
+        wanted = as_array(names)
+        found = self.base._name_index.find(wanted)
+        found[(found >= 0) & (self.patch.row_ids[found] == REMOVED)] = -1
+        for at in np.flatnonzero(found < 0):
+            try:
+                found[at] = self._added_position(wanted[at])
+            except TypeError as error:
+                raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
+            if found[at] < 0 and new is not None:
+                found[at] = new.get(wanted[at], -1)
+        return found
+
+    def position(self, name: Any) -> int:
+        """Return the position of one node, -1 where there is none of that name."""
+        position = self.base._name_index.find_one(name)
+        is_in_base = position >= 0 and self.patch.row_ids[position] != REMOVED
+        return position if is_in_base else self._added_position(name)
+
+    def _added_position(self, name: Any) -> int:
+        index = self.added.find(name)
+        position = len(self.base) + index
+        return position if index >= 0 and self.patch.row_ids[position] != REMOVED else -1
+
+    def names_at(self, positions: Iterable[int]) -> list[Any]:
+        """Return the names at some positions, at their cost alone."""
+        start, names = len(self.base), self.base.names
+        listed = positions.tolist() if isinstance(positions, np.ndarray) else positions
+        found = [names[at] if at < start else self.added[at - start] for at in listed]
+        return [int(name) if isinstance(name, np.int64) else name for name in found]
+
+    def neighbors(self, name: Any) -> NDArray[Any]:
+        """Return the names of a node's neighbours, in graph order."""
+        row = self.rows_at(self.positions([name])).indices
+        return as_array(self.names_at(row)) if len(row) else self.base.names[:0]
+
+    def rows_at(self, positions: NDArray[np.int64]) -> "Rows":
+        """Return the neighbours of the nodes at the given positions."""
+        return self.patch.rows_at(positions)
+
+    def degrees_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of neighbours of the nodes at the given positions."""
+        return self.patch.lengths_at(positions)
+
+    def feature_rows(self, positions: NDArray[np.int64]) -> Features:
+        """Return the features of the nodes at the given positions, (len(positions), f)."""
+        positions = np.asarray(positions)
+        is_base = positions < len(self.base)
+        if is_base.all():
+            return self.base.feature_rows(positions)
+        if self.added_rows is None:
+            raise MissingFeaturesError("this graph has no features")
+        added = rows_at(self.added_rows.matrix(), positions[~is_base] - len(self.base))
+        if not is_base.any():
+            return added
+        blocks = stacked([self.base.feature_rows(positions[is_base]), added])
+        order = np.empty(len(positions), dtype=np.int64)
+        order[np.argsort(~is_base, kind="stable")] = np.arange(len(positions))
+        return rows_at(blocks, order)
+
+    def adjacency(self) -> Adjacency:
+        """Return the arrays that kernels read: the base's own, and the patch."""
+        base, rows = self.base, self.patch.rows
+        return Adjacency.of(base.indptr, base.indices, base.weights, self.patch.row_ids, *rows)
 
     def add(
         self,
@@ -372,7 +269,7 @@ class Overlay(OverlayReading):
         >>> Overlay.of(Graph.from_edges([(0, 1)])).add([2], [(2, 0)]).degrees.tolist()
         [2, 1, 1]
         """
-        return self._add(names, edges, features, weights, reciprocal, stacklevel=2)
+        return self._add(names, edges, features, weights, reciprocal)
 
     def _add(
         self,
@@ -381,11 +278,58 @@ class Overlay(OverlayReading):
         features: Any,
         weights: Any,
         reciprocal: Reciprocal = "error",
-        *,
-        stacklevel: int,
     ) -> "Overlay":
-        """Do what :meth:`add` says; warnings point ``stacklevel`` frames above this one."""
-        return grown(self, names, edges, features, weights, reciprocal, stacklevel=stacklevel + 1)
+        """Do what :meth:`add` says; warnings point at the caller's caller."""
+        new, weighted = as_names(names), self.base.weights is not None
+        known = new[self.find(new) >= 0]
+        if len(known):
+            raise GraphFormatError(f"{len(known)} new names are in the graph already: {first_few(known)}")
+        pairs = as_pairs(edges, has_names=True)
+        total = len(self) + len(new)
+        ends = self.find(pairs.ravel(), dict(zip(new.tolist(), range(len(self), total), strict=True)))
+        require_known(ends, pairs.ravel(), self.base.names, "edges: ")
+        if not weighted and weights is not None:
+            raise GraphFormatError("the graph is unweighted; leave weights out, or build it with weights")
+        if weighted and weights is None and len(pairs):
+            raise GraphFormatError("the graph is weighted; pass weights=..., one per added edge")
+        touched = np.union1d(ends, np.arange(len(self), total))
+        touched_names = concatenated(as_array(self.names_at(touched[touched < len(self)])), new)
+        sources, targets = np.searchsorted(touched, ends).reshape(-1, 2).T
+        numbers = None
+        if weighted:
+            numbers = as_weights(() if weights is None else weights, sources, targets, touched_names)
+        clean = clean_edges(sources, targets, touched_names, numbers, reciprocal=reciprocal)
+        changed = replace(
+            self,
+            added_rows=self._features_plus(features, new),
+            patch=self.patch.with_edges(touched, clean, total),
+            added=self.added.plus(new.tolist()),
+            touched=touched,
+            report=clean.report,
+        )
+        warn_of_losses(clean.report, stacklevel=3)
+        return changed
+
+    def _features_plus(self, features: Any, new: NDArray[Any]) -> "AddedFeatures | None":
+        width = self.num_features
+        if self.added_rows is None:
+            if features is not None:
+                raise MissingFeaturesError("the graph has no features; leave features out here too")
+            return None
+        if features is None:
+            if len(new):
+                raise MissingFeaturesError(
+                    f"the graph has {width} features per node; "
+                    f"pass features=... with a row for each of the {len(new)} new nodes"
+                )
+            return self.added_rows
+        rows = as_features(features, new)
+        if rows.shape[1] != width:
+            raise MissingFeaturesError(
+                f"the graph has {width} features per node, new nodes {rows.shape[1]}; "
+                "pass the same columns in the same order"
+            )
+        return self.added_rows.plus(rows)
 
     def remove(self, names: Iterable[Any] = (), edges: Any = ()) -> "Overlay":
         """Return an overlay without some nodes and their edges, and without some edges; this one stays.
@@ -403,13 +347,32 @@ class Overlay(OverlayReading):
         >>> star.num_nodes, star.num_edges, star.degrees.tolist(), star.standing.tolist()
         (3, 1, [1, 0, 1, 0], [0, 1, 2])
         """
-        return shrunk(self, names, edges)
+        removed, total = np.unique(self.positions(names)), len(self)
+        ends = self.positions(as_pairs(edges, has_names=True).ravel()).reshape(-1, 2)
+        near = self.rows_at(removed).indices
+        touched = np.setdiff1d(np.concatenate((near, ends.ravel())).astype(np.int64), removed)
+        rows = self.rows_at(touched)
+        sources = np.repeat(touched, np.diff(rows.indptr))
+        keys, there = sources * total + rows.indices, ends[:, 0] * total + ends[:, 1]
+        missing = ends[~np.isin(ends, removed).any(axis=1) & ~np.isin(there, keys)]
+        if len(missing):
+            source, target = self.names_at(missing[0])
+            raise GraphFormatError(
+                f"{len(missing)} edges to remove are not in the graph, for example "
+                f"({quoted(source)}, {quoted(target)}); remove edges that are there"
+            )
+        dropped = np.concatenate((there, ends[:, 1] * total + ends[:, 0]))
+        kept = ~(np.isin(rows.indices, removed) | np.isin(keys, dropped))
+        lengths = np.bincount(np.searchsorted(touched, sources[kept]), minlength=len(touched))
+        weights = None if rows.weights is None else rows.weights[kept]
+        left = Rows(pointers(lengths), rows.indices[kept], weights)
+        patch = self.patch.without(removed) if len(removed) else self.patch
+        return replace(self, patch=patch.with_rows(touched, left, total), touched=touched, report=None)
 
     def branch(self) -> "Overlay":
-        """Return the same overlay with room of its own: growing it never meets another's growing.
+        """Return the same overlay with memory of its own, so that additions to it cost no other overlay time.
 
-        What is made for a moment, such as a node that is only tried out, grows from a branch; this costs a
-        copy of what was added since the base.
+        Use it for what is only tried out; it costs a copy of what was added since the base.
 
         Examples
         --------
@@ -418,7 +381,7 @@ class Overlay(OverlayReading):
         4
         """
         rows = None if self.added_rows is None else self.added_rows.copy()
-        return Overlay(self.base, self.added.branch(), self.patch.copy(), rows, self.touched, self.report)
+        return replace(self, added=self.added.branch(), patch=self.patch.copy(), added_rows=rows)
 
     def materialize(self) -> Graph:
         """Return a plain graph with the same nodes, edges, weights and features; removed nodes are left out.
@@ -430,21 +393,327 @@ class Overlay(OverlayReading):
         """
         if not len(self.standing):
             raise GraphFormatError("a graph has at least one node; every node of this overlay was removed")
-        whole = rows_of(self.base, self.patch, self.standing)
-        place = np.full(len(self), -1, dtype=np.int64)
-        place[self.standing] = np.arange(len(self.standing))
+        rows = self.rows_at(self.standing)
+        new_position = np.full(len(self), -1, dtype=np.int64)
+        new_position[self.standing] = np.arange(len(self.standing))
         return Graph._trusted(
-            whole.indptr,
-            place[whole.indices],
-            whole.weights,
+            rows.indptr,
+            new_position[rows.indices],
+            rows.weights,
             self.names[self.standing],
             None if self.base.features is None else self.feature_rows(self.standing),
             self.feature_names,
             self.report,
         )
 
-    def __repr__(self) -> str:
-        added, count, gone = len(self.added), self.num_edges, len(self) - self.num_nodes
-        nodes = f"{self.num_nodes} node{'s' * (self.num_nodes != 1)}, {count} edge{'s' * (count != 1)}"
-        removed = f", {gone} removed" * bool(gone)
-        return f"Overlay({nodes}, {added} node{'s' * (added != 1)} added to {self.base}{removed})"
+
+class Rows(NamedTuple):
+    """Some rows of neighbours in CSR form."""
+
+    indptr: NDArray[np.int64]  # (p + 1,)
+    indices: NDArray[Any]  # (entries,) positions in the whole graph
+    weights: NDArray[np.float32] | None  # (entries,)
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """Replaced and added rows of a base graph, and which node each belongs to.
+
+    Rows are only ever appended, so that patches share them. Rows that no node refers to any more are dropped
+    when they outweigh the others.
+    """
+
+    base: Graph
+    row_ids: NDArray[np.int32]  # (n_total,) row of the patch, -1 where the base's row is valid, or REMOVED
+    indptr: "AppendOnlyArray"
+    indices: "AppendOnlyArray"
+    weights: "AppendOnlyArray | None"
+    waste: int = 0  # entries of rows that were replaced
+
+    @classmethod
+    def empty(cls, base: Graph) -> "Patch":
+        """Return a patch that changes nothing."""
+        weights = None if base.weights is None else AppendOnlyArray(np.zeros(0, np.float32))
+        row_ids = np.full(len(base), -1, dtype=np.int32)
+        indices = AppendOnlyArray(np.zeros(0, base.indices.dtype))
+        return cls(base, row_ids, AppendOnlyArray(np.zeros(2, np.int64)), indices, weights)
+
+    @property
+    def rows(self) -> Rows:
+        """All rows, those that were replaced included."""
+        weights = None if self.weights is None else self.weights.values
+        return Rows(self.indptr.values, self.indices.values, weights)
+
+    def copy(self) -> "Patch":
+        """Return the same patch with memory of its own."""
+        weights = None if self.weights is None else self.weights.copy()
+        return replace(self, indptr=self.indptr.copy(), indices=self.indices.copy(), weights=weights)
+
+    def lengths_at(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the degrees of the given nodes, at their cost alone."""
+        row_ids, indptr = self.row_ids[nodes], self.indptr.values
+        is_base = row_ids < 0
+        of_base, of_patch = nodes[is_base], row_ids[~is_base]
+        lengths = np.empty(len(nodes), dtype=np.int64)
+        lengths[is_base] = self.base.indptr[of_base + 1] - self.base.indptr[of_base]
+        lengths[~is_base] = indptr[of_patch + 1] - indptr[of_patch]
+        return lengths
+
+    def rows_at(self, nodes: NDArray[np.int64]) -> Rows:
+        """Return the valid rows of the given nodes, from the patch or else from the base."""
+        row_ids, rows, base = self.row_ids[nodes], self.rows, self.base
+        is_base = row_ids < 0
+        lengths = self.lengths_at(nodes)
+        from_base = np.repeat(is_base, lengths)
+        base_entries = row_entries(base.indptr, nodes[is_base])
+        patch_entries = row_entries(rows.indptr, row_ids[~is_base])
+
+        def gathered(of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
+            values = np.empty(len(from_base), dtype=of_base.dtype)
+            values[from_base] = of_base[base_entries]
+            values[~from_base] = of_patch[patch_entries]
+            return values
+
+        weights = None
+        if base.weights is not None and rows.weights is not None:
+            weights = gathered(base.weights, rows.weights)
+        return Rows(pointers(lengths), gathered(base.indices, rows.indices), weights)
+
+    def with_rows(self, nodes: NDArray[np.int64], rows: Rows, total: int) -> "Patch":
+        """Return a patch of ``total`` nodes in which the given nodes have the given rows."""
+        first, known = len(self.indptr) - 1, nodes[nodes < len(self.row_ids)]
+        row_ids = np.full(total, -1, dtype=np.int32)
+        row_ids[: len(self.row_ids)] = self.row_ids
+        row_ids[nodes] = np.arange(first, first + len(nodes), dtype=np.int32)
+        weights = self.weights
+        changed = Patch(
+            self.base,
+            frozen(row_ids),
+            self.indptr.plus(rows.indptr[1:] + len(self.indices)),
+            self.indices.plus(rows.indices),
+            None if weights is None or rows.weights is None else weights.plus(rows.weights),
+            self.waste + self._entries_held(known),
+        )
+        is_wasteful = changed.waste > max(MAX_WASTE, len(changed.indices) // 2)
+        return changed._compacted() if is_wasteful else changed
+
+    def without(self, nodes: NDArray[np.int64]) -> "Patch":
+        """Return a patch in which the given nodes are removed; edges to them are left to the caller."""
+        row_ids = self.row_ids.copy()
+        row_ids[nodes] = REMOVED
+        return replace(self, row_ids=frozen(row_ids), waste=self.waste + self._entries_held(nodes))
+
+    def with_edges(self, touched: NDArray[np.int64], clean: CleanEdges, total: int) -> "Patch":
+        """Return a patch with more edges; the weight of an edge that is there already grows.
+
+        Parameters
+        ----------
+        touched : int64 array (t,)
+            Positions, ascending; those of new nodes included.
+        clean : CleanEdges
+            Added edges among the touched nodes, by their index in ``touched``.
+        total : int
+            Number of nodes afterwards.
+        """
+        now = self.rows_at(touched[touched < len(self.row_ids)])  # new nodes come last, without rows
+        present = np.repeat(np.arange(len(now.indptr) - 1), np.diff(now.indptr))
+        added = np.repeat(np.arange(len(touched)), np.diff(clean.indptr))
+        keys = np.concatenate((present * total + now.indices, added * total + touched[clean.indices]))
+        listed = None
+        if now.weights is not None and clean.weights is not None:
+            listed = np.concatenate((now.weights, clean.weights))
+        keys, sums = sum_repeats(keys, listed)
+        if sums is not None and sums.max(initial=0) > np.finfo(np.float32).max:
+            raise GraphFormatError(
+                f"a weight grows to {sums.max():g}, more than float32 holds; scale them down"
+            )
+        weights = None if sums is None else sums.astype(np.float32)
+        lengths = np.bincount(keys // total, minlength=len(touched))
+        merged = Rows(pointers(lengths), (keys % total).astype(now.indices.dtype), weights)
+        return self.with_rows(touched, merged, total)
+
+    def _entries_held(self, nodes: NDArray[np.int64]) -> int:
+        """Return how many entries of the patch belong to the given nodes."""
+        row_ids, indptr = self.row_ids[nodes], self.indptr.values
+        held = row_ids[row_ids > REMOVED]
+        return int((indptr[held + 1] - indptr[held]).sum())
+
+    def _compacted(self) -> "Patch":
+        """Return the same patch without the rows that were replaced."""
+        held = np.flatnonzero(self.row_ids > REMOVED)
+        rows, row_ids = self.rows_at(held), self.row_ids.copy()
+        row_ids[held] = np.arange(1, len(held) + 1, dtype=np.int32)
+        weights = None if rows.weights is None else AppendOnlyArray(rows.weights)
+        indptr = AppendOnlyArray(np.concatenate(([0], rows.indptr)))
+        return Patch(self.base, frozen(row_ids), indptr, AppendOnlyArray(rows.indices), weights)
+
+
+class AddedNames:
+    """Names of added nodes, in order of joining; a name may join again after its node was removed."""
+
+    __slots__ = ("_length", "_log")
+
+    def __init__(self, parent: "AddedNames | None" = None) -> None:
+        self._log = _NameLog(parent)
+        self._length = self._log.start
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> Any:
+        log = self._log
+        if index < log.start and log.parent is not None:
+            return log.parent[index]
+        return log.names[index - log.start]
+
+    def plus(self, names: Sequence[Any]) -> "AddedNames":
+        """Return these names and more; growing twice from the same names gives two lists."""
+        if not len(names):
+            return self
+        log = self._log
+        with log.lock:
+            is_end = log.start + len(log.names) == self._length
+            if is_end:
+                log.extend(names)
+        if not is_end:
+            return self.branch().plus(names)
+        longer = object.__new__(AddedNames)
+        longer._log, longer._length = log, self._length + len(names)
+        return longer
+
+    def branch(self) -> "AddedNames":
+        """Return the same names, to grow independently of these."""
+        if self._log.parent is None:
+            return AddedNames(self)
+        return AddedNames().plus(self.tolist())  # chains are no longer than two
+
+    def find(self, name: Any) -> int:
+        """Return the index at which a name joined last, -1 where it never did."""
+        for index in reversed(self._log.joined.get(name, ())):
+            if index < self._length:
+                return index
+        return -1 if self._log.parent is None else self._log.parent.find(name)
+
+    def tolist(self) -> list[Any]:
+        """Return the names as a list."""
+        before = [] if self._log.parent is None else self._log.parent.tolist()
+        return before + self._log.names[: self._length - self._log.start]
+
+
+class _NameLog:
+    """Names in order of joining, behind those of a parent, and at which indices each joined."""
+
+    def __init__(self, parent: AddedNames | None) -> None:
+        self.parent = parent
+        self.start = 0 if parent is None else len(parent)
+        self.names: list[Any] = []
+        self.joined: dict[Any, tuple[int, ...]] = {}
+        self.lock = Lock()
+
+    def extend(self, names: Sequence[Any]) -> None:
+        for index, name in enumerate(names, self.start + len(self.names)):
+            self.joined[name] = (*self.joined.get(name, ()), index)
+        self.names.extend(names)
+
+
+class AddedFeatures:
+    """Feature rows of added nodes, dense or sparse like the base's.
+
+    Parameters
+    ----------
+    rows : csr_array or array (a, f)
+    """
+
+    __slots__ = ("_parts", "_width")
+
+    def __init__(self, rows: Features) -> None:
+        self._width = rows.shape[1]
+        parts: tuple[Any, ...] = (rows,)
+        if issparse(rows):
+            parts = (rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+        self._parts = tuple(map(AppendOnlyArray, parts))
+
+    def plus(self, rows: Features) -> "AddedFeatures":
+        """Return these rows and more; dense rows become sparse where these are, and the other way round."""
+        if len(self._parts) == 1:
+            return self._of([self._parts[0].plus(rows.toarray() if issparse(rows) else rows)])
+        indptr, indices, data = self._parts
+        more = csr_array(rows)
+        shifted = more.indptr[1:] + len(indices)
+        return self._of([indptr.plus(shifted), indices.plus(more.indices), data.plus(more.data)])
+
+    def copy(self) -> "AddedFeatures":
+        """Return the same rows, to grow independently of these."""
+        return self._of([part.copy() for part in self._parts])
+
+    def matrix(self) -> Features:
+        """Return all rows, (a, f)."""
+        if len(self._parts) == 1:
+            return self._parts[0].values
+        indptr, indices, data = (part.values for part in self._parts)
+        return csr_array((data, indices, indptr), shape=(len(indptr) - 1, self._width))
+
+    def _of(self, parts: "list[AppendOnlyArray]") -> "AddedFeatures":
+        made = object.__new__(AddedFeatures)
+        made._parts, made._width = tuple(parts), self._width
+        return made
+
+
+class AppendOnlyArray:
+    """The first values of a growing buffer, which other arrays may share.
+
+    The first array to grow from this one writes behind its end; a second one gets a copy. No array ever sees
+    a value change, so readers need no lock.
+
+    Parameters
+    ----------
+    values : array (length, ...)
+    """
+
+    __slots__ = ("_buffer", "_length")
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._buffer, self._length = _Buffer(values), len(values)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values, read-only."""
+        return frozen(self._buffer.room[: self._length])
+
+    def plus(self, more: Any) -> "AppendOnlyArray":
+        """Return an array with more values behind these, at their cost alone."""
+        buffer, length = self._buffer, self._length + len(more)
+        if not len(more):
+            return self
+        with buffer.lock:
+            is_end = buffer.used == self._length
+            if is_end:
+                buffer.write(more)
+        if not is_end:
+            return self.copy().plus(more)
+        longer = object.__new__(AppendOnlyArray)
+        longer._buffer, longer._length = buffer, length
+        return longer
+
+    def copy(self) -> "AppendOnlyArray":
+        """Return the same values with memory of their own."""
+        return AppendOnlyArray(self._buffer.room[: self._length].copy())
+
+
+class _Buffer:
+    """Memory of which the first ``used`` values are written; it doubles when it is full."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.room, self.used, self.lock = values, len(values), Lock()
+
+    def write(self, more: Any) -> None:
+        start, stop = self.used, self.used + len(more)
+        if stop > len(self.room):
+            room = np.empty((max(2 * start, stop, 16), *self.room.shape[1:]), dtype=self.room.dtype)
+            room[:start] = self.room[:start]
+            self.room = room
+        self.room[start:stop] = more
+        self.used = stop

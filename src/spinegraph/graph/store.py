@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 
 from spinegraph.atomic import JsonObject, make_folder, whole_folder
 from spinegraph.errors import GraphFormatError, MissingFileError, ModelFormatError, ParameterError
-from spinegraph.graph.edges import MOST_NODES, EdgeReport
+from spinegraph.graph.edges import MAX_NODES, EdgeReport
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import NameIndex, as_array, first_few, is_range, require_known
@@ -193,8 +193,8 @@ def _require_shapes(header: Header) -> None:
     if wanted != set(shapes):
         raise ModelFormatError(f"expected the files {', '.join(sorted(wanted))}; got {', '.join(shapes)}")
     n = header.num_nodes
-    if not 1 <= n <= MOST_NODES:
-        raise ModelFormatError(f"a graph has 1 to {MOST_NODES} nodes; got {n}")
+    if not 1 <= n <= MAX_NODES:
+        raise ModelFormatError(f"a graph has 1 to {MAX_NODES} nodes; got {n}")
     same: dict[str, tuple[int, ...]] = {"weights.bin": shapes["indices.bin"]}
     same |= dict.fromkeys(("names.bin", "names_ends.bin", "names_order.bin"), (n,))
     if header.num_features is not None:

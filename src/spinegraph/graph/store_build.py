@@ -35,7 +35,7 @@ from spinegraph.graph.edge_files import (
     scan_text,
 )
 from spinegraph.graph.edges import (
-    MOST_NODES,
+    MAX_NODES,
     EdgeReport,
     Reciprocal,
     combine_directions,
@@ -773,8 +773,8 @@ def _build(
             _write_range(work, options.num_nodes)
     scan, names = work.noted("scan"), work.noted("names")
     n = names["count"]
-    if n > MOST_NODES:
-        raise GraphFormatError(f"a graph holds at most {MOST_NODES} nodes; got {n}")
+    if n > MAX_NODES:
+        raise GraphFormatError(f"a graph holds at most {MAX_NODES} nodes; got {n}")
     for run in range(scan["runs"]):
         told("sorting edges", run, scan["runs"])
         if work.noted(f"sorted {run}") is None:

@@ -20,7 +20,7 @@ from spinegraph.config import Config
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError, SpineError
 from spinegraph.generator import Generator, Inputs
-from spinegraph.graph.describe import Familiarity
+from spinegraph.graph.describe import TrainingStats
 from spinegraph.graph.edges import EdgeReport
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.fingerprint import fingerprint
@@ -153,7 +153,7 @@ def _inputs(about: JsonObject, arrays: Arrays, config: Config, weights: NDArray[
     return Inputs(config, encoder, columns, mean, scale, through, past)
 
 
-def _familiarity(about: JsonObject, generator: Generator) -> Familiarity:
+def _familiarity(about: JsonObject, generator: Generator) -> TrainingStats:
     seen = JsonObject(about.meta.get("familiarity"), "familiarity")
     encoder = generator.inputs.encoder
     width = 0 if encoder is None else encoder.num_features
@@ -164,7 +164,7 @@ def _familiarity(about: JsonObject, generator: Generator) -> Familiarity:
         seen.whole(key, 0, 2**62) for key in ("num_nodes", "smallest_degree", "largest_degree")
     )
     weighted = None if seen.meta.get("is_weighted") is None else seen.get("is_weighted", bool)
-    return Familiarity(num_nodes, smallest, largest, seen.number("empty_share"), blank, weighted)
+    return TrainingStats(num_nodes, smallest, largest, seen.number("empty_share"), blank, weighted)
 
 
 def _history(about: JsonObject) -> list[Moment]:

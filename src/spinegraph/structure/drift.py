@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.graph.graph import GraphLike
-from spinegraph.graph.patch import REMOVED, Rows, row_lengths, rows_of
+from spinegraph.graph.overlay import REMOVED, Overlay, Rows
 from spinegraph.kernels.push import push_back
 
 # Share of the tolerance that pushing back may leave behind; the rest is each root's own.
@@ -48,7 +48,7 @@ class Drift:
         bounds: NDArray[np.float64] = self.moved + self.pending.max(initial=0.0)
         return bounds
 
-    def change(self, before: Any, after: Any) -> NDArray[np.int64]:
+    def change(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
         """Take in the last change, and return the positions of roots to compute anew, ascending.
 
         Parameters
@@ -57,13 +57,13 @@ class Drift:
             ``after`` was made from ``before`` by one ``add`` or ``remove``.
         """
         old = after.touched[after.touched < len(before)]
-        weight = row_changes(rows_of(before.base, before.patch, old), rows_of(after.base, after.patch, old))
+        weight = row_changes(before.rows_at(old), after.rows_at(old))
         weight *= self.continuation / (1 - self.continuation)
         reached = self.reach(before, old, weight)
         self._grow(len(after))
         # Those whose row changed are computed in any case: their columns change with their degree.
         stale = np.union1d(reached[self.is_over(reached)], after.touched)
-        return self.computed(stale[after.patch.places[stale] != REMOVED])
+        return self.computed(stale[after.patch.row_ids[stale] != REMOVED])
 
     def reach(
         self, graph: GraphLike, nodes: NDArray[np.int64], weight: NDArray[np.float64]
@@ -113,15 +113,15 @@ class NeighborDrift:
         self.tolerance = tolerance
         self.moved = np.zeros(num_nodes)
 
-    def change(self, before: Any, after: Any) -> NDArray[np.int64]:
+    def change(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
         """Take in the last change, and return the neighbours of touched nodes to compute anew, ascending."""
         self.moved = np.concatenate((self.moved, np.zeros(len(after) - len(self.moved))))
         old = after.touched[after.touched < len(before)]
-        was, now = row_lengths(before.base, before.patch, old), row_lengths(after.base, after.patch, old)
-        rows = rows_of(after.base, after.patch, old)
+        was, now = before.degrees_at(old), after.degrees_at(old)
+        rows = after.rows_at(old)
         counts, near = np.diff(rows.indptr), rows.indices.astype(np.int64)
         least = np.repeat(np.minimum(was, now), counts)
-        is_exact = row_lengths(after.base, after.patch, near) >= least
+        is_exact = after.degrees_at(near) >= least
         moves = 2 * np.repeat(np.abs(now - was), counts) / np.maximum(least - 1, 1)
         np.add.at(self.moved, near, moves)
         return self.computed(np.unique(near[is_exact | (self.moved[near] > self.tolerance)]))

@@ -14,8 +14,7 @@ from spinegraph.errors import SpineError
 from spinegraph.generator import Generator
 from spinegraph.graph.edges import frozen
 from spinegraph.graph.graph import Graph, GraphLike
-from spinegraph.graph.overlay import Overlay
-from spinegraph.graph.patch import REMOVED
+from spinegraph.graph.overlay import REMOVED, Overlay
 from spinegraph.kernels.sparse import sparse_times_dense
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
 from spinegraph.structure.pagerank import multiply
@@ -319,7 +318,7 @@ class Live:
         """Compute, once for all changes since the last time, what they concern; return the new snapshot."""
         before, count = self.tip.overlay, len(self._touched)
         touched = np.unique(np.concatenate((np.zeros(0, np.int64), *self._touched)))
-        touched = touched[self._graph.patch.places[touched] != REMOVED]
+        touched = touched[self._graph.patch.row_ids[touched] != REMOVED]
         after = replace(self._graph, touched=touched)
         self._begin_taking(after)
         try:
@@ -339,7 +338,7 @@ class Live:
             self.drift.computed(stale)
         else:
             self.near.moved = _grown(self.near.moved, len(after))
-        places, was = after.patch.places[: len(before)], before.patch.places
+        places, was = after.patch.row_ids[: len(before)], before.patch.row_ids
         gone = np.flatnonzero((places == REMOVED) & (was != REMOVED))
         vectors = self.tip.vectors.replaced(gone, _zeros(gone, self.tip.vectors), len(after))
         lengths = _grown(self.tip.lengths, len(after))

@@ -13,7 +13,7 @@ from spinegraph.analysis.search import EXACT_UP_TO, Nearest, NearestIndex, can_i
 from spinegraph.apps.server.live import Chunks, Snapshot
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.patch import REMOVED
+from spinegraph.graph.overlay import REMOVED
 from spinegraph.structure.similarity import comparison
 
 
@@ -117,7 +117,7 @@ class Lookup:
             # Hardly anybody is left where the vector lies: who is nearest then, only all of them tell.
         products = snapshot.vectors.products(_unit(vector))
         rough = _cosines(products, snapshot.lengths, vector)
-        rough[snapshot.overlay.patch.places == REMOVED] = -np.inf
+        rough[snapshot.overlay.patch.row_ids == REMOVED] = -np.inf
         if itself is not None:
             rough[itself] = -np.inf
         return _best(snapshot, None, rough, vector, n)
@@ -186,7 +186,7 @@ def _by_index(
     near = np.unique(np.concatenate((known, index.fresh.candidates(query, count), newest)))
     near = near[near < len(snapshot.overlay)]
     rough = _cosines(snapshot.vectors.take(near) @ _unit(vector), snapshot.lengths[near], vector)
-    rough[(snapshot.overlay.patch.places[near] == REMOVED) | (near == itself)] = -np.inf
+    rough[(snapshot.overlay.patch.row_ids[near] == REMOVED) | (near == itself)] = -np.inf
     return _best(snapshot, near, rough, vector, n)
 
 
@@ -296,7 +296,7 @@ class Twins:
         Of equal profiles those come first whose vectors are more alike.
         """
         rows = self._profiles(snapshot)
-        others = np.flatnonzero(snapshot.overlay.patch.places != REMOVED)
+        others = np.flatnonzero(snapshot.overlay.patch.row_ids != REMOVED)
         others = _alike_in_degree(snapshot, position, others[others != position], n)
         apart = comparison("dtw", rows, rows)(np.full(len(others), position), others)
         n = min(n, len(others))

@@ -41,7 +41,6 @@ from spinegraph.apps.server.schemas import (
 from spinegraph.apps.server.service import CONTENT_TYPE, Service, require_known, require_new
 from spinegraph.errors import GraphFormatError
 from spinegraph.graph.names import quoted
-from spinegraph.graph.patch import row_lengths
 
 Result = TypeVar("Result")
 _HEADERS = {"Cache-Control": "no-store"}
@@ -182,7 +181,7 @@ async def node(request: Request, name: str) -> Any:
     service = service_of(request)
     now = service.snapshot
     found, position = service.directory.find(now, name)
-    degree = int(row_lengths(now.overlay.base, now.overlay.patch, np.array([position]))[0])
+    degree = int(now.overlay.degrees_at(np.array([position]))[0])
     vector = now.vector(position).tolist()
     return reply({"name": found, "version": now.version, "degree": degree, "vector": vector})
 

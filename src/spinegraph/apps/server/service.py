@@ -60,7 +60,7 @@ class Directory:
         start = bisect_left(listed, wanted, key=_text)
         stop = bisect_left(listed, wanted + _LAST, key=_text)
         names = [name for _, name in listed[start:stop]]
-        names += [name for name in overlay.added.listed() if str(name).casefold().startswith(wanted)]
+        names += [name for name in overlay.added.tolist() if str(name).casefold().startswith(wanted)]
         names = list(dict.fromkeys(names))
         if overlay.num_nodes < len(overlay) and names:
             names = [name for name, at in zip(names, overlay.find(names).tolist(), strict=True) if at >= 0]
