@@ -6,7 +6,7 @@ export SPINEGRAPH_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 # Two test workers on two cores: threads of BLAS inside each would wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test check audit fix soak faults fuzz coverage mutation bench docs clean
+.PHONY: demo test check audit fix soak faults fuzz coverage mutation bench reproduce docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -58,7 +58,7 @@ fuzz: .venv/dev.stamp
 NOT_MEASURED := $(addprefix --deselect=tests/,$(addprefix faults/test_,full_disks.py little_memory.py service_disk.py) \
 	contract/test_cli_similar.py::test_a_full_place_leaves_nothing_half_written)
 # The second run sees into the kernels, which compiled code hides; some are tested with the room that uses them.
-BY_HAND := tests/kernels tests/structure/test_drift.py tests/reproduce/test_node2vec.py tests/reproduce/test_struc2vec.py \
+BY_HAND := tests/kernels tests/structure/test_drift.py tests/analysis/test_node2vec.py tests/paper/test_struc2vec.py \
 	-k "not barbell and not copies_embed_nearer"
 coverage: .venv/dev.stamp
 	rm -f .coverage .coverage.*
@@ -75,6 +75,12 @@ mutation: .venv/dev.stamp
 
 bench: .venv/dev.stamp
 	$(BIN)/python -m benchmarks
+
+# The paper's tables and figures, measured into scratch/paper; ITEM=table1 LEVEL=--full measures one in full.
+ITEM ?= all
+LEVEL ?= --quick
+reproduce: .venv/dev.stamp
+	$(BIN)/python -m paper $(ITEM) $(LEVEL) --out scratch/paper
 
 docs: .venv/dev.stamp
 	$(BIN)/sphinx-build --fail-on-warning --builder html docs docs/_build

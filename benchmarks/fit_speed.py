@@ -51,11 +51,11 @@ def fit(method, graph, score, seed, threads, limit):
         vectors = model.embeddings_.vectors
         return vectors, {"seconds": time.perf_counter() - started}
     if method == "graphsage":
-        from paper.baselines.graphsage import graphsage
+        from paper.neural import graphsage
 
         embed, info = graphsage(graph, lambda embed: score(embed(graph)), seed=seed, max_seconds=limit)
         return embed(graph), info
-    from paper.baselines.dgi import deep_graph_infomax
+    from paper.neural import deep_graph_infomax
 
     return deep_graph_infomax(graph, seed=seed, max_seconds=limit)
 

@@ -1,7 +1,7 @@
 """What ``benchmarks.accuracy`` measures: one function per item, one call per data set and seed.
 
 A function returns ``{row: {measure: list of values}}``; all rows of a call see the same draws. How things are
-split and scored is :mod:`paper.protocols`, shared with ``spine reproduce``.
+split and scored is :mod:`paper.protocols`, shared with the paper's tables.
 """
 
 import numpy as np
@@ -98,7 +98,7 @@ def mirror(case, seed, settings, wanted):
     model = fitted(union, seed, settings)
     rows = methods(model, union, seed, role=True)
     if "struc2vec" in wanted:
-        from paper.baselines.struc2vec import struc2vec
+        from paper.baselines import struc2vec
 
         rows["struc2vec"] = lambda union: struc2vec(union, model.config_.dim, seed)
     result = {}

@@ -1,89 +1,81 @@
-"""``spine reproduce``: the paper's tables and figures, measured here."""
+"""Measure a table or figure of the paper, cell by cell, and print it beside the paper's numbers.
 
-from enum import StrEnum
+A cell is stored as soon as it is measured and not measured again, so that an interrupted run can be resumed.
+Examples: ``python -m paper table1 --quick``, ``python -m paper all --show``.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from paper.names import NAMES
-from spinegraph.apps.cli.options import Json, Quiet
-from spinegraph.errors import ParameterError
-
-What = StrEnum("What", {name: name for name in ("all", *NAMES)})  # type: ignore[misc]
+from paper.cells import Cell, Results
+from paper.run import ITEMS, fill, write_item
+from paper.tables import markdown, page, summary
+from spinegraph.atomic import whole_file
 
 
-def reproduce(
-    what: Annotated[What, typer.Argument(metavar="WHAT", help=f"all, or one of {', '.join(NAMES)}.")],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="One seed of the quick rows: all in ten minutes.")
-    ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Ten seeds, three of slow baselines: many hours.")
-    ] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="So many seeds of every row.")] = None,
-    methods: Annotated[str | None, typer.Option(help="Only these rows, such as HOPE,SPINE.")] = None,
-    cases: Annotated[
-        str | None, typer.Option(help="Only data sets whose name begins so: cora,pubmed.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that measure side by side.")] = 1,
-    show: Annotated[bool, typer.Option("--show", help="Measure nothing; print what there is.")] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where cells, tables and figures are.")] = Path(
-        "results"
-    ),
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page about all items too.")
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Measure a table or figure of the paper, cell by cell, and print it beside the paper's numbers.
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m paper", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "item", choices=("all", *ITEMS), metavar="ITEM", help=f"all, or one of {', '.join(ITEMS)}"
+    )
+    level = parser.add_mutually_exclusive_group()
+    level.add_argument("--quick", action="store_true", help="one seed of the quick rows: ten minutes for all")
+    level.add_argument("--full", action="store_true", help="ten seeds, three of slow baselines: many hours")
+    level.add_argument("--show", action="store_true", help="measure nothing, print the stored results")
+    parser.add_argument("--seeds", type=int, metavar="N", help="number of seeds of every row")
+    parser.add_argument("--methods", metavar="NAMES", help="only these rows, such as HOPE,SPINE")
+    parser.add_argument(
+        "--cases", metavar="NAMES", help="only data sets whose name begins so, such as cora,pubmed"
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="default: results")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="also write a page about all items")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(arguments)
 
-    A cell is stored as soon as it is known and not measured again, so a run can be stopped and goes on.
-
-    Example: spine reproduce table1 --show
-    """
-    if quick and full:
-        raise ParameterError("--quick and --full exclude each other; leave one out")
-    from paper.cells import Cells
-    from paper.items import item
-    from paper.output import write_item
-    from paper.run import State, fill
-    from paper.tables import markdown, summary
-    from spinegraph.apps.cli.options import shown_progress
-
-    chosen = [item(name) for name in (NAMES if what == "all" else (str(what),))]
-    level = "quick" if quick else "full" if full else "usual"
-    if not show:
-        wanted = [cell for one in chosen for cell in one.cells(level, seeds)]
-        if methods is not None:
-            wanted = [cell for cell in wanted if cell.method in methods.split(",")]
-        if cases is not None:
-            wanted = [cell for cell in wanted if cell.case.startswith(tuple(cases.split(",")))]
+    chosen = [ITEMS[name] for name in (ITEMS if options.item == "all" else (options.item,))]
+    if not options.show:
+        wanted = [cell for item in chosen for cell in item.cells(_level(options), options.seeds)]
+        if options.methods is not None:
+            wanted = [cell for cell in wanted if cell.method in options.methods.split(",")]
+        if options.cases is not None:
+            wanted = [cell for cell in wanted if cell.case.startswith(tuple(options.cases.split(",")))]
         if not wanted:
-            raise ParameterError(
-                f"no cell of {what} at this level has --methods {methods or 'any'} and "
-                f"--cases {cases or 'any'}; rows are called as in the tables, such as HOPE,SPINE"
+            parser.error(
+                f"no cell of {options.item} at this level has --methods {options.methods or 'any'} and "
+                f"--cases {options.cases or 'any'}; rows are called as in the tables, such as HOPE,SPINE"
             )
-        wanted.sort(key=lambda cell: cell.seed)  # the first seed of every item before anybody's second
-        with shown_progress(quiet=quiet) as report:
-            report("measuring", 0, 0)
+        wanted.sort(key=lambda cell: cell.seed)  # the first seed of every item before the second of any
+        started = time.perf_counter()
 
-            def tell(state: State) -> None:
-                report(f"{state.last}, {state.seconds:.0f} s", state.done, state.done + state.left)
+        def report(cell: Cell, done: int, total: int) -> None:
+            print(f"{done}/{total}  {time.perf_counter() - started:.0f} s  {cell}", file=sys.stderr)
 
-            fill(out, wanted, jobs=jobs, progress=tell)
-    if not show or page is not None:
-        for one in chosen:
-            write_item(one, out)
-    if page is not None:
-        from paper.page import write_page
-
-        write_page(out, page)
-    if json:
-        from json import dumps
-
-        typer.echo(dumps([summary(one, Cells(out)) for one in chosen], indent=2))
+        fill(options.out, wanted, jobs=options.jobs, progress=report)
+    if not options.show or options.page is not None:
+        for item in chosen:
+            write_item(item, options.out)
+    results = Results(options.out)
+    if options.page is not None:
+        with whole_file(options.page) as partial:
+            partial.write_text(page(ITEMS.values(), results, options.page), encoding="utf-8")
+    if options.json:
+        print(json.dumps([summary(item, results) for item in chosen], indent=2))
         return
-    for one in chosen:
-        typer.echo(f"# {one.title}\n\n{markdown(one, Cells(out))}\n")
+    for item in chosen:
+        print(f"# {item.title}\n\n{markdown(item, results)}\n")
+
+
+def _level(options: argparse.Namespace) -> str:
+    return "quick" if options.quick else "full" if options.full else "usual"
+
+
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,7 @@ One draw per data set, setting and seed, so that all rows of a table see the sam
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from paper.method import Embed
+from spinegraph.analysis.baselines import Embed
 from spinegraph.analysis.evaluation import ProbeResult, probe, probe_cv
-from spinegraph.estimator import SPINE
 from spinegraph.graph import datasets
 from spinegraph.graph import synthetic as made
 from spinegraph.graph.datasets import Dataset
@@ -23,11 +22,6 @@ from spinegraph.graph.graph import Graph
 
 load = cache(datasets.load)
 _found: dict[bytes, ProbeResult] = {}  # rows that do not depend on the seed are probed once
-
-
-def fitted(graph: Graph | list[Graph], seed: int, settings: Mapping[str, Any]) -> SPINE:
-    """Return the model; one thread, so that runs side by side do not wait for each other."""
-    return SPINE(**{"threads": 1, **settings, "seed": seed}).fit(graph)
 
 
 def transductive_accuracy(data: Dataset, vectors: Any) -> float:
@@ -81,7 +75,7 @@ class Removal:
         Training vectors come from the reduced graph, the removed nodes' from the other two.
         """
         parts = [embed(self.train), embed(self.full)[self.removed], embed(self.strict)[self.removed]]
-        labels = np.concatenate([self.labels[place] for place in (self.kept, self.removed, self.removed)])
+        labels = np.concatenate([self.labels[part] for part in (self.kept, self.removed, self.removed)])
         known = np.flatnonzero(labels >= 0)
         trained, tested = known[known < len(self.kept)], known[known >= len(self.kept)]
         found = once(probe_cv, stacked(parts), labels, trained, tested, seed=seed)
@@ -117,11 +111,11 @@ def connected_users() -> Graph:
 
 def once(measure: Callable[..., ProbeResult], vectors: Any, *arguments: Any, **options: Any) -> ProbeResult:
     """Return a probe's result, from memory where it has seen the same vectors and nodes."""
-    print_of = hashlib.blake2b(repr(sorted(options.items())).encode())
+    digest = hashlib.blake2b(repr(sorted(options.items())).encode())
     matrix = [vectors.data, vectors.indices, vectors.indptr] if issparse(vectors) else [vectors]
     for array in (*matrix, *arguments):
-        print_of.update(np.ascontiguousarray(array).tobytes())
-    key = print_of.digest()
+        digest.update(np.ascontiguousarray(array).tobytes())
+    key = digest.digest()
     if key not in _found:
         _found[key] = measure(vectors, *arguments, **options)
     return _found[key]

@@ -1,92 +1,72 @@
-"""Filling cells: what is missing is measured, in order of worth, by one or more processes."""
+"""Measures the cells that are missing, in one or more processes, and writes tables and figures."""
 
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from paper.cells import Cell, Cells
-from paper.items import item
-from paper.method import accelerator
-from paper.rows import VARIANTS
+from paper import classification, identity, runtime
+from paper.cells import Cell, Item, Results
+from paper.figures import draw
+from paper.methods import BY_WALKS, VARIANTS, accelerator
+from paper.tables import markdown
+from spinegraph.atomic import whole_file
 
+_FOUND = {**classification.ITEMS, **identity.ITEMS, **runtime.ITEMS}
+_ORDER = ("table1", "table2", "ppi", "runtime", "mirror", "perturbation", "mirror-inductive", "correlation")
+ITEMS: dict[str, Item] = {name: _FOUND[name] for name in (*_ORDER, "alpha", "lambda", "case-study")}
 _TORCH = ("GAT", "GraphSAGE", "SDNE")  # trained on a GPU where there is one
 _WALKS = ("node2vec", "struc2vec", "n+s", "n+s+f")
 
-
-@dataclass(frozen=True)
-class State:
-    """How far a run is.
-
-    Attributes
-    ----------
-    done, left : int
-        Cells measured in this run, and still to do.
-    seconds : float
-        Since it began.
-    last : Cell
-    """
-
-    done: int
-    left: int
-    seconds: float
-    last: Cell
+Progress = Callable[[Cell, int, int], None]  # the cell just measured, cells done, cells in all
 
 
 def missing(folder: str | Path, cells: Iterable[Cell]) -> list[Cell]:
-    """Return the cells that have no result by today's versions."""
-    stored = Cells(folder)
-    return [
-        cell for cell in cells if stored.read(cell, item(cell.item).version(cell.case, cell.method)) is None
-    ]
+    """Return the cells that have no result by the current version of their method."""
+    results = Results(folder)
+    return [cell for cell in cells if not results.has(cell)]
 
 
 def fill(
-    folder: str | Path,
-    cells: Iterable[Cell],
-    *,
-    jobs: int = 1,
-    progress: Callable[[State], None] | None = None,
+    folder: str | Path, cells: Iterable[Cell], *, jobs: int = 1, progress: Progress | None = None
 ) -> int:
-    """Measure what is missing and return how many cells that was.
+    """Measure the missing cells and return how many there were.
 
-    Every cell is stored as soon as it is known, so a run that is stopped goes on where it was.
+    Each cell is stored as soon as it is measured, so that an interrupted run can be resumed.
 
     Parameters
     ----------
     folder : path
-        Where ``cells/`` is.
+        Where the results are.
     cells : iterable of Cell
-        In the order in which they matter.
+        The most important first.
     jobs : int
         Processes; each takes cells that share a fit.
     """
-    Path(folder).mkdir(parents=True, exist_ok=True)
     waiting = missing(folder, cells)
-    started, done = time.perf_counter(), 0
+    done = 0
 
-    def tell(cell: Cell) -> None:
+    def report(cell: Cell) -> None:
         nonlocal done
         done += 1
         if progress is not None:
-            progress(State(done, len(waiting) - done, time.perf_counter() - started, cell))
+            progress(cell, done, len(waiting))
 
     if jobs == 1:
         for cell in (cell for bundle in bundles(waiting) for cell in bundle):
             measure(folder, cell)
-            tell(cell)
+            report(cell)
         return done
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        under_way: set[Future[list[Cell]]] = {
+        running: set[Future[list[Cell]]] = {
             pool.submit(_measure_all, folder, bundle) for bundle in bundles(waiting)
         }
-        while under_way:
-            finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+        while running:
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
                 for cell in future.result():
-                    tell(cell)
+                    report(cell)
     return done
 
 
@@ -94,18 +74,16 @@ def bundles(cells: list[Cell]) -> list[list[Cell]]:
     """Return the cells in bundles that share a fit, in the order of each bundle's first."""
     found: dict[tuple[str, str, int, str], list[Cell]] = {}
     for cell in cells:
-        found.setdefault((cell.item, cell.case, cell.seed, _family(cell.method)), []).append(cell)
+        found.setdefault((cell.item, cell.case, cell.seed, _shared_fit(cell.method)), []).append(cell)
     return list(found.values())
 
 
 def measure(folder: str | Path, cell: Cell) -> None:
     """Measure one cell and store it."""
-    chosen = item(cell.item)
     started = time.perf_counter()
-    values = chosen.measure(cell.case, cell.method, cell.seed)
+    values = ITEMS[cell.item].measure(cell.case, cell.method, cell.seed)
     seconds = time.perf_counter() - started
-    on = accelerator() if cell.method in _TORCH else "cpu"
-    Cells(folder).write(cell, chosen.version(cell.case, cell.method), values, seconds, on)
+    Results(folder).add(cell, values, seconds, accelerator() if cell.method in _TORCH else "cpu")
 
 
 def _measure_all(folder: str | Path, bundle: list[Cell]) -> list[Cell]:
@@ -114,12 +92,25 @@ def _measure_all(folder: str | Path, bundle: list[Cell]) -> list[Cell]:
     return bundle
 
 
-def _family(method: str) -> str:
-    """Name what rows share: walks, or a fit of SPINE."""
+def _shared_fit(method: str) -> str:
+    """Name what a row shares with others: walks, or a fit of SPINE."""
     if method in _WALKS:
         return "walks"
     if method in ("HOPE", "SDNE", "GraphSAGE", "GAT", "Random"):
         return method
-    if method.endswith(" by walks"):
+    if method.endswith(BY_WALKS):
         return "SPINE by walks"
     return method if method in VARIANTS else "SPINE"
+
+
+def write_item(item: Item, folder: str | Path) -> list[Path]:
+    """Write ``ITEM.md`` and the item's figures from the folder's results, and return the files."""
+    results = Results(folder)
+    figures = draw(item, results, results.folder)
+    text = f"# {item.title}\n\n{markdown(item, results)}\n"
+    if figures:
+        text += f"\n![{item.title}]({item.name}.png)\n"
+    page = results.folder / f"{item.name}.md"
+    with whole_file(page) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return [page, *figures]

@@ -1,23 +1,33 @@
-"""Stored cells as numbers and as Markdown, the paper's beside ours."""
+"""Stored cells as numbers and as Markdown, the paper's beside ours, and the page about all items."""
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from paper.cells import Cells
-from paper.item import Item, Measure
+from paper.cells import Item, Measure, Results
 
 EXACT = "exact"  # a ratio whose lower part is zero
+_JUDGED = {  # item: measures by which SPINE is compared with every row; higher is better
+    "table1": ("accuracy",),
+    "table2": ("accuracy", "strict"),
+    "ppi": ("micro", "macro"),
+    "mirror": ("ratio",),
+    "perturbation": ("ratio",),
+    "mirror-inductive": ("ratio",),
+    "correlation": ("Pearson",),
+}
 
 
-def summary(item: Item, cells: Cells) -> dict[str, Any]:
+def summary(item: Item, results: Results) -> dict[str, Any]:
     """Return every row of an item as plain values, JSON can hold them: paper, mean, deviation, seeds."""
     rows = []
     for case in item.cases:
         for name in item.rows:
-            found = cells.seeds(item.name, case, name, item.version(case, name))
+            found = results.seeds(item.name, case, name)
             for measure in item.measures if found else ():
                 if any(measure.key in values for values in found.values()):
                     rows.append(_entry(item, case, name, measure, found))
@@ -40,9 +50,9 @@ def _entry(item: Item, case: str, name: str, measure: Measure, found: dict[int, 
     }
 
 
-def markdown(item: Item, cells: Cells) -> str:
+def markdown(item: Item, results: Results) -> str:
     """Return an item's tables: one per measure and network, methods down, settings across."""
-    entries = summary(item, cells)["rows"]
+    entries = summary(item, results)["rows"]
     if not entries:
         return "*No cell of this item has been measured yet.*"
     known = {(entry["measure"], entry["row"], entry["case"]): entry for entry in entries}
@@ -84,7 +94,7 @@ def _one_case(item: Item, known: dict[tuple[str, str, str], Any]) -> str:
 
 
 def _text(entry: dict[str, Any] | None, measure: Measure) -> str:
-    return "" if entry is None else ours(entry, measure)
+    return "" if entry is None else _ours(entry, measure)
 
 
 def _by_network(cases: Sequence[str]) -> dict[str, list[str]]:
@@ -133,7 +143,7 @@ def _best(entries: list[Any]) -> Any:
     return EXACT if EXACT in means else max(means, default=None)
 
 
-def ours(entry: dict[str, Any], measure: Measure) -> str:
+def _ours(entry: dict[str, Any], measure: Measure) -> str:
     """Return a row's mean and deviation, with the number of seeds."""
     if entry["mean"] == EXACT:
         return EXACT
@@ -143,7 +153,7 @@ def ours(entry: dict[str, Any], measure: Measure) -> str:
     return f"{text} ({len(entry['seeds'])})"
 
 
-def paired(item: Item, cells: Cells, measure: Measure, beside: str = "SPINE") -> list[dict[str, Any]]:
+def paired(item: Item, results: Results, measure: Measure, beside: str = "SPINE") -> list[dict[str, Any]]:
     """Return, for each case and row, how far ``beside`` is above it over the seeds that both have.
 
     A row that needs no seed is held against every one. ``verdict`` is above or below where the mean
@@ -151,9 +161,9 @@ def paired(item: Item, cells: Cells, measure: Measure, beside: str = "SPINE") ->
     """
     found = []
     for case in item.cases:
-        one = cells.seeds(item.name, case, beside, item.version(case, beside))
+        one = results.seeds(item.name, case, beside)
         for name in item.rows:
-            other = cells.seeds(item.name, case, name, item.version(case, name))
+            other = results.seeds(item.name, case, name)
             if name == beside or not one or not other:
                 continue
             seeds = [seed for seed in one if seed in other or item.seeds(name, "full") == 1]
@@ -178,3 +188,60 @@ def paired(item: Item, cells: Cells, measure: Measure, beside: str = "SPINE") ->
                 }
             )
     return found
+
+
+def page(items: Iterable[Item], results: Results, path: Path) -> str:
+    """Return the page about all items as Markdown; links to figures are relative to ``path``, the page."""
+    items = list(items)
+    figures = Path(os.path.relpath(results.folder.absolute(), path.absolute().parent)).as_posix()
+    parts = [notes("introduction"), coverage(items, results)]
+    for item in items:
+        parts += [f"## {item.title}", notes(item.name), markdown(item, results)]
+        if (results.folder / f"{item.name}.svg").exists():
+            parts.append(f"![{item.title}]({figures}/{item.name}.png)")
+        parts.append(verdicts(item, results))
+    parts.append(notes("departures"))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def notes(name: str) -> str:
+    """Return the text about an item: what the paper and its code do, what we found."""
+    path = Path(__file__).with_name("notes") / f"{name}.md"
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+
+def coverage(items: Iterable[Item], results: Results) -> str:
+    """Return the table of how many cells of a full run are measured."""
+    lines = ["| item | cells of a full run | measured |", "|---|--:|--:|"]
+    for item in items:
+        wanted = item.cells("full")
+        lines.append(f"| `{item.name}` | {len(wanted)} | {sum(map(results.has, wanted))} |")
+    return "\n".join(lines)
+
+
+def verdicts(item: Item, results: Results) -> str:
+    """Return the table of rows that SPINE is not above, paired over seeds."""
+    measures = {measure.key: measure for measure in item.measures}
+    lines = []
+    for key in _JUDGED.get(item.name, ()):
+        found = paired(item, results, measures[key])
+        rows = [entry for entry in found if not entry["row"].startswith("SPINE")]
+        if not rows:
+            continue
+        for entry in rows:
+            if entry["verdict"] == "above":
+                continue
+            lines.append(
+                f"| {entry['case']} | {measures[key].title} | {entry['row']} | {entry['mean']:+.2f} ± "
+                f"{entry['error']:.2f} | {entry['verdict']} | {entry['seeds']} |"
+            )
+        above = sum(entry["verdict"] == "above" for entry in rows)
+        lines.append(f"| | {measures[key].title} | *above in {above} of {len(rows)} comparisons* | | | |")
+    if not lines:
+        return ""
+    head = [
+        "**Where SPINE is not above a row** (SPINE less the row, paired over seeds, with its standard error)",
+        "",
+    ]
+    head += ["| case | measure | row | difference | SPINE is | seeds |", "|---|---|---|--:|---|--:|"]
+    return "\n".join([*head, *lines])

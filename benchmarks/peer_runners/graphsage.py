@@ -21,7 +21,7 @@ class GraphSage:
 
     def __init__(self, settings):
         import torch
-        from paper.baselines.graphsage import graphsage
+        from paper.neural import graphsage
 
         import spinegraph
 

@@ -74,4 +74,4 @@ def test_the_source_archive_holds_what_its_tests_read(tmp_path):
     assert "tests/reference.py" in names
     assert not any("__pycache__" in name or name.startswith("docs/_build") for name in names)
     folders = {name.split("/")[0] for name in names if "/" in name}
-    assert folders == {"src", "tests", "benchmarks", "docs", "examples", "fuzz", "audit"}
+    assert folders == {"src", "tests", "paper", "results", "benchmarks", "docs", "examples", "fuzz", "audit"}
