@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError
 from spinegraph.graph.edges import (
@@ -35,7 +36,6 @@ from spinegraph.kernels.adjacency import Adjacency, position_type
 if TYPE_CHECKING:
     import igraph
     import networkx
-    from scipy.sparse import csr_array
 
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.feature_files import Missing
@@ -106,269 +106,8 @@ class GraphLike(Protocol):
         """Return the arrays that kernels read."""
 
 
-class Conversions:
-    """What :class:`~spinegraph.Graph` can be made from, and be turned into."""
-
-    @staticmethod
-    def from_networkx(
-        graph: "networkx.Graph",
-        weight: str | None = "weight",
-        feature_attributes: Sequence[str] = (),
-        *,
-        missing: "Missing" = "error",
-        reciprocal: Reciprocal = "error",
-    ) -> "Graph":
-        """Convert a NetworkX graph of any kind; names are its nodes.
-
-        Parameters
-        ----------
-        graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-            Directed edges are made symmetric, with a warning; weights of parallel edges add.
-        weight : str, optional
-            Edge attribute of the weights, 1 where an edge lacks it; without any, the graph is unweighted.
-        feature_attributes : sequence of str
-            Numeric node attributes to take as feature columns.
-        missing : {"error", "zero"}
-            With "zero" an attribute that a node lacks is 0, and features are sparse.
-        reciprocal : {"error", "sum", "mean", "max"}
-            As in :meth:`Graph.from_edges`.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> from spinegraph import Graph
-        >>> Graph.from_networkx(nx.path_graph(3))
-        Graph(3 nodes, 2 edges)
-        """
-        from spinegraph.graph.convert import from_networkx
-
-        return from_networkx(
-            graph, weight, feature_attributes, missing=missing, reciprocal=reciprocal, stacklevel=2
-        )
-
-    def to_networkx(self, weight: str = "weight", *, features: bool = True) -> Any:
-        """Return a networkx.Graph; each feature column becomes a node attribute, non-zeros alone if sparse.
-
-        Examples
-        --------
-        >>> from spinegraph import Graph
-        >>> Graph.from_edges([("ann", "bob")], weights=[2]).to_networkx()["ann"]["bob"]["weight"]
-        2.0
-        """
-        from spinegraph.graph.convert import to_networkx
-
-        return to_networkx(self._graph, weight, features=features)
-
-    @staticmethod
-    def from_scipy(
-        matrix: Any,
-        features: Any = None,
-        names: Iterable[Any] | None = None,
-        *,
-        feature_names: Iterable[str] | None = None,
-        weighted: bool | None = None,
-        reciprocal: Reciprocal = "error",
-    ) -> "Graph":
-        """Convert an adjacency matrix (n, n), sparse or dense.
-
-        Parameters
-        ----------
-        matrix : sparse matrix or array (n, n)
-            A symmetric one gives each edge once, with its weight; an asymmetric one is directed input.
-            What is stored several times at one place adds, as in SciPy itself.
-        features, names, feature_names, reciprocal
-            As in :meth:`Graph.from_edges`.
-        weighted : bool, optional
-            Whether entries are weights; by default, unless all but 0 are 1.
-
-        Examples
-        --------
-        >>> from scipy.sparse import csr_array
-        >>> from spinegraph import Graph
-        >>> Graph.from_scipy(csr_array([[0, 2.5], [2.5, 0]])).weights.tolist()
-        [2.5, 2.5]
-        """
-        from spinegraph.graph.convert import from_scipy
-
-        return from_scipy(
-            matrix,
-            features,
-            names,
-            feature_names=feature_names,
-            weighted=weighted,
-            reciprocal=reciprocal,
-            stacklevel=2,
-        )
-
-    def to_scipy(self) -> "csr_array":
-        """Return the adjacency matrix (n, n) as float32 csr_array; entries are 1 if unweighted.
-
-        Examples
-        --------
-        >>> from spinegraph import Graph
-        >>> Graph.from_edges([(0, 1)]).to_scipy().toarray().tolist()
-        [[0.0, 1.0], [1.0, 0.0]]
-        """
-        from spinegraph.graph.convert import to_scipy
-
-        return to_scipy(self._graph)
-
-    @staticmethod
-    def from_igraph(
-        graph: "igraph.Graph",
-        weight: str | None = "weight",
-        feature_attributes: Sequence[str] = (),
-        *,
-        missing: "Missing" = "error",
-        reciprocal: Reciprocal = "error",
-    ) -> "Graph":
-        """Convert an igraph Graph; names are the vertex attribute "name", or else positions.
-
-        The other arguments are those of :meth:`Graph.from_networkx`.
-
-        Examples
-        --------
-        >>> import igraph
-        >>> from spinegraph import Graph
-        >>> Graph.from_igraph(igraph.Graph.Ring(4))
-        Graph(4 nodes, 4 edges)
-        """
-        from spinegraph.graph.convert import from_igraph
-
-        return from_igraph(
-            graph, weight, feature_attributes, missing=missing, reciprocal=reciprocal, stacklevel=2
-        )
-
-    def to_igraph(self, weight: str = "weight", *, features: bool = True) -> Any:
-        """Return an igraph.Graph with names under "name" and each feature column as a vertex attribute.
-
-        Examples
-        --------
-        >>> from spinegraph import Graph
-        >>> Graph.from_edges([("ann", "bob")]).to_igraph().vs["name"]
-        ['ann', 'bob']
-        """
-        from spinegraph.graph.convert import to_igraph
-
-        return to_igraph(self._graph, weight, features=features)
-
-    @staticmethod
-    def from_pyg(data: Any, *, reciprocal: Reciprocal = "error") -> "Graph":
-        """Convert PyTorch Geometric ``Data``: edge_index, and x, edge_weight, names where it has them.
-
-        Edges that are listed in one direction alone count as directed input.
-
-        Examples
-        --------
-        >>> from spinegraph import Graph
-        >>> data = Graph.from_edges([(0, 1)], features=[[1, 2], [3, 4]]).to_pyg()
-        >>> Graph.from_pyg(data)
-        Graph(2 nodes, 1 edge, 2 dense features)
-        """
-        from spinegraph.graph.convert import from_pyg
-
-        return from_pyg(data, reciprocal=reciprocal, stacklevel=2)
-
-    def to_pyg(self, *, sparse: bool = False) -> Any:
-        """Return PyTorch Geometric ``Data`` with both directions of each edge.
-
-        Features are the dense tensor ``x``; with ``sparse``, sparse features stay a sparse COO tensor.
-
-        Examples
-        --------
-        >>> from spinegraph import Graph
-        >>> Graph.from_edges([(0, 1)]).to_pyg().edge_index.tolist()
-        [[0, 1], [1, 0]]
-        """
-        from spinegraph.graph.convert import to_pyg
-
-        return to_pyg(self._graph, sparse=sparse)
-
-    @staticmethod
-    def from_dataframe(
-        edges: Any,
-        source: str | None = None,
-        target: str | None = None,
-        weight: str | bool | None = None,
-        *,
-        nodes: Any = None,
-        node: str | None = None,
-        features: Sequence[str] | None = None,
-        missing: "Missing" = "error",
-        directed: bool = False,
-        reciprocal: Reciprocal = "error",
-    ) -> "Graph":
-        """Convert a table of edges, with or without a table of nodes; pandas, polars, Arrow or a dict.
-
-        Integers in the tables are names. Nodes come in the order of ``nodes``, else of appearance.
-
-        Parameters
-        ----------
-        edges : table (m rows)
-        source, target : str, optional
-            Columns of the ends; by default those with usual titles ("source" and "target", "from" and
-            "to" ...), or else the first two.
-        weight : str or False, optional
-            Column of the weights; by default "weight" or a like title where there is one. False ignores it.
-        nodes : table, optional
-            One row per node: its name and its features.
-        node : str, optional
-            Column of the names in ``nodes``; by default the first.
-        features : sequence of str, optional
-            Feature columns of ``nodes``; by default all of numbers or booleans, the rest with a warning.
-        missing : {"error", "zero"}
-            What a node of ``edges`` without a row in ``nodes`` gets: an error, or zeros.
-        directed, reciprocal
-            As in :meth:`Graph.from_edges`.
-
-        Examples
-        --------
-        >>> from spinegraph import Graph
-        >>> edges = {"source": ["ann", "bob"], "target": ["bob", "cy"]}
-        >>> nodes = {"node": ["ann", "bob", "cy"], "age": [31, 45, 28]}
-        >>> Graph.from_dataframe(edges, nodes=nodes)
-        Graph(3 nodes, 2 edges, 1 dense feature, names 'ann', 'bob', ...)
-        """
-        from spinegraph.graph.convert import from_dataframe
-
-        return from_dataframe(
-            edges,
-            source,
-            target,
-            weight,
-            nodes=nodes,
-            node=node,
-            features=features,
-            missing=missing,
-            directed=directed,
-            reciprocal=reciprocal,
-            stacklevel=2,
-        )
-
-    def to_dataframe(
-        self,
-        kind: Literal["pandas", "polars", "arrow"] = "pandas",
-        table: Literal["edges", "nodes"] = "edges",
-    ) -> Any:
-        """Return a table: "edges" (source, target, weight), or "nodes" (node, and its features, dense).
-
-        Examples
-        --------
-        >>> from spinegraph import Graph
-        >>> Graph.from_edges([("ann", "bob")]).to_dataframe("arrow").to_pydict()
-        {'source': ['ann'], 'target': ['bob']}
-        """
-        from spinegraph.graph.convert import to_dataframe
-
-        return to_dataframe(self._graph, kind, table)
-
-    @property
-    def _graph(self) -> "Graph":
-        return cast("Graph", self)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph(Conversions):
+class Graph:
     """An undirected graph with named nodes, optional edge weights and optional node features.
 
     Build one with :meth:`from_edges`, a converter or a reader; the constructor itself takes clean CSR arrays
@@ -422,8 +161,9 @@ class Graph(Conversions):
             weights = None if self.weights is None else np.ascontiguousarray(self.weights, dtype=np.float32)
         check_adjacency(indptr, indices, weights, names)
         features = None if self.features is None else as_features(self.features, names)
-        feature_names = as_feature_names(self.feature_names, features)
-        self._set(indptr, indices, weights, names, features, feature_names, self.report)
+        columns = as_feature_names(self.feature_names, features)
+        checked = self._trusted(indptr, indices, weights, names, features, columns, self.report)
+        self.__dict__.update(checked.__dict__)
 
     @classmethod
     def _trusted(
@@ -435,34 +175,21 @@ class Graph(Conversions):
         features: Features | None = None,
         feature_names: tuple[str, ...] | None = None,
         report: EdgeReport | None = None,
+        encoder: "FeatureEncoder | None" = None,
     ) -> "Graph":
-        """Wrap arrays whose rules the caller has just established, without checking them again."""
+        """Wrap arrays that are known to be valid, without checking them again."""
         graph = object.__new__(cls)
-        graph._set(indptr, indices, weights, names, features, feature_names, report)
+        graph.__dict__.update(
+            indptr=frozen(indptr.astype(np.int64, copy=False)),
+            indices=frozen(indices.astype(position_type(len(names)), copy=False)),
+            weights=None if weights is None else frozen(weights),
+            names=frozen(names),
+            features=frozen_features(features),
+            feature_names=feature_names,
+            report=report,
+            encoder=encoder,
+        )
         return graph
-
-    def _set(
-        self,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        weights: NDArray[Any] | None,
-        names: NDArray[Any],
-        features: Features | None,
-        feature_names: tuple[str, ...] | None,
-        report: EdgeReport | None,
-    ) -> None:
-        index_type = position_type(len(names))
-        values = {
-            "indptr": frozen(indptr.astype(np.int64, copy=False)),
-            "indices": frozen(indices.astype(index_type, copy=False)),
-            "weights": None if weights is None else frozen(weights),
-            "names": frozen(names),
-            "features": frozen_features(features),
-            "feature_names": feature_names,
-            "report": report,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     @classmethod
     def from_edges(
@@ -549,7 +276,7 @@ class Graph(Conversions):
         return cls._trusted(clean.indptr, clean.indices, clean.weights, names, table, columns, clean.report)
 
     def _encoded_by(self, encoder: "FeatureEncoder | None") -> "Graph":
-        """Note what made the features of a graph that nobody else has seen yet."""
+        """Set the encoder of a graph that was just made."""
         object.__setattr__(self, "encoder", encoder)
         return self
 
@@ -688,7 +415,33 @@ class Graph(Conversions):
         >>> Graph.from_edges([("ann", "bob"), ("bob", "cy")]).subgraph(["cy", "bob"])
         Graph(2 nodes, 1 edge, names 'cy', 'bob')
         """
-        return subgraph(self, names)
+        kept = self.positions(names)
+        n = len(kept)
+        if not n:
+            raise GraphFormatError("a graph has at least one node; got no names for the subgraph")
+        new_position = np.full(len(self), -1, dtype=np.int64)
+        new_position[kept] = np.arange(n)
+        twice = kept[new_position[kept] != np.arange(n)]
+        if len(twice):
+            raise GraphFormatError(
+                f"each node may be named once; repeated: {first_few(self.names[twice[:6]])}"
+            )
+        entries = row_entries(self.indptr, kept)
+        columns = new_position[self.indices[entries]]
+        rows = np.repeat(np.arange(n), self.degrees[kept])[columns >= 0]
+        entries, columns = entries[columns >= 0], columns[columns >= 0]
+        if (kept[1:] < kept[:-1]).any():  # not in the graph's order: neighbours must be sorted again
+            order = np.argsort(rows * n + columns)
+            entries, columns = entries[order], columns[order]
+        return self._trusted(
+            pointers(np.bincount(rows, minlength=n)),
+            columns,
+            None if self.weights is None else self.weights[entries],
+            self.names[kept],
+            None if self.features is None else self.feature_rows(kept),
+            self.feature_names,
+            encoder=self.encoder,
+        )
 
     def relabel(self, names: Mapping[Any, Any] | Iterable[Any]) -> "Graph":
         """Return the same graph under other names: one per node, or a mapping from old to new.
@@ -700,7 +453,18 @@ class Graph(Conversions):
         >>> Graph.from_edges([(0, 1)]).relabel(["ann", "bob"]).neighbors("ann").tolist()
         ['bob']
         """
-        return relabel(self, names)
+        if isinstance(names, Mapping):
+            listed = self.names.tolist()
+            for position, name in zip(self.positions(list(names)).tolist(), names.values(), strict=True):
+                listed[position] = name
+            names = listed
+        renamed = as_names(names)
+        if len(renamed) != len(self):
+            raise GraphFormatError(
+                f"relabel needs one name per node; got {len(renamed)} for {len(self)} nodes"
+            )
+        table = self.features, self.feature_names, self.report, self.encoder
+        return self._trusted(self.indptr, self.indices, self.weights, renamed, *table)
 
     @staticmethod
     def union(graphs: Sequence["Graph"], keys: Sequence[Any] | None = None) -> "Graph":
@@ -715,7 +479,25 @@ class Graph(Conversions):
         >>> Graph.union([pair, pair])
         Graph(4 nodes, 2 edges)
         """
-        return union(graphs, keys)
+        graphs = list(graphs)
+        if not graphs:
+            raise GraphFormatError("union needs at least one graph; got none")
+        starts = np.cumsum([0, *map(len, graphs)])
+        weights = None
+        if any(graph.weights is not None for graph in graphs):
+            ones = (np.ones(len(graph.indices), np.float32) for graph in graphs)
+            both = zip(graphs, ones, strict=True)
+            weights = np.concatenate([one if graph.weights is None else graph.weights for graph, one in both])
+        features, feature_names = _joined_features(graphs)
+        return Graph._trusted(
+            pointers(np.concatenate([graph.degrees for graph in graphs])),
+            np.concatenate([graph.indices + start for graph, start in zip(graphs, starts, strict=False)]),
+            weights,
+            _joined_names(graphs, keys),
+            features,
+            feature_names,
+            encoder=_joined_encoder(graphs),
+        )
 
     def overlay(
         self, names: Iterable[Any], edges: Any, features: Any = None, weights: Any = None
@@ -749,78 +531,225 @@ class Graph(Conversions):
 
         return Overlay.of(self)._add(names, edges, features, weights).materialize()
 
+    @staticmethod
+    def from_networkx(
+        graph: "networkx.Graph",
+        weight: str | None = "weight",
+        feature_attributes: Sequence[str] = (),
+        *,
+        missing: "Missing" = "error",
+        reciprocal: Reciprocal = "error",
+    ) -> "Graph":
+        """Convert a NetworkX graph of any kind; names are its nodes.
 
-def subgraph(graph: Graph, names: Iterable[Any]) -> Graph:
-    """Return the graph of some nodes, in the order given, and the edges among them."""
-    kept = graph.positions(names)
-    if not len(kept):
-        raise GraphFormatError("a graph has at least one node; got no names for the subgraph")
-    place = np.full(len(graph), -1, dtype=np.int64)
-    place[kept] = np.arange(len(kept))
-    if (place[kept] != np.arange(len(kept))).any():
-        twice = kept[place[kept] != np.arange(len(kept))]
-        raise GraphFormatError(f"each node may be named once; repeated: {first_few(graph.names[twice[:6]])}")
-    entries = row_entries(graph.indptr, kept)
-    columns = place[graph.indices[entries]]
-    rows = np.repeat(np.arange(len(kept)), graph.degrees[kept])[columns >= 0]
-    entries, columns = entries[columns >= 0], columns[columns >= 0]
-    if (kept[1:] < kept[:-1]).any():  # another order than the graph's: neighbours must be sorted anew
-        order = np.argsort(rows * len(kept) + columns)
-        entries, columns = entries[order], columns[order]
-    return Graph._trusted(
-        pointers(np.bincount(rows, minlength=len(kept))),
-        columns,
-        None if graph.weights is None else graph.weights[entries],
-        graph.names[kept],
-        None if graph.features is None else graph.feature_rows(kept),
-        graph.feature_names,
-    )._encoded_by(graph.encoder)
+        Parameters
+        ----------
+        graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+            Directed edges are made symmetric, with a warning; weights of parallel edges add.
+        weight : str, optional
+            Edge attribute of the weights, 1 where an edge lacks it; without any, the graph is unweighted.
+        feature_attributes : sequence of str
+            Numeric node attributes to take as feature columns.
+        missing : {"error", "zero"}
+            With "zero" an attribute that a node lacks is 0, and features are sparse.
+        reciprocal : {"error", "sum", "mean", "max"}
+            As in :meth:`Graph.from_edges`.
 
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> Graph.from_networkx(nx.path_graph(3))
+        Graph(3 nodes, 2 edges)
+        """
+        from spinegraph.graph.convert import from_networkx
 
-def relabel(graph: Graph, names: Mapping[Any, Any] | Iterable[Any]) -> Graph:
-    """Return the same graph under other node names; the arrays are shared."""
-    if isinstance(names, Mapping):
-        listed = graph.names.tolist()
-        for position, name in zip(graph.positions(list(names)).tolist(), names.values(), strict=True):
-            listed[position] = name
-        names = listed
-    renamed = as_names(names)
-    if len(renamed) != len(graph):
-        raise GraphFormatError(f"relabel needs one name per node; got {len(renamed)} for {len(graph)} nodes")
-    return Graph._trusted(
-        graph.indptr,
-        graph.indices,
-        graph.weights,
-        renamed,
-        graph.features,
-        graph.feature_names,
-        graph.report,
-    )._encoded_by(graph.encoder)
+        return from_networkx(graph, weight, feature_attributes, missing, reciprocal)
 
+    def to_networkx(self, weight: str = "weight", *, features: bool = True) -> Any:
+        """Return a networkx.Graph; each feature column becomes a node attribute, non-zeros alone if sparse.
 
-def union(graphs: Sequence[Graph], keys: Sequence[Any] | None = None) -> Graph:
-    """Return the disjoint union of graphs."""
-    graphs = list(graphs)
-    if not graphs:
-        raise GraphFormatError("union needs at least one graph; got none")
-    sizes = [len(graph) for graph in graphs]
-    starts = np.cumsum([0, *sizes])
-    indices = np.concatenate([graph.indices + start for graph, start in zip(graphs, starts, strict=False)])
-    weights = None
-    if any(graph.weights is not None for graph in graphs):
-        ones = [np.ones(len(graph.indices), np.float32) for graph in graphs]
-        weights = np.concatenate(
-            [one if graph.weights is None else graph.weights for graph, one in zip(graphs, ones, strict=True)]
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob")], weights=[2]).to_networkx()["ann"]["bob"]["weight"]
+        2.0
+        """
+        from spinegraph.graph.convert import to_networkx
+
+        return to_networkx(self, weight, features)
+
+    @staticmethod
+    def from_scipy(
+        matrix: Any,
+        features: Any = None,
+        names: Iterable[Any] | None = None,
+        *,
+        feature_names: Iterable[str] | None = None,
+        weighted: bool | None = None,
+        reciprocal: Reciprocal = "error",
+    ) -> "Graph":
+        """Convert an adjacency matrix (n, n), sparse or dense.
+
+        Parameters
+        ----------
+        matrix : sparse matrix or array (n, n)
+            A symmetric one gives each edge once, with its weight; an asymmetric one is directed input.
+            What is stored several times at one place adds, as in SciPy itself.
+        features, names, feature_names, reciprocal
+            As in :meth:`Graph.from_edges`.
+        weighted : bool, optional
+            Whether entries are weights; by default, unless all but 0 are 1.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> Graph.from_scipy(csr_array([[0, 2.5], [2.5, 0]])).weights.tolist()
+        [2.5, 2.5]
+        """
+        from spinegraph.graph.convert import from_scipy
+
+        return from_scipy(matrix, features, names, feature_names, weighted, reciprocal)
+
+    def to_scipy(self) -> csr_array:
+        """Return the adjacency matrix (n, n) as float32 csr_array; entries are 1 if unweighted.
+
+        Examples
+        --------
+        >>> Graph.from_edges([(0, 1)]).to_scipy().toarray().tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+        """
+        data = np.ones(len(self.indices), np.float32) if self.weights is None else self.weights
+        return csr_array((data, self.indices, self.indptr), shape=(len(self),) * 2, copy=True)
+
+    @staticmethod
+    def from_igraph(
+        graph: "igraph.Graph",
+        weight: str | None = "weight",
+        feature_attributes: Sequence[str] = (),
+        *,
+        missing: "Missing" = "error",
+        reciprocal: Reciprocal = "error",
+    ) -> "Graph":
+        """Convert an igraph Graph; names are the vertex attribute "name", or else positions.
+
+        The other arguments are those of :meth:`Graph.from_networkx`.
+
+        Examples
+        --------
+        >>> import igraph
+        >>> Graph.from_igraph(igraph.Graph.Ring(4))
+        Graph(4 nodes, 4 edges)
+        """
+        from spinegraph.graph.convert import from_igraph
+
+        return from_igraph(graph, weight, feature_attributes, missing, reciprocal)
+
+    def to_igraph(self, weight: str = "weight", *, features: bool = True) -> Any:
+        """Return an igraph.Graph with names under "name" and each feature column as a vertex attribute.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob")]).to_igraph().vs["name"]
+        ['ann', 'bob']
+        """
+        from spinegraph.graph.convert import to_igraph
+
+        return to_igraph(self, weight, features)
+
+    @staticmethod
+    def from_pyg(data: Any, *, reciprocal: Reciprocal = "error") -> "Graph":
+        """Convert PyTorch Geometric ``Data``: edge_index, and x, edge_weight, names where it has them.
+
+        Edges that are listed in one direction alone count as directed input.
+
+        Examples
+        --------
+        >>> data = Graph.from_edges([(0, 1)], features=[[1, 2], [3, 4]]).to_pyg()
+        >>> Graph.from_pyg(data)
+        Graph(2 nodes, 1 edge, 2 dense features)
+        """
+        from spinegraph.graph.convert import from_pyg
+
+        return from_pyg(data, reciprocal)
+
+    def to_pyg(self, *, sparse: bool = False) -> Any:
+        """Return PyTorch Geometric ``Data`` with both directions of each edge.
+
+        Features are the dense tensor ``x``; with ``sparse``, sparse features stay a sparse COO tensor.
+
+        Examples
+        --------
+        >>> Graph.from_edges([(0, 1)]).to_pyg().edge_index.tolist()
+        [[0, 1], [1, 0]]
+        """
+        from spinegraph.graph.convert import to_pyg
+
+        return to_pyg(self, sparse)
+
+    @staticmethod
+    def from_dataframe(
+        edges: Any,
+        source: str | None = None,
+        target: str | None = None,
+        weight: str | bool | None = None,
+        *,
+        nodes: Any = None,
+        node: str | None = None,
+        features: Sequence[str] | None = None,
+        missing: "Missing" = "error",
+        directed: bool = False,
+        reciprocal: Reciprocal = "error",
+    ) -> "Graph":
+        """Convert a table of edges, with or without a table of nodes; pandas, polars, Arrow or a dict.
+
+        Integers in the tables are names. Nodes come in the order of ``nodes``, else of appearance.
+
+        Parameters
+        ----------
+        edges : table (m rows)
+        source, target : str, optional
+            Columns of the ends; by default those with usual titles ("source" and "target", "from" and
+            "to" ...), or else the first two.
+        weight : str or False, optional
+            Column of the weights; by default "weight" or a like title where there is one. False ignores it.
+        nodes : table, optional
+            One row per node: its name and its features.
+        node : str, optional
+            Column of the names in ``nodes``; by default the first.
+        features : sequence of str, optional
+            Feature columns of ``nodes``; by default all of numbers or booleans, the rest with a warning.
+        missing : {"error", "zero"}
+            What a node of ``edges`` without a row in ``nodes`` gets: an error, or zeros.
+        directed, reciprocal
+            As in :meth:`Graph.from_edges`.
+
+        Examples
+        --------
+        >>> edges = {"source": ["ann", "bob"], "target": ["bob", "cy"]}
+        >>> nodes = {"node": ["ann", "bob", "cy"], "age": [31, 45, 28]}
+        >>> Graph.from_dataframe(edges, nodes=nodes)
+        Graph(3 nodes, 2 edges, 1 dense feature, names 'ann', 'bob', ...)
+        """
+        from spinegraph.graph.convert import from_dataframe
+
+        return from_dataframe(
+            edges, source, target, weight, nodes, node, features, missing, directed, reciprocal
         )
-    features, feature_names = _joined_features(graphs)
-    return Graph._trusted(
-        pointers(np.concatenate([graph.degrees for graph in graphs])),
-        indices,
-        weights,
-        _joined_names(graphs, keys),
-        features,
-        feature_names,
-    )._encoded_by(_joined_encoder(graphs))
+
+    def to_dataframe(
+        self,
+        kind: Literal["pandas", "polars", "arrow"] = "pandas",
+        table: Literal["edges", "nodes"] = "edges",
+    ) -> Any:
+        """Return a table: "edges" (source, target, weight), or "nodes" (node, and its features, dense).
+
+        Examples
+        --------
+        >>> Graph.from_edges([("ann", "bob")]).to_dataframe("arrow").to_pydict()
+        {'source': ['ann'], 'target': ['bob']}
+        """
+        from spinegraph.graph.convert import to_dataframe
+
+        return to_dataframe(self, kind, table)
 
 
 def _joined_encoder(graphs: list[Graph]) -> "FeatureEncoder | None":
