@@ -500,7 +500,7 @@ class TestFeatures:
         assert (graph.features.ravel().tolist(), graph.feature_names) == ([31, 45], ("age",))
 
 
-def test_what_was_understood_is_told(file):
+def test_what_was_detected_is_noted(file):
     contents = read_contents(file("source,target\na,b\n"), EdgeOptions())
     assert "commas" in contents.notes[0]
     assert "a header" in contents.notes[0]

@@ -266,10 +266,9 @@ def test_a_changed_source_begins_anew(tmp_path, tiny_runs):
 SLOW = """
 import sys, time
 from spinegraph import build_store
-from spinegraph.graph import store_scan
-from spinegraph.graph.files import text_blocks
-store_scan._cost = lambda listings: 2**40 if len(listings) else 0
-text_blocks.BLOCK = 2000
+from spinegraph.graph import edge_files, store_build
+store_build._cost = lambda listings: 2**40 if len(listings) else 0
+edge_files.BLOCK = 2000
 build_store(sys.argv[1], sys.argv[2], progress=lambda *told: time.sleep(float(sys.argv[3])))
 """
 

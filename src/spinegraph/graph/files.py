@@ -1,14 +1,12 @@
-"""Opens files for the readers: their kind by the first bytes, bounded unpacking, npz without pickle."""
+"""Opens input files: detects their kind, unpacks gzip within bounds, reads npz without pickle."""
 
 import gzip
 import io
-import lzma
+import math
 import os
 import shutil
-import struct
 import sys
 import tempfile
-import tokenize
 import warnings
 import zipfile
 import zlib
@@ -28,9 +26,9 @@ from spinegraph.errors import GraphFormatError, MissingFileError
 Kind = Literal["text", "parquet", "npz", "npy", "xml"]
 STANDARD_INPUT = "-"
 
-# Packed data may always grow to FREE_EXPANSION bytes, beyond that to MOST_EXPANSION times its packed size.
+# Packed data may always grow to FREE_EXPANSION bytes, beyond that to MAX_EXPANSION times its packed size.
 FREE_EXPANSION = 256 * 2**20
-MOST_EXPANSION = 200
+MAX_EXPANSION = 200
 
 _GZIP = b"\x1f\x8b"
 _KINDS: tuple[tuple[bytes, Kind], ...] = (
@@ -50,7 +48,7 @@ _REFUSED = (
 
 
 class Opened(NamedTuple):
-    """An open file: its name for messages, what it holds, and its bytes from the start."""
+    """An open file: its name for messages, its kind, and its bytes from the start."""
 
     path: str
     kind: Kind
@@ -59,8 +57,8 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
-    """Open a file, gzip or not, and say by its first bytes what it holds; ``-`` is the standard input."""
-    name, is_file = shown_name(path), os.fsdecode(path) != STANDARD_INPUT
+    """Open a file, gzipped or not, and detect its kind by the first bytes; ``-`` is the standard input."""
+    name, is_file = display_name(path), os.fsdecode(path) != STANDARD_INPUT
     if is_file:
         _require_file(name)
     try:
@@ -85,20 +83,19 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
         raise GraphFormatError(f"{name}: cannot be read: {fault.strerror}") from fault
 
 
-def shown_name(path: str | os.PathLike[str]) -> str:
-    """Return what messages call a file."""
+def display_name(path: str | os.PathLike[str]) -> str:
+    """Return the name of a file for messages."""
     name = os.fsdecode(path)
     return "standard input" if name == STANDARD_INPUT else name
 
 
 def expansion_limit(packed_size: int) -> int:
     """Return how many bytes data of this packed size may unpack to."""
-    return max(FREE_EXPANSION, MOST_EXPANSION * packed_size)
+    return max(FREE_EXPANSION, MAX_EXPANSION * packed_size)
 
 
 def _standard_input() -> io.BufferedReader:
-    """Open what the standard input holds, from its start."""
-    copy = open(_spooled().name, "rb")  # noqa: SIM115 the caller closes it
+    copy = open(_spooled_input().name, "rb")  # noqa: SIM115 the caller closes it
     if not copy.peek(1):
         copy.close()
         raise GraphFormatError("standard input: is empty; expected an edge list, Parquet, npz or GraphML")
@@ -106,11 +103,11 @@ def _standard_input() -> io.BufferedReader:
 
 
 @cache
-def _spooled() -> "tempfile._TemporaryFileWrapper[bytes]":
-    """Copy the standard input to a file, once: readers look at it several times. It goes with the process."""
+def _spooled_input() -> "tempfile._TemporaryFileWrapper[bytes]":
+    """Copy the standard input to a temporary file, since readers open it several times."""
     if sys.stdin is None or sys.stdin.isatty():
         raise GraphFormatError("standard input: nothing is piped in; write spine ... - < edges.csv")
-    spool = tempfile.NamedTemporaryFile(prefix="spine-")  # noqa: SIM115 kept to the end
+    spool = tempfile.NamedTemporaryFile(prefix="spine-")  # noqa: SIM115 kept until the process ends
     shutil.copyfileobj(sys.stdin.buffer, spool)
     spool.flush()
     return spool
@@ -134,10 +131,10 @@ def _require_file(name: str) -> None:
 
 
 def _kind(head: bytes, name: str) -> Kind:
-    for magic, what, way_out in _REFUSED:
+    for magic, what, tool in _REFUSED:
         if head.startswith(magic):
             raise GraphFormatError(
-                f"{name}: holds {what}, which is not read here; convert it with {way_out} first"
+                f"{name}: holds {what}, which is not read here; convert it with {tool} first"
             )
     for magic, kind in _KINDS:
         if head.startswith(magic):
@@ -146,7 +143,7 @@ def _kind(head: bytes, name: str) -> Kind:
 
 
 class _Unpacked(io.RawIOBase):
-    """The bytes of a gzip file, cut off with an error at ``limit``."""
+    """The bytes of a gzip file; more than ``limit`` are an error."""
 
     def __init__(self, packed: gzip.GzipFile, name: str, limit: int) -> None:
         self._packed, self._name, self._left, self._limit = packed, name, limit, limit
@@ -159,42 +156,19 @@ class _Unpacked(io.RawIOBase):
         self._left -= count
         if self._left < 0:
             raise GraphFormatError(
-                f"{self._name}: unpacks to more than {self._limit // 2**20} MiB, {MOST_EXPANSION} times "
+                f"{self._name}: unpacks to more than {self._limit // 2**20} MiB, {MAX_EXPANSION} times "
                 "its size or more; if you trust it, gunzip it and read the plain file"
             )
         return count
 
 
-# All that the zip and header parsers are known to raise on damaged input; RuntimeError: an encrypted member.
-_FAULTS = (
-    *(
-        zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
-        struct.error,
-        tokenize.TokenError,
-        SyntaxError,
-        EOFError,
-    ),
-    *(
-        OSError,
-        ValueError,
-        TypeError,
-        LookupError,
-        OverflowError,
-        NotImplementedError,
-        RuntimeError,
-    ),
-)
-_LONGEST_HEADER = 2**16
-_STEP = 2**24
+_MAX_HEADER = 2**16
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     """Read every array of an npz file; pickled objects are refused, never loaded.
 
-    Before anything is allocated, the shape in an array's header must agree with the bytes that are there, and
-    those must not be far more than the packed ones: a small file cannot claim the machine's memory.
+    Sizes are checked before anything is allocated, so that a small file cannot claim the machine's memory.
     """
     with opened(path) as source:
         if source.kind != "npz":
@@ -211,12 +185,12 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) 
 
 def read_archive(stream: IO[bytes], path: str) -> dict[str, NDArray[Any]]:
     """Read every array of an open npz archive."""
-    with _plainly(path), zipfile.ZipFile(stream) as archive:
+    with _damage_explained(path), zipfile.ZipFile(stream) as archive:
         members = [member for member in archive.infolist() if not member.is_dir()]
         packed = sum(member.compress_size for member in members)
         if sum(member.file_size for member in members) > expansion_limit(packed):
             raise GraphFormatError(
-                f"{path}: unpacks to more than {expansion_limit(packed) // 2**20} MiB, {MOST_EXPANSION} "
+                f"{path}: unpacks to more than {expansion_limit(packed) // 2**20} MiB, {MAX_EXPANSION} "
                 "times its size or more; if you trust it, save it again with np.savez (not compressed)"
             )
         arrays = {}
@@ -231,20 +205,21 @@ def read_npy(stream: IO[bytes], path: str) -> NDArray[Any]:
     """Read one array of an open npy file."""
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
-    with _plainly(path):
+    with _damage_explained(path):
         return _read_array(stream, size, path)
 
 
 @contextmanager
-def _plainly(path: str) -> Iterator[None]:
-    """Turn whatever a damaged archive raises into one error."""
+def _damage_explained(path: str) -> Iterator[None]:
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # junk in a header can look like odd Python syntax
+            yield
     except GraphFormatError:
         raise
     except MemoryError as fault:
         raise GraphFormatError(f"{path}: does not fit into memory ({str(fault)[:200]}); free some") from fault
-    except _FAULTS as fault:
+    except Exception as fault:  # a damaged header or archive can raise almost anything
         raise GraphFormatError(
             f"{path}: damaged or cut-off NumPy data ({str(fault)[:200]}); fetch or write the file again"
         ) from fault
@@ -252,7 +227,11 @@ def _plainly(path: str) -> Iterator[None]:
 
 def _read_array(file: IO[bytes], size: int, place: str) -> NDArray[Any]:
     """Read one array of ``size`` bytes, header included."""
-    shape, is_fortran, dtype = _read_header(file, place)
+    version = npy_format.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise GraphFormatError(f"{place}: written in npy format {version}; save it again with a plain dtype")
+    read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    shape, _, dtype = read_header(file, max_header_size=_MAX_HEADER)
     if dtype.hasobject:
         raise GraphFormatError(
             f"{place}: holds pickled Python objects, which are never loaded because they can run code; "
@@ -262,39 +241,15 @@ def _read_array(file: IO[bytes], size: int, place: str) -> NDArray[Any]:
         raise GraphFormatError(
             f"{place}: has the dtype {dtype}; save plain arrays, each column as one of its own"
         )
-    count = 1
-    for length in shape:
-        count *= length
-    header = file.tell()
-    if min(shape, default=0) < 0 or count * dtype.itemsize != size - header:
+    claimed, held = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if min(shape, default=0) < 0 or claimed != held:
         raise GraphFormatError(
-            f"{place}: its header says shape {shape} of {dtype}, {count * dtype.itemsize:,} bytes, but "
-            f"{size - header:,} bytes follow; the file is cut off or damaged: write it again"
+            f"{place}: its header says shape {shape} of {dtype}, {claimed:,} bytes, but "
+            f"{held:,} bytes follow; the file is cut off or damaged: write it again"
         )
-    flat = _filled(file, size - header, place).view(dtype)
-    if dtype.kind == "U" and count and flat.view(f"{dtype.byteorder}u4").max() > sys.maxunicode:
+    file.seek(0)
+    array = npy_format.read_array(file, allow_pickle=False, max_header_size=_MAX_HEADER)
+    flat = array.ravel(order="K")
+    if dtype.kind == "U" and flat.size and flat.view(f"{dtype.byteorder}u4").max() > sys.maxunicode:
         raise GraphFormatError(f"{place}: holds text that is not Unicode; write it again")
-    return flat.reshape(shape[::-1]).T if is_fortran else flat.reshape(shape)
-
-
-def _read_header(file: IO[bytes], place: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = npy_format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise GraphFormatError(f"{place}: written in npy format {version}; save it again with a plain dtype")
-    read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # junk in a header can look like odd Python syntax
-        return read_header(file, max_header_size=_LONGEST_HEADER)
-
-
-def _filled(file: IO[bytes], size: int, place: str) -> NDArray[np.uint8]:
-    """Return the next ``size`` bytes, read in steps so that nothing is held twice."""
-    buffer = np.empty(size, np.uint8)
-    for start in range(0, size, _STEP):
-        piece = file.read(min(_STEP, size - start))
-        if len(piece) < min(_STEP, size - start):
-            raise GraphFormatError(
-                f"{place}: cut off after {start + len(piece):,} of {size:,} bytes; write it again"
-            )
-        buffer[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
-    return buffer
+    return array

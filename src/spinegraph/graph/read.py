@@ -1,4 +1,4 @@
-"""The door for files: an edge list, table, matrix or GraphML becomes a Graph."""
+"""Reads a graph from a file: an edge list, table, matrix, GraphML or store."""
 
 import logging
 import os
@@ -54,9 +54,10 @@ def read_graph(
     r"""Read a graph from a file, and its node features from another.
 
     Edges come as text (commas, tabs, semicolons or white space), Parquet, npz (``edges`` and ``num_nodes``,
-    or SciPy's sparse matrix) or GraphML, any of them gzipped; what a file is shows in its first bytes. A
-    store's folder (see ``open_store``) is opened as it is. Node names are integers where every name is one as
-    usually written, else text. They are sorted; npz and GraphML, which list their nodes, keep their order.
+    or SciPy's sparse matrix) or GraphML, any of them gzipped; the kind is detected from the first bytes.
+    GraphML needs ``pip install 'spinegraph[graphs]'``. A store's folder (see ``open_store``) is opened as it
+    is. Node names are integers where every name is one as usually written, else text. They are sorted; npz
+    and GraphML, which list their nodes, keep their order.
 
     Parameters
     ----------
@@ -73,10 +74,10 @@ def read_graph(
         By default weights are read from a column titled weight, and from the third column of text without
         titles where that holds numbers. True takes the third column whatever its title; False reads none.
     header : bool, optional
-        Whether the first line of text is titles. By default it is when its titles are usual ones or stand
-        above integers.
+        Whether the first line of text holds titles. By default it does when the titles are usual ones or
+        stand above integers.
     delimiter : str, optional
-        What parts the fields of text; ``" "`` is any white space.
+        Field separator of text; ``" "`` is any white space.
     comments : sequence of str
         Lines of text that begin with one of these are skipped.
     names : {"integer", "text"}, optional
@@ -94,7 +95,7 @@ def read_graph(
     encoder : FeatureEncoder, optional
         Encodes the features; fitted on them if it is not fitted yet. By default a table with columns other
         than numbers gets one of its own. The graph holds it as ``encoder`` and a model fitted on it as
-        ``table_encoder_``: other files are read alike by ``encoder=model.table_encoder_``.
+        ``table_encoder_``: pass ``encoder=model.table_encoder_`` to encode other files the same way.
 
     Raises
     ------
@@ -123,15 +124,7 @@ def read_graph(
 
 
 def open_whole_store(path: Path, features: Path | None) -> Graph:
-    """Open a store, which holds its features; others beside it are refused.
-
-    Examples
-    --------
-    >>> open_whole_store("store", "people.csv")
-    Traceback (most recent call last):
-    ...
-    spinegraph.errors.ParameterError: store: is a store, which holds its features; ...
-    """
+    """Open a store, which holds its own features; a feature file beside it is an error."""
     if features is not None:
         raise ParameterError(
             f"{os.fspath(path)}: is a store, which holds its features; build it with them "
@@ -150,16 +143,7 @@ def read_joined(
     extra: Extra = "error",
     encoder: FeatureEncoder | None = None,
 ) -> FileContents:
-    """Read an edge file and give its nodes the features of another; arguments as in :func:`read_graph`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-    ...     size = file.write("ann,bob"), file.flush()
-    ...     read_joined(file.name, None, EdgeOptions()).features is None
-    True
-    """
+    """Read an edge file and join the features of another; arguments as in :func:`read_graph`."""
     contents = read_contents(path, options)
     if features is None:
         return contents
@@ -168,16 +152,7 @@ def read_joined(
 
 
 def read_contents(path: Path, options: EdgeOptions | None = None) -> FileContents:
-    """Read what an edge file holds, before anything is merged, dropped or made symmetric.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-    ...     size = file.write("ann bob"), file.flush()
-    ...     read_contents(file.name).names.tolist()
-    ['ann', 'bob']
-    """
+    """Read what an edge file holds, before edges are merged, dropped or made symmetric."""
     with opened(path) as source:
         kind, name = source.kind, source.path
     if kind not in _READERS:
@@ -194,14 +169,7 @@ def read_contents(path: Path, options: EdgeOptions | None = None) -> FileContent
 
 
 def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: Reciprocal = "error") -> Graph:
-    """Build the Graph of a file's contents; an error names the file.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> build_graph(FileContents("tiny.csv", np.array([3, 5]), np.array([[0, 1]]))).names.tolist()
-    [3, 5]
-    """
+    """Build the graph of a file's contents; an error names the file."""
     try:
         graph = Graph.from_edges(
             contents.edges,

@@ -26,9 +26,9 @@ from spinegraph.errors import (
     SpineWarning,
 )
 from spinegraph.graph.edge_files import (
+    EdgeCollector,
     EdgeOptions,
     FileContents,
-    Listings,
     NotIntegersError,
     open_parquet,
     scan_parquet,
@@ -46,7 +46,7 @@ from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import (
     Missing,
     is_number,
-    is_plain,
+    is_numeric,
     join_features,
     name_column,
     names_like,
@@ -221,12 +221,12 @@ def _scan(work: Workplace, edges: str | Path, options: EdgeOptions, room: int, t
     work.note("scan", runs=count, listed=listed, is_weighted=listings.is_weighted, note=listings.note)
 
 
-def _cost(listings: Listings) -> int:
+def _cost(listings: EdgeCollector) -> int:
     each = _PER_WEIGHTED_EDGE if listings.is_weighted else _PER_EDGE
     return len(listings) * each + listings.name_bytes * _COPIES_OF_NAMES
 
 
-def _write_run(work: Workplace, place: int, listings: Listings) -> None:
+def _write_run(work: Workplace, place: int, listings: EdgeCollector) -> None:
     listed, blocks = len(listings), listings.blocks
     names, found, weights = listings.take()
     with work.explained():
@@ -513,7 +513,7 @@ def add_features(
             entry = entry_of(folder / "features.bin", np.float32, (len(titles),))
             return len(titles), titles, {"features.bin": entry}
     found = read_features(features, node_column)
-    if encoder is None and not is_plain(found.data):
+    if encoder is None and not is_numeric(found.data):
         other = [field.name for field in found.data.schema if not is_number(field.type)]
         raise MissingFeaturesError(
             f"{found.path}: {first_few(other, 3)} hold other than numbers; a store keeps numbers alone: pass "

@@ -1,4 +1,4 @@
-"""Users' tables, whatever library holds them, as Arrow tables and plain NumPy values."""
+"""Tables of any library as Arrow tables, and their columns as NumPy values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -41,7 +41,6 @@ def as_table(data: Any) -> pa.Table:
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
-    """Build a table from named columns of one length."""
     made = {str(name): _column(str(name), values) for name, values in columns.items()}
     if len(made) < len(columns):
         raise GraphFormatError("column names must differ also as text, such as '1' and 1")
@@ -52,17 +51,15 @@ def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
 
 
 def _from_rows(rows: Sequence[Any]) -> pa.Table:
-    """Build a table from one mapping a row."""
     names: dict[Any, None] = {}
-    for place, row in enumerate(rows):
+    for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise GraphFormatError(f"row {place}: expected a dict of column to value, got {row!r:.80}")
+            raise GraphFormatError(f"row {number}: expected a dict of column to value, got {row!r:.80}")
         names.update(dict.fromkeys(row))
     return _from_columns({name: [row.get(name) for row in rows] for name in names})
 
 
 def _from_frame(data: Any) -> pa.Table:
-    """Build a table from a data frame."""
     try:
         if type(data).__module__.partition(".")[0] == "pandas":
             return pa.Table.from_pandas(data, preserve_index=False)
@@ -77,7 +74,6 @@ def _from_frame(data: Any) -> pa.Table:
 
 
 def _column(name: str, values: Any) -> pa.ChunkedArray:
-    """Build one column."""
     if isinstance(values, pa.ChunkedArray):
         return values
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
@@ -92,11 +88,11 @@ def _column(name: str, values: Any) -> pa.ChunkedArray:
 
 
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 class Labels(NamedTuple):
-    """A column as the texts of its distinct values and, a row, which one: -1 where it is missing."""
+    """The texts of a column's distinct values, and each row's index among them: -1 where it is missing."""
 
     texts: list[str]
     codes: NDArray[np.int64]
@@ -113,31 +109,31 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Say whether a type holds strings."""
+    """Return whether a type holds strings."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def is_moment(kind: pa.DataType) -> bool:
-    """Say whether a type holds dates or points in time."""
+def is_date(kind: pa.DataType) -> bool:
+    """Return whether a type holds dates or times."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def is_span(kind: pa.DataType) -> bool:
-    """Say whether a type holds times of day or durations."""
+def is_duration(kind: pa.DataType) -> bool:
+    """Return whether a type holds times of day or durations."""
     return bool(pa.types.is_time(kind) or pa.types.is_duration(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Say whether a type holds numbers."""
+    """Return whether a type holds numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def numbers_of(column: pa.Array, name: str) -> NDArray[np.float64]:
     """Return a column as float64 (n,), NaN where a value is missing; times and durations in seconds."""
     kind = column.type
-    if is_span(kind):
-        return _floats(_whole_numbers(column)) / _UNITS[kind.unit]
-    if is_moment(kind) or pa.types.is_nested(kind) or pa.types.is_binary(kind):
+    if is_duration(kind):
+        return _floats(_ticks(column)) / _UNITS[kind.unit]
+    if is_date(kind) or pa.types.is_nested(kind) or pa.types.is_binary(kind):
         raise GraphFormatError(f"column {name!r}: expected numbers, got {kind}")
     try:
         values = _floats(column.cast(pa.float64(), safe=False))
@@ -159,29 +155,29 @@ def seconds_of(column: pa.Array, name: str) -> NDArray[np.float64]:
     kind = column.type
     if pa.types.is_date32(kind):
         return _floats(column.cast(pa.int32())) * 86400.0
-    if is_moment(kind):
-        return _floats(_whole_numbers(column)) / (1e3 if pa.types.is_date64(kind) else _UNITS[kind.unit])
+    if is_date(kind):
+        return _floats(_ticks(column)) / (1e3 if pa.types.is_date64(kind) else _UNITS[kind.unit])
     if not is_text(kind):
         return numbers_of(column, name)
     texts, codes = labels_of(column, name)
-    moments = np.array([_seconds(text, name) for text in texts] + [np.nan])
-    return moments[codes]
+    seconds = np.array([_seconds(text, name) for text in texts] + [np.nan])
+    return seconds[codes]
 
 
-def truths_of(column: pa.Array, name: str) -> NDArray[np.float64]:
+def booleans_of(column: pa.Array, name: str) -> NDArray[np.float64]:
     """Return booleans as 0 and 1, float64 (n,), NaN where missing."""
     texts, codes = labels_of(column, name)
-    wrong = [text for text in texts if text.lower() not in _TRUTHS]
+    wrong = [text for text in texts if text.lower() not in _BOOLEANS]
     if wrong:
         raise GraphFormatError(f"column {name!r}: a boolean is true, false, 1 or 0; got {wrong[0]!r}")
-    return np.array([float(_TRUTHS[text.lower()]) for text in texts] + [np.nan])[codes]
+    return np.array([float(_BOOLEANS[text.lower()]) for text in texts] + [np.nan])[codes]
 
 
 def labels_of(column: pa.Array, name: str) -> Labels:
-    """Return a column as labels, written alike however the value was typed: 3, 3.0 and "3" are one label.
+    """Return a column as labels; 3, 3.0 and "3" are one label.
 
-    Values of different types can meet in one column when a table comes as JSON on one day and as a
-    data frame, which turns integers with gaps into floats, on another.
+    The same column may come as JSON on one day and, on another, from a data frame, which turns integers with
+    gaps into floats.
     """
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
@@ -194,15 +190,14 @@ def labels_of(column: pa.Array, name: str) -> Labels:
         )
     coded = column.dictionary_encode()
     values = [_text(value) for value in coded.dictionary.to_pylist()]
-    codes = _codes(coded.indices)
+    codes = pc.fill_null(coded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
     texts = sorted(set(values) - {None})  # type: ignore[type-var]
-    place = {text: number for number, text in enumerate(texts)}
-    merged = np.array([place.get(value, -1) for value in values] + [-1], dtype=np.int64)
+    index = {text: number for number, text in enumerate(texts)}
+    merged = np.array([index.get(value, -1) for value in values] + [-1], dtype=np.int64)
     return Labels(texts, merged[codes])  # type: ignore[arg-type]
 
 
 def _text(value: Any) -> str | None:
-    """Write one value as a label."""
     if value is None or value != value:
         return None
     if isinstance(value, bool):
@@ -215,31 +210,20 @@ def _text(value: Any) -> str | None:
 
 
 def _seconds(text: str, name: str) -> float:
-    """Read an ISO 8601 date or time."""
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError as fault:
         raise GraphFormatError(
             f"column {name!r}: expected an ISO 8601 date such as 2024-05-31 or 2024-05-31T09:30:00Z; "
             f"got {text!r:.60}"
         ) from fault
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def _whole_numbers(column: pa.Array) -> pa.Array:
-    """Return times as the integers they are stored as."""
-    narrow = pa.types.is_time32(column.type)
-    return column.cast(pa.int32()).cast(pa.int64()) if narrow else column.cast(pa.int64())
+def _ticks(column: pa.Array) -> pa.Array:
+    return (column.cast(pa.int32()) if pa.types.is_time32(column.type) else column).cast(pa.int64())
 
 
 def _floats(column: pa.Array) -> NDArray[np.float64]:
-    """Return an Arrow column of numbers as float64 with NaN for null."""
     filled = pc.fill_null(column.cast(pa.float64(), safe=False), float("nan"))
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _codes(indices: pa.Array) -> NDArray[np.int64]:
-    """Return dictionary codes with -1 for null."""
-    return np.asarray(
-        pc.fill_null(indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False), dtype=np.int64
-    )

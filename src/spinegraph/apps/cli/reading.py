@@ -216,10 +216,10 @@ def _fitted_encoder(features: Sequence[Path]) -> "FeatureEncoder | None":
 
     from spinegraph.errors import GraphFormatError
     from spinegraph.graph.encoder import FeatureEncoder
-    from spinegraph.graph.feature_files import is_plain, read_features
+    from spinegraph.graph.feature_files import is_numeric, read_features
 
     tables = [read_features(path).data for path in features]
-    if not tables or all(is_plain(table) for table in tables):
+    if not tables or all(is_numeric(table) for table in tables):
         return None
     try:
         whole = pa.concat_tables(tables, promote_options="permissive")
