@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spinegraph import Graph
-from spinegraph.kernels.walks import alias_rows, stream_starts, take_steps
+from spinegraph.kernels.walks import alias_tables, stream_starts, take_steps
 
 weights = st.lists(st.floats(0.125, 1e6, width=32), min_size=1, max_size=30)
 
@@ -18,18 +18,18 @@ def star(leaf_weights: list[float] | None, leaves: int | None = None) -> Graph:
 def steps_from_hub(graph: Graph, count: int, visits: int = 10**9) -> np.ndarray:
     """Where ``count`` steps arrive, with tables made for that many ``visits``."""
     adjacency = graph.adjacency()
-    tables, _ = alias_rows(adjacency, visits, 1)
+    tables, _ = alias_tables(adjacency, visits, 1)
     nodes = np.zeros(count, dtype=np.int32)
     bits = (stream_starts(0, 9, np.arange(count)) >> np.uint64(32)).astype(np.uint32)
     with np.errstate(over="ignore"):
-        take_steps(tuple(adjacency), tables, nodes, bits, count)
+        take_steps(adjacency, tables, nodes, bits, count)
     return nodes
 
 
 @given(weights)
 def test_alias_tables_hold_the_weights_exactly(leaf_weights):
     adjacency = star(leaf_weights).adjacency()
-    tables, _ = alias_rows(adjacency, 10**9, 1)
+    tables, _ = alias_tables(adjacency, 10**9, 1)
     degree = len(leaf_weights)
     chance = np.zeros(degree)
     for edge, entry in enumerate(tables[1][:degree].tolist()):
@@ -50,8 +50,8 @@ def test_steps_follow_the_edge_weights(leaf_weights):
 
 def test_rows_filled_in_on_the_way_give_the_same_steps_as_all_at_once():
     graph = star([3, 1, 2, 8, 5, 1, 1, 9])
-    tables, threads = alias_rows(graph.adjacency(), 1, 2)
+    tables, threads = alias_tables(graph.adjacency(), 1, 2)
     assert threads == 1
     assert not tables[0].any()
-    assert alias_rows(graph.adjacency(), 10**9, 2)[0][0].all()
+    assert alias_tables(graph.adjacency(), 10**9, 2)[0][0].all()
     np.testing.assert_array_equal(steps_from_hub(graph, 50, visits=1), steps_from_hub(graph, 50))

@@ -4,27 +4,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from spinegraph.kernels.push import ROOM, keep_top, new_top
+from spinegraph.kernels.push import ROOM, Top, keep_top
 from spinegraph.kernels.walks import count_visits, new_counter
 from spinegraph.structure.pagerank import RootedPageRank
 
 
 def kept(values: np.ndarray, k: int) -> RootedPageRank:
     """Profile of one root, node 0, from all values (n,)."""
-    top, tied_nodes = new_top(1, k, np.int32), np.empty((1, ROOM * k), dtype=np.int32)
+    top, tied_nodes = Top.empty(1, k, np.int32), np.empty((1, ROOM * k), dtype=np.int32)
     nodes = np.flatnonzero(values > 0)
-    keep_top(nodes, values[nodes].astype(np.float64), len(nodes), 0, tuple(top), tied_nodes)
+    keep_top(nodes, values[nodes].astype(np.float64), len(nodes), 0, top, tied_nodes)
     return profile(top, tied_nodes, len(values))
 
 
 def counted(root: int, seen: list[int], positions: int, k: int, n: int) -> RootedPageRank:
     """Profile of one root from the nodes its walks arrived at."""
-    top, tied_nodes = new_top(1, k, np.int32), np.empty((1, ROOM * k), dtype=np.int32)
+    top, tied_nodes = Top.empty(1, k, np.int32), np.empty((1, ROOM * k), dtype=np.int32)
     visits = np.array(seen, dtype=np.int32)
     with np.errstate(over="ignore"):
         counter = new_counter(positions, visits)
         for _ in range(2):  # the second time, the table must be as empty as the first
-            count_visits(counter, root, positions, visits, 0, tuple(top), tied_nodes)
+            count_visits(counter, root, positions, visits, 0, top, tied_nodes)
     return profile(top, tied_nodes, n)
 
 

@@ -373,7 +373,7 @@ class StructuralSearch:
         self.graph = graph
         self.exact = len(graph) <= EXACT_UP_TO if exact is None else exact
         self._rows = as_rows(profile.weights, "profile")
-        self._distances = comparison("dtw", self._rows, self._rows)
+        self._distances = comparison("dtw", self._rows)
         self._like = None if self.exact else LikeProfiles(self._rows)
 
     def __len__(self) -> int:

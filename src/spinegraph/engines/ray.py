@@ -37,7 +37,14 @@ from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import open_store
 from spinegraph.kernels.runtime import thread_count
 from spinegraph.structure.pagerank import RootedPageRank
-from spinegraph.structure.similarity import SimilarNodes, candidates, compared, owned_distances, settled
+from spinegraph.structure.similarity import (
+    SimilarNodes,
+    candidates,
+    comparable,
+    comparison,
+    owned_distances,
+    weights_from_distances,
+)
 
 if TYPE_CHECKING:
     from spinegraph.learning.checkpoint import Checkpoints, Moment
@@ -334,7 +341,7 @@ def distance_rows(
     """Return the distances that rows ``start`` to ``stop`` own, and their slots; see ``owned_distances``."""
     rows, nodes = table.value()
     # A copy: what comes from the object store is read-only, and kernels would be compiled once more for it.
-    return owned_distances(rows, nodes.copy(), metric, start, stop)  # type: ignore[arg-type]
+    return owned_distances(comparison(metric, rows), nodes.copy(), start, stop)  # type: ignore[arg-type]
 
 
 def columns_of(work: Shared, graph: Shared, shard: Shard) -> NDArray[np.float32]:
@@ -403,13 +410,13 @@ class RayEngine:
         """Return the structural twins of the nodes of a profile, by place."""
         connect(self.address)
         near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
-        rows, nodes = compared(profile, near)
+        rows, nodes = comparable(profile, near)
         found = np.full(nodes.shape, np.inf, dtype=np.float32)
         table = Shared.of((rows, nodes))
         calls = [(table, config.similarity, one.start, one.stop) for one in _portions(len(nodes))]
         for _, (slots, distances) in finished(distance_rows, calls if nodes.shape[1] else []):
             found.reshape(-1)[slots] = distances
-        return settled(nodes, found, config.threads)
+        return weights_from_distances(nodes, found, config.threads)
 
     def learn(
         self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"

@@ -1,4 +1,10 @@
-"""Rooted PageRank by pushing residual mass along edges, round by round."""
+"""Rooted PageRank by pushing residual mass along edges, round by round.
+
+A node holds a value, the mass assigned to it for good, and a residual, the mass still to be spread. Pushing a
+node adds (1 - continuation) of its residual to its value and gives the rest to its neighbours. A round pushes
+every node whose residual per neighbour is above a level; once there is none, the level falls. Roots that pass
+too many edges this way are finished by sweeps: these push every node of the graph, for eight roots at once.
+"""
 
 from typing import Any, NamedTuple
 
@@ -9,189 +15,200 @@ from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.runtime import compiled
 from spinegraph.kernels.sparse import row_of, row_strength
 
-# Values this close at the k-th place are one group: far above rounding, far below any tolerance.
-TIE = 1e-9
-# A tied group that would make a row of the operator longer than this many times k is dropped.
-ROOM = 4
-_BUCKETS = 512
-# Three mantissa bits per bucket: eight buckets an octave, so one bucket holds little more than is asked for.
-_SHIFT = 49
-# How many times k values are looked at to see which of the rest can matter.
-_SOME = 8
+NO_BUDGET = 2**62
+# Uneven numbers, so that rounding never puts equal residuals on two sides of a level.
+_FIRST_LEVEL = 0.7390851332151607
+_NEXT_LEVEL = 0.5671432904097838
+_NEXT_BOUNDED_LEVEL = 0.2078795763507619  # with a threshold: a few more edges, but fewer scans of the state
+_LAST_LEVEL = 0.9999998765432101
+# A residual mass of exactly ``tolerance`` is pushed on, however the nodes are ordered.
+_MARGIN = 1.0 - 1e-7
+MAX_SWEPT_NODES = 1 << 17  # columns for sweeps take 24 numbers a node
 
 
-class Top(NamedTuple):
-    """Rows that kernels fill, one per root.
+def push_goal(continuation: float, tolerance: float) -> float:
+    """Return the residual mass at which to stop: a last push would leave ``tolerance`` of it unassigned."""
+    return tolerance * _MARGIN / continuation
 
-    Attributes
-    ----------
-    nodes, weights : arrays (r, k)
-        By descending value, weights scaled to sum 1; padded with -1 and 0.
-    mass : float64 array (r,)
-        The sum before scaling.
-    kept : int32 array (r,)
-        How many leading places stay as they are.
-    tied : int32 array (r,)
-        How many nodes share the places after those; 0 also where the group was dropped.
+
+def push_budget(adjacency: Adjacency, continuation: float, goal: float) -> int:
+    """Return how many edges a root may pass before sweeping costs less.
+
+    An edge costs about 25 times as much here as in a sweep (measured). Half of that, since deciding late
+    costs too. A whole number, so that the decision does not depend on the order of nodes.
     """
-
-    nodes: NDArray[Any]
-    weights: NDArray[np.float32]
-    mass: NDArray[np.float64]
-    kept: NDArray[np.int32]
-    tied: NDArray[np.int32]
-
-
-def new_top(rows: int, k: int, dtype: DTypeLike) -> Top:
-    """Rows to be filled, with nodes of the given dtype."""
-    return Top(
-        np.empty((rows, k), dtype=dtype),
-        np.empty((rows, k), dtype=np.float32),
-        np.empty(rows, dtype=np.float64),
-        np.empty(rows, dtype=np.int32),
-        np.empty(rows, dtype=np.int32),
-    )
+    if adjacency.num_nodes > MAX_SWEPT_NODES:
+        return NO_BUDGET
+    return int(adjacency.num_entries * _rounds_to(1.0, goal, continuation) // 50)
 
 
 @compiled
-def keep_top(nodes, values, count, row, top, tied_nodes):
-    """Write the k largest of ``values[:count]`` (all > 0) into a row of ``top``, and the tied nodes.
+def push_roots(
+    adjacency, num_nodes, roots, continuation, goal, threshold, budget, top, tied_nodes, unassigned
+):
+    """Write the k largest values of each root into its row of ``top``, as ``keep_top`` does.
 
-    The root comes first in ``nodes``; ``tied_nodes`` is (r, ROOM * k).
+    A root ends at the residual mass ``goal``, or at the level ``threshold`` (0: never), or is left to sweeps
+    when ``budget`` edges are passed. ``unassigned`` (r,) is the mass left over.
     """
-    kept, tied = top[3], top[4]
-    k = top[0].shape[1]
-    order = _largest(nodes, values, count, k)
-    write_row(nodes[order], values[order], order.size, np.int64(1), row, top)
-    if count <= k:
-        return
-    last = values[order[k - 1]]
-    above = 0
-    group = 0
-    for i in range(count):
-        above += values[i] > last + TIE
-        group += abs(values[i] - last) <= TIE
-    if above + group > k:
-        kept[row] = above
-        if above + group <= ROOM * k:
+    state = _new_state(adjacency, num_nodes, roots.size)
+    columns = np.zeros((3, 0, _COLUMNS))
+    pending = np.empty((3, _COLUMNS), dtype=np.int64)
+    num_pending = np.int64(0)
+    values = np.empty(0, dtype=np.float64)
+    for row in range(roots.size):
+        state, count, rest, edges = _push_root(
+            adjacency, roots[row], continuation, goal, threshold * _LAST_LEVEL, budget, state
+        )
+        rounds = _rounds_to(rest, goal, continuation) if edges > budget else 0
+        unassigned[row] = rest * continuation ** (rounds + 1)
+        if rounds > 0:
+            if columns.size == 0:
+                columns = np.zeros((3, num_nodes, _COLUMNS))
+            _load_column(adjacency, state, count, columns, num_pending, continuation)
+            pending[0, num_pending] = roots[row]
+            pending[1, num_pending] = row
+            pending[2, num_pending] = rounds
+            num_pending += 1
+            if num_pending == _COLUMNS:
+                _finish_columns(
+                    adjacency, num_nodes, continuation, columns, pending, num_pending, top, tied_nodes
+                )
+                num_pending = np.int64(0)
+        else:
+            if count > values.size:
+                values = np.empty(state.value.size, dtype=np.float64)
             for i in range(count):
-                if abs(values[i] - last) <= TIE:
-                    tied_nodes[row, tied[row]] = nodes[i]
-                    tied[row] += 1
-        elif above == 0:
-            # Dropping the group would leave nothing: the root alone stands for the row.
-            tied[row] = 1
-            tied_nodes[row, 0] = nodes[0]
+                slot = np.uint64(i if state.table.size > 0 else state.nodes[i])
+                values[i] = state.value[slot] + (1.0 - continuation) * state.cells[slot, 0]
+            keep_top(state.nodes, values, count, row, top, tied_nodes)
+        _clear(state, count)
+    if num_pending > 0:
+        _finish_columns(adjacency, num_nodes, continuation, columns, pending, num_pending, top, tied_nodes)
 
 
 @compiled
-def write_row(nodes, values, count, unit, row, top):
-    """Write the first k of descending values, scaled, and their sum in the given unit; no ties."""
-    out_nodes, out_weights, mass, kept, tied = top
-    k = out_nodes.shape[1]
-    chosen = min(k, count)
-    total = values[:chosen].sum()
-    for i in range(chosen):
-        out_nodes[row, i] = nodes[i]
-        out_weights[row, i] = values[i] / total
-    for i in range(chosen, k):
-        out_nodes[row, i] = -1
-        out_weights[row, i] = 0.0
-    mass[row] = total / unit
-    kept[row] = chosen
-    tied[row] = 0
+def _rounds_to(rest, goal, continuation):
+    """Count the rounds in which pushing every node brings a residual mass down to the goal."""
+    rounds = 0
+    while rest > goal:
+        rest *= continuation
+        rounds += 1
+    return rounds
 
 
 @compiled
-def _largest(nodes, values, count, k):
-    """List at least the k largest of ``values[:count]``, descending; equal values by node."""
-    order = np.empty(count, dtype=np.int64)
-    some = min(count, _SOME * k)
-    for i in range(some):
-        order[i] = i
-    found = count
-    if count > k:
-        # The bits of positive floats order as the floats do.
-        bits = values.view(np.int64)
-        # What is near the root is found first and holds most: few of the others pass its k-th value.
-        least = _least(bits, order[:some], k)
-        found = 0
-        for i in range(count):
-            order[found] = i
-            found += bits[i] >= least
-        if found > 2 * k:
-            least = _least(bits, order[:found], k)
-            passed = found
-            found = 0
-            for i in range(passed):
-                order[found] = order[i]
-                found += bits[order[i]] >= least
-    order = order[:found]
-    _sort_descending(order, nodes, values)
-    return order
+def _push_root(adjacency, root, continuation, goal, last_level, budget, state):
+    """Push one root until goal, level or budget end it; the root itself is always pushed.
+
+    Returns (state, number of nodes reached, residual mass, edges passed).
+    """
+    start, stop, _ = row_of(adjacency.indptr, adjacency.rows, adjacency.patch_indptr, root)
+    degree = stop - start
+    slot = np.int64(root)
+    state.nodes[0] = root
+    if state.table.size > 0:
+        entry = _find(state.table, state.shift, state.cells, root)
+        state.cells[0, 2] = root
+        state.table[entry] = 1
+        state.entries[0] = entry
+        slot = np.int64(0)
+    state.cells[slot, 0] = 1.0
+    state.cells[slot, 1] = degree
+    state.queue[0] = slot
+    # Typed, here and below: a bare 1 has a type of its own and would compile what follows twice.
+    count = np.int64(1)
+    if degree == 0:
+        state.value[slot] = continuation
+        return state, count, 0.0, 0
+    edges = np.int64(0)
+    rest = 1.0
+    leaving = np.int64(1)
+    level = max(_FIRST_LEVEL / degree, last_level)
+    while True:
+        if state.table.size > 0:
+            state, count, rest, edges = _push_by_hash(
+                adjacency, continuation, level, goal, budget, state, count, leaving, rest, edges
+            )
+        else:
+            count, rest, edges = _push_by_node(
+                adjacency, continuation, level, goal, budget, state, count, leaving, rest, edges
+            )
+        if rest <= goal or level <= last_level or edges > budget:
+            return state, count, rest, edges
+        level = max(level * (_NEXT_BOUNDED_LEVEL if last_level > 0 else _NEXT_LEVEL), last_level)
+        leaving, rest = _queue_above(state, count, level)
 
 
 @compiled
-def _least(bits, order, k):
-    """Return a number that at least k of the bits in ``order`` reach, and not many more, by a histogram."""
-    highest = bits[order[0]]
-    for i in order:
-        highest = max(highest, bits[i])
-    sizes = np.zeros(_BUCKETS, dtype=np.int64)
-    for i in order:
-        sizes[min((highest - bits[i]) >> _SHIFT, _BUCKETS - 1)] += 1
-    cut = 0
-    total = sizes[0]
-    while total < k:
-        cut += 1
-        total += sizes[cut]
-    return highest - ((cut + 1) << _SHIFT) + 1 if cut < _BUCKETS - 1 else np.int64(0)
-
-
-@compiled
-def _sort_descending(order, nodes, values):
-    """Shell sort in place: rows are short, and it compiles in a moment."""
-    gap = 1
-    while gap < order.size // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, order.size):
-            held = order[i]
-            value = values[held]
-            j = i
-            while j >= gap:
-                other = order[j - gap]
-                if values[other] > value or (values[other] == value and nodes[other] < nodes[held]):
-                    break
-                order[j] = other
-                j -= gap
-            order[j] = held
-        gap //= 3
+def _queue_above(state, count, level):
+    """Queue the slots above the level; returns (how many, sum of all residuals)."""
+    table, _, _, cells, _, nodes, queue, _ = state
+    rest = 0.0
+    found = 0
+    for i in range(count):
+        slot = np.uint64(i if table.size > 0 else nodes[i])
+        residual = cells[slot, 0]
+        rest += residual
+        queue[found] = slot
+        found += residual > level * cells[slot, 1]
+    return np.int64(found), rest
 
 
 # Up to here a table by node costs less than hashing (measured at 80,000 nodes and at 3 million) ...
-_MOST_NODES = 1 << 18
+MAX_NODES = 1 << 18
 # ... once there are no more nodes than this for each root that it serves.
-_MOST_NODES_A_ROOT = 1 << 12
+MAX_NODES_PER_ROOT = 1 << 12
 _FIRST_BITS = 12
 _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
+class PushState(NamedTuple):
+    """Working memory for one root: a slot per node, or by hash a slot per node reached.
+
+    Attributes
+    ----------
+    table : int32 array (2^b,)
+        By hash: slot + 1 of the node that an entry holds, 0 for none. Empty where the slot is the node.
+    shift : int
+        64 - b.
+    entries : int64 array
+        By hash: each slot's entry of the table.
+    cells : float64 array (slots, 2 or 4)
+        Residual and degree, by hash also the node: together in one line of the cache.
+    value : float64 array (slots,)
+    nodes : int64 array
+        Nodes in the order in which they were reached.
+    queue : int64 array
+        Slots to push: those of this round, behind them those of the next.
+    amount : float64 array (slots,)
+        Residuals taken in this round.
+    """
+
+    table: NDArray[np.int32]
+    shift: int
+    entries: NDArray[np.int64]
+    cells: NDArray[np.float64]
+    value: NDArray[np.float64]
+    nodes: NDArray[np.int64]
+    queue: NDArray[np.int64]
+    amount: NDArray[np.float64]
+
+
 @compiled
-def new_places(adjacency, num_nodes, num_roots):
-    """Make empty places: by node where that pays, else by hash."""
-    if num_nodes > min(_MOST_NODES, num_roots * _MOST_NODES_A_ROOT):
-        return _hashed_places(_FIRST_BITS)
-    indptr, _, _, rows, patch_indptr, _, _ = adjacency
-    state = np.zeros((num_nodes, 2))
+def _new_state(adjacency, num_nodes, num_roots):
+    """Make an empty state: by node where that pays, else by hash."""
+    if num_nodes > min(MAX_NODES, num_roots * MAX_NODES_PER_ROOT):
+        return _hashed_state(_FIRST_BITS)
+    cells = np.zeros((num_nodes, 2))
     for node in range(num_nodes):
-        start, stop, _ = row_of(indptr, rows, patch_indptr, node)
-        state[node, 1] = stop - start
-    return (
+        start, stop, _ = row_of(adjacency.indptr, adjacency.rows, adjacency.patch_indptr, node)
+        cells[node, 1] = stop - start
+    return PushState(
         np.empty(0, dtype=np.int32),
-        0,
+        np.int64(0),
         np.empty(0, dtype=np.int64),
-        state,
+        cells,
         np.zeros(num_nodes),
         np.empty(num_nodes + 1, dtype=np.int64),
         np.empty(2 * num_nodes + 1, dtype=np.int64),
@@ -200,122 +217,88 @@ def new_places(adjacency, num_nodes, num_roots):
 
 
 @compiled
-def _hashed_places(bits):
-    room = 1 << (bits - 1)
-    return (
+def _hashed_state(bits):
+    size = 1 << (bits - 1)
+    return PushState(
         np.zeros(1 << bits, dtype=np.int32),
-        64 - bits,
-        np.empty(room, dtype=np.int64),
-        np.zeros((room, 4)),
-        np.zeros(room),
-        np.empty(room + 1, dtype=np.int64),
-        np.empty(2 * room + 1, dtype=np.int64),
-        np.empty(room),
+        np.int64(64 - bits),
+        np.empty(size, dtype=np.int64),
+        np.zeros((size, 4)),
+        np.zeros(size),
+        np.empty(size + 1, dtype=np.int64),
+        np.empty(2 * size + 1, dtype=np.int64),
+        np.empty(size),
     )
 
 
 @compiled
-def find_slot(table, shift, state, node):
-    """Return the slot of the table that holds the node, or the empty one where it belongs."""
+def _find(table, shift, cells, node):
+    """Return the entry of the table that holds the node, or the empty one where it belongs."""
     mask = np.uint64(table.size - 1)
-    slot = (np.uint64(node) * _HASH) >> np.uint64(shift)
-    held = table[slot]
-    while held != 0 and state[held - 1, 2] != node:
-        slot = (slot + np.uint64(1)) & mask
-        held = table[slot]
-    return slot
+    entry = (np.uint64(node) * _HASH) >> np.uint64(shift)
+    held = table[entry]
+    while held != 0 and cells[held - 1, 2] != node:
+        entry = (entry + np.uint64(1)) & mask
+        held = table[entry]
+    return entry
 
 
 @compiled
-def clear_places(places, count):
-    """Forget the first ``count`` nodes that were reached, at their cost alone."""
-    table, _, slots, state, value, nodes, _, _ = places
+def _clear(state, count):
+    """Reset the first ``count`` nodes that were reached, at their cost alone."""
+    table, _, entries, cells, value, nodes, _, _ = state
     for i in range(count):
-        place = nodes[i]
+        slot = nodes[i]
         if table.size > 0:
-            place = i
-            table[slots[i]] = 0
-        state[place, 0] = 0.0
-        value[place] = 0.0
+            slot = i
+            table[entries[i]] = 0
+        cells[slot, 0] = 0.0
+        value[slot] = 0.0
 
 
 @compiled
-def grow_places(places, count, waiting, room):
-    """Move hashed places, and the first ``waiting`` of those to push, to room for ``room`` nodes or more."""
-    bits = 64 - places[1]
-    while (1 << (bits - 1)) < room:
+def _grow(state, count, queued, size):
+    """Copy a hashed state, and the first ``queued`` of its queue, to one for ``size`` nodes or more."""
+    bits = 64 - state.shift
+    while (1 << (bits - 1)) < size:
         bits += 1
-    grown = _hashed_places(bits)
-    table, shift, slots, state, value, nodes, _, amount = grown
-    state[:count] = places[3][:count]
-    value[:count] = places[4][:count]
-    nodes[:count] = places[5][:count]
-    grown[6][:waiting] = places[6][:waiting]
-    amount[: places[7].size] = places[7]
-    for place in range(count):
-        slot = find_slot(table, shift, state, nodes[place])
-        table[slot] = place + 1
-        slots[place] = slot
+    grown = _hashed_state(bits)
+    table, shift, entries, cells, value, nodes, queue, amount = grown
+    cells[:count] = state.cells[:count]
+    value[:count] = state.value[:count]
+    nodes[:count] = state.nodes[:count]
+    queue[:queued] = state.queue[:queued]
+    amount[: state.amount.size] = state.amount
+    for slot in range(count):
+        entry = _find(table, shift, cells, nodes[slot])
+        table[entry] = slot + 1
+        entries[slot] = entry
     return grown
 
 
-# What a node that was pushed holds on to: no mass, but more than the 0 of one never reached.
+# The residual of a node that was pushed: no mass, but more than the 0 of one never reached.
 _TRACE = 1e-307
-# Rows that are fetched ahead: few enough to stay in the nearest cache.
-_FETCHED = 16
-
-
-@compiled(inline="always")
-def _take(state, value, waiting, amount, leaving, continuation):
-    """Take the residuals of the places that leave, before any is spread; returns their sum."""
-    total = 0.0
-    for i in range(leaving):
-        place = np.uint64(waiting[i])
-        residual = state[place, 0]
-        state[place, 0] = _TRACE
-        value[place] += (1.0 - continuation) * residual
-        amount[i] = residual
-        total += residual
-    return total
-
-
-@compiled(inline="always")
-def _give(place, given, level, state, waiting, wait):
-    """Add to a place's residual; returns (was it there already?, how many wait for the next round)."""
-    before = state[place, 0]
-    bound = level * state[place, 1]
-    after = before + given
-    state[place, 0] = after
-    waiting[wait] = place
-    return before > 0.0, wait + np.uint64((before <= bound) & (after > bound))
-
-
-@compiled(inline="always")
-def _next_round(waiting, leaving, wait):
-    """Move the places that wait to the front; returns how many they are."""
-    for i in range(leaving, wait):
-        waiting[i - leaving] = waiting[i]
-    return wait - leaving
+# Rows that are prefetched: few enough to stay in the nearest cache.
+_PREFETCHED = 16
 
 
 @compiled
-def push_by_node(adjacency, continuation, limits, places, count, leaving, rest, edges):
-    """Push rounds until no place is above the level, or goal or budget (``limits``) end them.
+def _push_by_node(adjacency, continuation, level, goal, budget, state, count, leaving, rest, edges):
+    """Push rounds until no slot is above the level, or goal or budget end them.
 
-    Returns (how many nodes are reached, residual mass, edges passed). One long loop, and a loop for each kind
-    of row: taking the tuples apart once a round, or picking a row's array, would count references, which
-    costs more than a short row.
+    Returns (number of nodes reached, residual mass, edges passed). One long loop, and a loop for each kind of
+    row: unpacking the tuples once a round, or choosing a row's array, would count references, which costs
+    more than a short row.
     """
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
-    _, _, _, state, value, nodes, waiting, amount = places
-    level, goal, budget = limits
+    _, _, _, cells, value, nodes, queue, amount = state
     has_weights = weights.size + patch_weights.size > 0
     reached = np.uint64(count)
-    while leaving > 0 and rest > goal and not 0 <= budget < edges:
-        rest -= (1.0 - continuation) * _take(state, value, waiting, amount, leaving, continuation)
-        wait = np.uint64(leaving)
+    while leaving > 0 and rest > goal and edges <= budget:
+        rest -= (1.0 - continuation) * _take(cells, value, queue, amount, leaving, continuation)
+        end = np.uint64(leaving)
         for i in range(leaving):
-            start, stop, patched = row_of(indptr, rows, patch_indptr, waiting[i])
+            start, stop, patched = row_of(indptr, rows, patch_indptr, queue[i])
             edges += stop - start
             if has_weights:
                 strength = row_strength(patch_weights if patched else weights, start, stop)
@@ -326,131 +309,150 @@ def push_by_node(adjacency, continuation, limits, places, count, leaving, rest, 
                 for edge in range(np.uint64(start), np.uint64(stop)):
                     given = max(share * patch_weights[edge], _TRACE) if has_weights else share
                     nodes[reached] = patch_indices[edge]
-                    known, wait = _give(np.uint64(patch_indices[edge]), given, level, state, waiting, wait)
+                    known, end = _give(np.uint64(patch_indices[edge]), given, level, cells, queue, end)
                     reached += np.uint64(not known)
             elif has_weights:
                 for edge in range(np.uint64(start), np.uint64(stop)):
                     nodes[reached] = indices[edge]
                     given = max(share * weights[edge], _TRACE)
-                    known, wait = _give(np.uint64(indices[edge]), given, level, state, waiting, wait)
+                    known, end = _give(np.uint64(indices[edge]), given, level, cells, queue, end)
                     reached += np.uint64(not known)
             else:
                 for edge in range(np.uint64(start), np.uint64(stop)):
                     nodes[reached] = indices[edge]
-                    known, wait = _give(np.uint64(indices[edge]), share, level, state, waiting, wait)
+                    known, end = _give(np.uint64(indices[edge]), share, level, cells, queue, end)
                     reached += np.uint64(not known)
-        leaving = _next_round(waiting, leaving, np.int64(wait))
+        leaving = _next_round(queue, leaving, np.int64(end))
     return np.int64(reached), rest, edges
 
 
-@compiled(inline="always")
-def _fetch_rows(indptr, indices, nodes, waiting, start, stop):
-    """Read the first neighbour of places that wait; returns a number that is never below 0.
-
-    Nothing depends on what is read, so that a large graph's cache misses overlap instead of adding up.
-    """
-    total = np.int64(0)
-    for i in range(start, stop):
-        total += indices[indptr[nodes[waiting[i]]]]
-    return total
-
-
-@compiled(inline="always")
-def _fetch_degrees(indptr, indices, start, stop):
-    """Read where the rows of some neighbours begin, for the same reason."""
-    total = np.int64(0)
-    for edge in range(start, stop):
-        total += indptr[indices[edge]]
-    return total
-
-
 @compiled
-def push_by_hash(adjacency, continuation, limits, places, count, leaving, rest, edges):
-    """Do what ``push_by_node`` does with places by hash, which may grow: returns them first."""
+def _push_by_hash(adjacency, continuation, level, goal, budget, state, count, leaving, rest, edges):
+    """Do what ``_push_by_node`` does with a hashed state, which may grow: returns it first."""
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
-    table, shift, slots, state, value, nodes, waiting, amount = places
-    level, goal, budget = limits
+    table, shift, entries, cells, value, nodes, queue, amount = state
     has_weights = weights.size + patch_weights.size > 0
     is_plain = rows.size == 0
-    while leaving > 0 and rest > goal and not 0 <= budget < edges:
-        rest -= (1.0 - continuation) * _take(state, value, waiting, amount, leaving, continuation)
-        wait = np.uint64(leaving)
+    while leaving > 0 and rest > goal and edges <= budget:
+        rest -= (1.0 - continuation) * _take(cells, value, queue, amount, leaving, continuation)
+        end = np.uint64(leaving)
         for i in range(leaving):
-            # What is not used would not be read: the number is compared, in vain.
-            if is_plain and i % _FETCHED == 0:
-                last = min(i + _FETCHED, leaving)
-                edges += _fetch_rows(indptr, indices, nodes, waiting, i, last) < 0
-            start, stop, patched = row_of(indptr, rows, patch_indptr, nodes[waiting[i]])
+            # Reads that nothing depends on let a large graph's cache misses overlap instead of adding up.
+            # The sums are used, though never below 0, so that the compiler keeps the prefetch.
+            if is_plain and i % _PREFETCHED == 0:
+                edges += _read_rows(indptr, indices, nodes, queue, i, min(i + _PREFETCHED, leaving)) < 0
+            start, stop, patched = row_of(indptr, rows, patch_indptr, nodes[queue[i]])
             edges += stop - start
-            if count + stop - start > state.shape[0]:
-                places = grow_places(places, count, wait, 2 * (count + stop - start))
-                table, shift, slots, state, value, nodes, waiting, amount = places
+            if count + stop - start > cells.shape[0]:
+                state = _grow(state, count, end, 2 * (count + stop - start))
+                table, shift, entries, cells, value, nodes, queue, amount = state
             if has_weights:
                 strength = row_strength(patch_weights if patched else weights, start, stop)
             else:
                 strength = np.float64(stop - start)
             share = max(continuation * amount[i] / strength, _TRACE)
             if is_plain:
-                edges += _fetch_degrees(indptr, indices, start, stop) < 0
+                edges += _read_degrees(indptr, indices, start, stop) < 0
             for edge in range(start, stop):
                 node = np.int64(patch_indices[edge] if patched else indices[edge])
-                slot = find_slot(table, shift, state, node)
-                if table[slot] == 0:
+                entry = _find(table, shift, cells, node)
+                if table[entry] == 0:
                     first, last, _ = row_of(indptr, rows, patch_indptr, node)
                     nodes[count] = node
-                    slots[count] = slot
-                    state[count, 1] = last - first
-                    state[count, 2] = node
+                    entries[count] = entry
+                    cells[count, 1] = last - first
+                    cells[count, 2] = node
                     count += 1
-                    table[slot] = count
+                    table[entry] = count
                 given = share
                 if has_weights:
                     given = max(share * (patch_weights[edge] if patched else weights[edge]), _TRACE)
-                _, wait = _give(np.uint64(table[slot] - 1), given, level, state, waiting, wait)
-        leaving = _next_round(waiting, leaving, np.int64(wait))
-    return places, count, rest, edges
+                _, end = _give(np.uint64(table[entry] - 1), given, level, cells, queue, end)
+        leaving = _next_round(queue, leaving, np.int64(end))
+    return state, count, rest, edges
 
 
-# Eight float64 are one line of the cache.
-COLUMNS = 8
+@compiled(inline="always")
+def _take(cells, value, queue, amount, leaving, continuation):
+    """Take the residuals of the slots that leave, before any is spread; returns their sum."""
+    total = 0.0
+    for i in range(leaving):
+        slot = np.uint64(queue[i])
+        residual = cells[slot, 0]
+        cells[slot, 0] = _TRACE
+        value[slot] += (1.0 - continuation) * residual
+        amount[i] = residual
+        total += residual
+    return total
+
+
+@compiled(inline="always")
+def _give(slot, given, level, cells, queue, end):
+    """Add to a slot's residual; returns (was it reached before?, the end of the queue)."""
+    before = cells[slot, 0]
+    bound = level * cells[slot, 1]
+    after = before + given
+    cells[slot, 0] = after
+    queue[end] = slot
+    return before > 0.0, end + np.uint64((before <= bound) & (after > bound))
+
+
+@compiled(inline="always")
+def _next_round(queue, leaving, end):
+    """Move the slots of the next round to the front; returns how many they are."""
+    for i in range(leaving, end):
+        queue[i - leaving] = queue[i]
+    return end - leaving
+
+
+@compiled(inline="always")
+def _read_rows(indptr, indices, nodes, queue, start, stop):
+    """Add up the first neighbours of queued slots."""
+    total = np.int64(0)
+    for i in range(start, stop):
+        total += indices[indptr[nodes[queue[i]]]]
+    return total
+
+
+@compiled(inline="always")
+def _read_degrees(indptr, indices, start, stop):
+    """Add up where the rows of some neighbours begin."""
+    total = np.int64(0)
+    for edge in range(start, stop):
+        total += indptr[indices[edge]]
+    return total
+
+
+# Roots swept together: eight float64 are one line of the cache.
+_COLUMNS = 8
 _ONE = np.ones(1, dtype=np.float32)
 
 
 @compiled
-def new_columns(num_nodes):
-    """Make columns of zeros."""
-    return (
-        np.zeros((num_nodes, COLUMNS), dtype=np.float64),
-        np.zeros((num_nodes, COLUMNS), dtype=np.float64),
-        np.zeros((num_nodes, COLUMNS), dtype=np.float64),
-    )
-
-
-@compiled
-def load_column(adjacency, places, reached, columns, column, continuation):
-    """Put the values and residuals of the reached places into an empty column."""
+def _load_column(adjacency, state, count, columns, column, continuation):
+    """Put values and residuals into an empty column; ``columns`` (3, n, 8): value, share, next share."""
     indptr, _, weights, rows, patch_indptr, _, patch_weights = adjacency
-    table, _, _, state, assigned, nodes, _, _ = places
-    value, share, _ = columns
-    for i in range(reached):
+    table, _, _, cells, assigned, nodes, _, _ = state
+    value, share = columns[0], columns[1]
+    for i in range(count):
         node = nodes[i]
-        place = i if table.size > 0 else node
-        residual = state[place, 0]
-        strength = state[place, 1]
+        slot = i if table.size > 0 else node
+        residual = cells[slot, 0]
+        strength = cells[slot, 1]
         start, stop, patched = row_of(indptr, rows, patch_indptr, node)
         if patched and patch_weights.size > 0:
             strength = row_strength(patch_weights, start, stop)
         elif weights.size > 0:
             strength = row_strength(weights, start, stop)
-        value[node, column] = assigned[place] + (1.0 - continuation) * residual
+        value[node, column] = assigned[slot] + (1.0 - continuation) * residual
         share[node, column] = continuation * residual / strength
 
 
 @compiled
-def finish_columns(adjacency, num_nodes, continuation, columns, pending, count, top, tied_nodes):
+def _finish_columns(adjacency, num_nodes, continuation, columns, pending, count, top, tied_nodes):
     """Sweep the first ``count`` columns, keep the largest values of each, and clear them.
 
-    ``pending`` (3, 8) says for each column its root, its row of ``top`` and how many rounds it needs.
+    ``pending`` (3, 8) holds for each column its root, its row of ``top`` and how many rounds it needs.
     """
     indptr, indices, weights, rows, _, _, _ = adjacency
     if rows.size > 0:
@@ -459,24 +461,29 @@ def finish_columns(adjacency, num_nodes, continuation, columns, pending, count, 
     if weights.size == 0:
         mask = np.int64(0)
         weights = _ONE
-    value, share, following = columns
-    nodes = np.empty(value.shape[0], dtype=np.int64)
-    values = np.empty(value.shape[0], dtype=np.float64)
+    value, share, following = columns[0], columns[1], columns[2]
+    nodes = np.empty(num_nodes, dtype=np.int64)
+    values = np.empty(num_nodes, dtype=np.float64)
     for done in range(1, pending[2, :count].max() + 1):
         _sweep(indptr, indices, weights, mask, continuation, value, share, following)
         share, following = following, share
         for column in range(count):
             if pending[2, column] == done:
-                found = _read_column(value, column, pending[0, column], nodes, values)
+                nodes[0] = pending[0, column]
+                values[0] = value[nodes[0], column]
+                found = 1
+                for node in range(num_nodes):
+                    if node != nodes[0] and value[node, column] > 0.0:
+                        nodes[found] = node
+                        values[found] = value[node, column]
+                        found += 1
                 keep_top(nodes, values, found, pending[1, column], top, tied_nodes)
-    value[:, :] = 0.0
-    share[:, :] = 0.0
-    following[:, :] = 0.0
+    columns[:] = 0.0
 
 
 @compiled
 def _flatten(adjacency, num_nodes):
-    """Copy an overlay's rows into one CSR; the sweeps that follow read each of them many times."""
+    """Copy an overlay's rows into one CSR; sweeps read each of them many times."""
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
     flat = np.zeros(num_nodes + 1, dtype=np.int64)
     for node in range(num_nodes):
@@ -488,10 +495,10 @@ def _flatten(adjacency, num_nodes):
     for node in range(num_nodes):
         start, stop, patched = row_of(indptr, rows, patch_indptr, node)
         for edge in range(start, stop):
-            place = flat[node] + edge - start
-            flat_indices[place] = patch_indices[edge] if patched else indices[edge]
+            target = flat[node] + edge - start
+            flat_indices[target] = patch_indices[edge] if patched else indices[edge]
             if has_weights:
-                flat_weights[place] = patch_weights[edge] if patched else weights[edge]
+                flat_weights[target] = patch_weights[edge] if patched else weights[edge]
     return flat, flat_indices, flat_weights
 
 
@@ -518,198 +525,170 @@ def _sweep(indptr, indices, weights, mask, continuation, value, share, following
             g += weight * share[giver, 6]
             h += weight * share[giver, 7]
         if strength > 0.0:
-            keep = 1.0 - continuation
-            give = continuation / strength
-            value[node, 0] += keep * a
-            value[node, 1] += keep * b
-            value[node, 2] += keep * c
-            value[node, 3] += keep * d
-            value[node, 4] += keep * e
-            value[node, 5] += keep * f
-            value[node, 6] += keep * g
-            value[node, 7] += keep * h
-            following[node, 0] = give * a
-            following[node, 1] = give * b
-            following[node, 2] = give * c
-            following[node, 3] = give * d
-            following[node, 4] = give * e
-            following[node, 5] = give * f
-            following[node, 6] = give * g
-            following[node, 7] = give * h
+            for column, total in enumerate((a, b, c, d, e, f, g, h)):
+                value[node, column] += (1.0 - continuation) * total
+                following[node, column] = continuation / strength * total
 
 
-@compiled
-def _read_column(value, column, root, nodes, values):
-    """Copy the positive values of a column to ``nodes`` and ``values``, the root first; returns how many."""
-    nodes[0] = root
-    values[0] = value[root, column]
-    count = 1
-    for node in range(value.shape[0]):
-        if node != root and value[node, column] > 0.0:
-            nodes[count] = node
-            values[count] = value[node, column]
-            count += 1
-    return count
+class Top(NamedTuple):
+    """Rows that kernels fill, one per root.
 
-
-# Levels are odd numbers, so that nodes whose exact residuals are equal never fall on two sides by rounding.
-_FIRST_LEVEL = 0.7390851332151607
-_NEXT_LEVEL = 0.5671432904097838
-# With a least level in sight: a few more edges, but fewer looks at all that was reached.
-_NEXT_BOUNDED_LEVEL = 0.2078795763507619
-_LEAST_LEVEL = 0.9999998765432101
-# For the same reason: a remainder of exactly ``tolerance`` is pushed on in every labelling.
-_MARGIN = 1.0 - 1e-7
-# Nodes up to which columns for sweeps are worth their memory.
-_MOST_SWEPT = 1 << 17
-
-
-def push_goal(continuation: float, tolerance: float) -> float:
-    """Return the residual mass at which to stop: what it keeps of itself is assigned, the rest is not."""
-    return tolerance * _MARGIN / continuation
-
-
-def push_budget(adjacency: Adjacency, continuation: float, goal: float) -> int:
-    """Count the edges that a root may push through before sweeping costs less; -1 where it never sweeps.
-
-    Measured: an edge costs about 25 times as much here as in a sweep. Half of that, since the cost of
-    deciding late comes on top. A whole number, so that every labelling of the nodes decides alike.
+    Attributes
+    ----------
+    nodes, weights : arrays (r, k)
+        By descending value, weights scaled to sum 1; padded with -1 and 0.
+    mass : float64 array (r,)
+        The sum before scaling.
+    kept : int32 array (r,)
+        How many leading nodes stay as they are.
+    tied : int32 array (r,)
+        How many nodes share the positions after those; 0 also where the group was dropped.
     """
-    if adjacency.num_nodes > _MOST_SWEPT:
-        return -1
-    return int(adjacency.num_entries * rounds_to(1.0, goal, continuation) // 50)
+
+    nodes: NDArray[Any]
+    weights: NDArray[np.float32]
+    mass: NDArray[np.float64]
+    kept: NDArray[np.int32]
+    tied: NDArray[np.int32]
+
+    @classmethod
+    def empty(cls, rows: int, k: int, dtype: DTypeLike) -> "Top":
+        """Return rows to be filled, with nodes of the given dtype."""
+        nodes, weights = np.empty((rows, k), dtype=dtype), np.empty((rows, k), dtype=np.float32)
+        kept, tied = np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int32)
+        return cls(nodes, weights, np.empty(rows, dtype=np.float64), kept, tied)
+
+
+# Values this close to the k-th are tied with it: far above rounding, far below any tolerance.
+TIE = 1e-9
+# A tied group that would make a row of the operator longer than this many times k is dropped.
+ROOM = 4
 
 
 @compiled
-def push_roots(
-    adjacency, num_nodes, roots, continuation, goal, threshold, budget, top, tied_nodes, unassigned
-):
-    """Write the k largest values of each root into its row of ``top``, as ``keep_top`` does.
+def keep_top(nodes, values, count, row, top, tied_nodes):
+    """Write the k largest of ``values[:count]`` (all > 0) into a row of ``top``, and the tied nodes.
 
-    Ends a root at the residual mass ``goal``, or at the level ``threshold`` (0: never), or hands it to sweeps
-    when ``budget`` edges are spent (-1: never). ``unassigned`` (r,) is the mass left over.
+    The root comes first in ``nodes``; ``tied_nodes`` is (r, ROOM * k).
     """
-    places = new_places(adjacency, num_nodes, roots.size)
-    columns = new_columns(0)
-    pending = np.empty((3, COLUMNS), dtype=np.int64)
-    waiting = np.int64(0)
-    values = np.empty(0, dtype=np.float64)
-    for row in range(roots.size):
-        places, count, rest, edges = _push(
-            adjacency, roots[row], continuation, goal, threshold * _LEAST_LEVEL, budget, places
-        )
-        rounds = rounds_to(rest, goal, continuation) if 0 <= budget < edges else 0
-        unassigned[row] = rest * continuation ** (rounds + 1)
-        if rounds > 0:
-            if columns[0].size == 0:
-                columns = new_columns(num_nodes)
-            load_column(adjacency, places, count, columns, waiting, continuation)
-            pending[0, waiting] = roots[row]
-            pending[1, waiting] = row
-            pending[2, waiting] = rounds
-            waiting += 1
-            if waiting == COLUMNS:
-                finish_columns(adjacency, num_nodes, continuation, columns, pending, waiting, top, tied_nodes)
-                waiting = np.int64(0)
-        else:
-            if count > values.size:
-                values = np.empty(places[4].size, dtype=np.float64)
-            _read_values(places, count, continuation, values)
-            keep_top(places[5], values, count, row, top, tied_nodes)
-        clear_places(places, count)
-    if waiting > 0:
-        finish_columns(adjacency, num_nodes, continuation, columns, pending, waiting, top, tied_nodes)
-
-
-@compiled
-def rounds_to(rest, goal, continuation):
-    """Count the rounds in which pushing every node brings a residual mass down to the goal."""
-    rounds = 0
-    while rest > goal:
-        rest *= continuation
-        rounds += 1
-    return rounds
-
-
-@compiled
-def _push(adjacency, root, continuation, goal, least, budget, places):
-    """Push one root until goal, level or budget end it; the root itself is always pushed.
-
-    Returns (places, how many nodes were reached, residual mass, edges passed).
-    """
-    degree = _start(adjacency, places, root)
-    # Typed, here and below: a bare 1 has a type of its own and would compile what follows twice.
-    count = np.int64(1)
-    if degree == 0:
-        places[4][0 if places[0].size > 0 else root] = continuation
-        return places, count, 0.0, 0
-    edges = np.int64(0)
-    rest = 1.0
-    leaving = np.int64(1)
-    level = max(_FIRST_LEVEL / degree, least)
-    while True:
-        limits = (level, goal, budget)
-        if places[0].size > 0:
-            places, count, rest, edges = push_by_hash(
-                adjacency, continuation, limits, places, count, leaving, rest, edges
-            )
-        else:
-            count, rest, edges = push_by_node(
-                adjacency, continuation, limits, places, count, leaving, rest, edges
-            )
-        if rest <= goal or level <= least or 0 <= budget < edges:
-            return places, count, rest, edges
-        level = max(level * (_NEXT_BOUNDED_LEVEL if least > 0 else _NEXT_LEVEL), least)
-        leaving, rest = _above(places, count, level)
-
-
-@compiled
-def _start(adjacency, places, root):
-    """Put all mass on the root, as the first place to push; returns its degree."""
-    indptr, _, _, rows, patch_indptr, _, _ = adjacency
-    table, shift, slots, state, _, nodes, waiting, _ = places
-    start, stop, _ = row_of(indptr, rows, patch_indptr, root)
-    place = np.int64(root)
-    nodes[0] = root
-    if table.size > 0:
-        slot = find_slot(table, shift, state, root)
-        state[0, 2] = root
-        table[slot] = 1
-        slots[0] = slot
-        place = np.int64(0)
-    state[place, 0] = 1.0
-    state[place, 1] = stop - start
-    waiting[0] = place
-    return stop - start
-
-
-@compiled
-def _above(places, count, level):
-    """List the places above the level as waiting; (how many, sum of all residuals)."""
-    table, _, _, state, _, nodes, waiting, _ = places
-    rest = 0.0
-    found = 0
+    k = top.nodes.shape[1]
+    order = _largest(nodes, values, count, k)
+    write_row(nodes[order], values[order], order.size, np.int64(1), row, top)
+    if count <= k:
+        return
+    last = values[order[k - 1]]
+    above = 0
+    group = 0
     for i in range(count):
-        place = np.uint64(i if table.size > 0 else nodes[i])
-        residual = state[place, 0]
-        rest += residual
-        waiting[found] = place
-        found += residual > level * state[place, 1]
-    return np.int64(found), rest
+        above += values[i] > last + TIE
+        group += abs(values[i] - last) <= TIE
+    if above + group > k:
+        top.kept[row] = above
+        if above + group <= ROOM * k:
+            for i in range(count):
+                if abs(values[i] - last) <= TIE:
+                    tied_nodes[row, top.tied[row]] = nodes[i]
+                    top.tied[row] += 1
+        elif above == 0:
+            # Dropping the group would leave nothing: the root alone stands for the row.
+            top.tied[row] = 1
+            tied_nodes[row, 0] = nodes[0]
 
 
 @compiled
-def _read_values(places, count, continuation, values):
-    """Copy what each reached node is worth; what a residual keeps at its next push is known beforehand."""
-    table, _, _, state, value, nodes, _, _ = places
-    for i in range(count):
-        place = np.uint64(i if table.size > 0 else nodes[i])
-        values[i] = value[place] + (1.0 - continuation) * state[place, 0]
+def write_row(nodes, values, count, unit, row, top):
+    """Write the first k of descending values, scaled, and their sum in the given unit; no ties."""
+    k = top.nodes.shape[1]
+    chosen = min(k, count)
+    total = values[:chosen].sum()
+    for i in range(chosen):
+        top.nodes[row, i] = nodes[i]
+        top.weights[row, i] = values[i] / total
+    for i in range(chosen, k):
+        top.nodes[row, i] = -1
+        top.weights[row, i] = 0.0
+    top.mass[row] = total / unit
+    top.kept[row] = chosen
+    top.tied[row] = 0
+
+
+# How many times k values are read to find a bound that most of the others miss.
+_FIRST_READ = 8
+_BUCKETS = 512
+# Three mantissa bits per bucket: eight buckets an octave, so one bucket holds little more than is asked for.
+_SHIFT = 49
 
 
 @compiled
-def push_back(adjacency, starts, residual, influence, marks, continuation, least):
-    """Push residuals back along the edges until none of the nodes reached holds more than ``least``.
+def _largest(nodes, values, count, k):
+    """List at least the k largest of ``values[:count]``, descending; equal values by node."""
+    order = np.empty(count, dtype=np.int64)
+    some = min(count, _FIRST_READ * k)
+    for i in range(some):
+        order[i] = i
+    found = count
+    if count > k:
+        # The bits of positive floats order as the floats do.
+        bits = values.view(np.int64)
+        # Nodes near the root are found first and hold most: few of the others pass their k-th value.
+        bound = _bound(bits, order[:some], k)
+        found = 0
+        for i in range(count):
+            order[found] = i
+            found += bits[i] >= bound
+        if found > 2 * k:
+            bound = _bound(bits, order[:found], k)
+            passed = found
+            found = 0
+            for i in range(passed):
+                order[found] = order[i]
+                found += bits[order[i]] >= bound
+    order = order[:found]
+    _sort_descending(order, nodes, values)
+    return order
+
+
+@compiled
+def _bound(bits, order, k):
+    """Return a number that at least k of the bits in ``order`` reach, and not many more, by a histogram."""
+    highest = bits[order[0]]
+    for i in order:
+        highest = max(highest, bits[i])
+    sizes = np.zeros(_BUCKETS, dtype=np.int64)
+    for i in order:
+        sizes[min((highest - bits[i]) >> _SHIFT, _BUCKETS - 1)] += 1
+    cut = 0
+    total = sizes[0]
+    while total < k:
+        cut += 1
+        total += sizes[cut]
+    return highest - ((cut + 1) << _SHIFT) + 1 if cut < _BUCKETS - 1 else np.int64(0)
+
+
+@compiled
+def _sort_descending(order, nodes, values):
+    """Shell sort in place: rows are short, and it compiles quickly."""
+    gap = 1
+    while gap < order.size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, order.size):
+            held = order[i]
+            value = values[held]
+            j = i
+            while j >= gap:
+                other = order[j - gap]
+                if values[other] > value or (values[other] == value and nodes[other] < nodes[held]):
+                    break
+                order[j] = other
+                j -= gap
+            order[j] = held
+        gap //= 3
+
+
+@compiled
+def push_back(adjacency, starts, residual, influence, marks, continuation, bound):
+    """Push residuals back along the edges until none of the nodes reached holds more than ``bound``.
 
     With g(i) = sum over u of pi_i(u) w(u), the mass that root i puts on nodes of weight w, and w added to
     ``residual`` float64 (n,) by the caller, this keeps for every i
@@ -732,7 +711,7 @@ def push_back(adjacency, starts, residual, influence, marks, continuation, least
         at += 1
         marks[node] &= 2
         amount = residual[node]
-        if amount <= least:
+        if amount <= bound:
             continue
         residual[node] = 0.0
         influence[node] += (1.0 - continuation) * amount
@@ -744,13 +723,13 @@ def push_back(adjacency, starts, residual, influence, marks, continuation, least
             influence[node] += continuation * amount  # it steps to itself
         for edge in range(start, stop):
             near = np.int64(patch_indices[edge] if patched else indices[edge])
-            first, last, away = row_of(indptr, rows, patch_indptr, near)
+            first, last, near_patched = row_of(indptr, rows, patch_indptr, near)
             strength, weight = np.float64(last - first), 1.0
             if has_weights:
-                strength = row_strength(patch_weights if away else weights, first, last)
+                strength = row_strength(patch_weights if near_patched else weights, first, last)
                 weight = np.float64(patch_weights[edge] if patched else weights[edge])
             residual[near] += continuation * amount * weight / strength
-            if residual[near] > least and marks[near] & 1 == 0:
+            if residual[near] > bound and marks[near] & 1 == 0:
                 marks[near] |= 1
                 queue.append(near)
     for node in grown:

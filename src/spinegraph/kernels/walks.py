@@ -1,6 +1,6 @@
-"""Random walks: random numbers by counting, single steps, visit counts and plain walks."""
+"""Random walks: streams of random numbers, steps by edge weight, plain walks, and visits of rooted walks."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,13 +10,18 @@ from spinegraph.kernels.push import ROOM, write_row
 from spinegraph.kernels.runtime import compiled, run_blocks
 from spinegraph.kernels.sparse import row_of
 
-GAMMA = np.uint64(0x9E3779B97F4A7C15)
+# Uses of randomness: each has streams of its own.
 ROOTED_WALKS = 1
 PLAIN_WALKS = 2
 
+GAMMA = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64, as the numbers below
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_LOW = np.uint64(0xFFFFFFFF)
+_S32 = np.uint64(32)
+# Steps planned together: enough to hide the memory's latency, few enough to stay in the nearest cache.
+_TOGETHER = 1600
 
 
 def _mix(point):
@@ -29,12 +34,12 @@ mix = compiled(_mix, inline="always")
 
 
 def stream_starts(seed: int, stage: int, keys: ArrayLike) -> NDArray[np.uint64]:
-    """Where the stream of each key starts.
+    """Return where the random stream of each key starts, uint64 (r,).
 
     Parameters
     ----------
     seed : int
-        Any whole number; its lowest 64 bits count.
+        Its lowest 64 bits count.
     stage : int
         Which use of randomness this is, so that two stages with one seed stay independent.
     keys : uint64 array (r,)
@@ -47,51 +52,132 @@ def stream_starts(seed: int, stage: int, keys: ArrayLike) -> NDArray[np.uint64]:
     return start
 
 
-Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
-_LOW = np.uint64(0xFFFFFFFF)
-_S32 = np.uint64(32)
+def plain_walks(
+    adjacency: Adjacency,
+    roots: NDArray[np.int64],
+    walks: int,
+    walk_length: int,
+    seed: int,
+    stage: int = PLAIN_WALKS,
+    keys: NDArray[np.uint64] | None = None,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """Walk without return, each step to a neighbour in proportion to edge weight.
 
+    Parameters
+    ----------
+    adjacency : Adjacency
+    roots : int64 array (r,)
+    walks, walk_length : int
+        Walks per root, and their positions, the root included.
+    seed, stage : int
+        A draw depends on these, on the root's key and on nothing else.
+    keys : uint64 array (r,), optional
+        By default the roots themselves.
+    threads : int, optional
+        All cores by default.
 
-def alias_rows(adjacency: Adjacency, visits: int, threads: int | None) -> tuple[Tables, int | None]:
-    """Make the tables for about ``visits`` steps, and say on how many threads they may be taken.
-
-    Many visits: every row is filled in at once, then only read. Few: rows are filled in as one thread
-    comes by, and memory is claimed only there.
+    Returns
+    -------
+    int32 array (r * walks, walk_length)
+        The walks of one root after another; a root without neighbours is followed by -1. (int64 when the
+        adjacency's indices are.)
     """
-    tables = (
+    tables, threads = alias_tables(adjacency, roots.size * walks * walk_length, threads)
+    streams = stream_starts(seed, stage, roots.astype(np.uint64) if keys is None else keys)
+    out = np.empty((roots.size * walks, walk_length), dtype=adjacency.indices.dtype)
+
+    def task(start: int, stop: int) -> None:
+        lines = out[start * walks : stop * walks]
+        _walk_plainly(adjacency, tables, roots[start:stop], streams[start:stop], walks, lines)
+
+    run_blocks(task, roots.size, block=1024, threads=threads)
+    return out
+
+
+@compiled
+def _walk_plainly(adjacency, tables, roots, starts, walks, out):
+    """Write walks without return into ``out`` (r * walks, length); -1 after a root without neighbours."""
+    length = out.shape[1]
+    group = max(1, _TOGETHER // walks)
+    nodes = np.empty(group * walks, dtype=out.dtype)
+    streams = np.empty(group * walks, dtype=np.uint64)
+    lines = np.empty(group * walks, dtype=np.int64)
+    bits = np.empty(group * walks, dtype=np.uint32)
+    for first in range(0, roots.size, group):
+        count = 0
+        for row in range(first, min(first + group, roots.size)):
+            start, stop, _ = row_of(adjacency.indptr, adjacency.rows, adjacency.patch_indptr, roots[row])
+            for walk in range(walks):
+                line = row * walks + walk
+                out[line, 0] = roots[row]
+                if start == stop:
+                    out[line, 1:] = -1
+                    continue
+                nodes[count] = roots[row]
+                streams[count] = starts[row] + GAMMA * np.uint64(walk * length)
+                lines[count] = line
+                count += 1
+        for position in range(1, length):
+            for i in range(count):
+                streams[i] += GAMMA
+                bits[i] = mix(streams[i]) >> _S32
+            take_steps(adjacency, tables, nodes, bits, count)
+            for i in range(count):
+                out[lines[i], position] = nodes[i]
+
+
+class AliasTables(NamedTuple):
+    """For every edge a threshold in the low 32 bits, and in the high ones the edge to take beyond it.
+
+    ``filled`` uint8 (n,) tells which rows are written, and is empty without weights; ``base`` and ``patch``
+    uint64 go with the weights of the adjacency.
+    """
+
+    filled: NDArray[np.uint8]
+    base: NDArray[np.uint64]
+    patch: NDArray[np.uint64]
+
+
+def alias_tables(adjacency: Adjacency, visits: int, threads: int | None) -> tuple[AliasTables, int | None]:
+    """Make the tables for about ``visits`` steps, and return how many threads may use them.
+
+    Many visits: every row is filled at once, then only read. Few: one thread fills rows as it reaches them,
+    and memory is claimed only there.
+    """
+    tables = AliasTables(
         np.zeros(adjacency.num_nodes if adjacency.has_weights else 0, dtype=np.uint8),
         np.empty(adjacency.weights.size, dtype=np.uint64),
         np.empty(adjacency.patch_weights.size, dtype=np.uint64),
     )
-    if not adjacency.has_weights:
-        return tables, threads
-    if visits < adjacency.indices.size:
+    if adjacency.has_weights and visits < adjacency.indices.size:
         return tables, 1
+    if adjacency.has_weights:
 
-    def fill(first: int, last: int) -> None:
-        fill_rows(tuple(adjacency), tables, first, last)
+        def fill(first: int, last: int) -> None:
+            _fill_rows(adjacency, tables, first, last)
 
-    run_blocks(fill, adjacency.num_nodes, block=1 << 14, threads=threads)
+        run_blocks(fill, adjacency.num_nodes, block=1 << 14, threads=threads)
     return tables, threads
 
 
 @compiled
-def fill_rows(adjacency, tables, first, last):
+def _fill_rows(adjacency, tables, first, last):
     """Write the alias tables of the rows ``first .. last - 1``."""
     indptr, _, weights, rows, patch_indptr, _, patch_weights = adjacency
     filled, base, patch = tables
     for node in range(first, last):
         start, stop, patched = row_of(indptr, rows, patch_indptr, node)
         if patched:
-            _fill(patch_weights[start:stop], patch[start:stop])
+            _fill_row(patch_weights[start:stop], patch[start:stop])
         else:
-            _fill(weights[start:stop], base[start:stop])
+            _fill_row(weights[start:stop], base[start:stop])
         filled[node] = 1
 
 
 @compiled
-def _fill(weights, table):
-    """Write one row's table in one sweep: light edges are topped up by the current heavy one.
+def _fill_row(weights, table):
+    """Write one row's table in one pass: light edges are topped up by the current heavy one.
 
     ``rest`` is what the heavy edge still has; once that is light too, the next heavy edge tops it up.
     """
@@ -138,7 +224,7 @@ def _entry(share, other):
 @compiled
 def take_steps(adjacency, tables, nodes, bits, count):
     """Replace each of ``nodes[:count]`` by the neighbour that its 32 bits choose; each must have one."""
-    if tables[0].size > 0:
+    if tables.filled.size > 0:
         _step_by_weight(adjacency, tables, nodes, bits, count)
     else:
         _step_evenly(adjacency, nodes, bits, count)
@@ -168,7 +254,7 @@ def _step_by_weight(adjacency, tables, nodes, bits, count):
     if empty > 0:
         for i in range(count):
             if filled[nodes[i]] == 0:
-                fill_rows(adjacency, tables, nodes[i], nodes[i] + 1)
+                _fill_rows(adjacency, tables, nodes[i], nodes[i] + 1)
     for i in range(count):
         node = np.uint64(nodes[i])
         start, stop, patched = row_of(indptr, rows, patch_indptr, node)
@@ -183,13 +269,113 @@ def _step_by_weight(adjacency, tables, nodes, bits, count):
 
 @compiled
 def _or_other(entry, draw, start, edge):
-    # All ones when below: a branch on an entry that is still on its way would hold up the steps after it.
+    # All ones when below: a branch on an entry that is still on its way would delay the steps after it.
     below = np.uint64((np.int64(draw) - np.int64(entry & _LOW)) >> 63)
     other = start + (entry >> _S32)
     return other ^ ((edge ^ other) & below)
 
 
-_HASH = np.uint64(0x9E3779B97F4A7C15)
+class _Plan(NamedTuple):
+    """Steps of several roots' walks, one after another, and the walks under way."""
+
+    bits: NDArray[np.uint32]  # that choose a step's neighbour
+    leaves_root: NDArray[np.uint8]
+    visits: NDArray[Any]  # where each step arrives
+    steps: NDArray[np.int64]  # of walks under way: the step to take, the node, the bits
+    nodes: NDArray[Any]
+    draws: NDArray[np.uint32]
+
+
+@compiled
+def walk_roots(adjacency, tables, roots, starts, walks, walk_length, threshold, top, tied_nodes):
+    """Count visits of rooted walks and write the k most visited of each root into its row of ``top``.
+
+    ``starts`` (r,) are the roots' random streams; a walk continues when 32 random bits are below
+    ``threshold``, else it returns to the root. ``top`` and ``tied_nodes`` are as in ``keep_top``.
+    """
+    most = walks * (walk_length - 1)
+    group = max(1, _TOGETHER // max(most, 1))
+    size = group * most + 1
+    plan = _Plan(
+        np.empty(size, dtype=np.uint32),
+        np.empty(size, dtype=np.uint8),
+        np.empty(size, dtype=adjacency.indices.dtype),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=adjacency.indices.dtype),
+        np.empty(size, dtype=np.uint32),
+    )
+    ends = np.empty(group, dtype=np.int64)
+    counter = new_counter(walks * walk_length, adjacency.indices)
+    for first in range(0, roots.size, group):
+        last = min(first + group, roots.size)
+        under_way = 0
+        steps = 0
+        for row in range(first, last):
+            root = roots[row]
+            start, stop, _ = row_of(adjacency.indptr, adjacency.rows, adjacency.patch_indptr, root)
+            # A root without neighbours never leaves; no other node without neighbours can be reached.
+            if stop > start:
+                steps, under_way = _draw(
+                    plan, root, starts[row], walks, walk_length, threshold, steps, under_way
+                )
+            ends[row - first] = steps
+        plan.leaves_root[steps] = 1
+        _advance(adjacency, tables, plan, under_way)
+        steps = 0
+        for row in range(first, last):
+            seen = plan.visits[steps : ends[row - first]]
+            count_visits(counter, roots[row], walks * walk_length, seen, row, top, tied_nodes)
+            steps = ends[row - first]
+
+
+@compiled
+def _draw(plan, root, stream, walks, walk_length, threshold, steps, under_way):
+    """Draw where one root's walks continue and where they return; (steps, under_way) with this root's."""
+    bits, leaves_root, _, at, nodes, _ = plan
+    for _ in range(walks):
+        leaves = np.int64(1)
+        for _ in range(walk_length - 1):
+            stream += GAMMA
+            draw = mix(stream)
+            goes = np.int64((draw >> _S32) < threshold)
+            bits[steps] = draw & _LOW
+            leaves_root[steps] = leaves
+            at[under_way] = steps
+            nodes[under_way] = root
+            under_way += goes & leaves
+            steps += goes
+            leaves = 1 - goes
+    return steps, under_way
+
+
+@compiled
+def _advance(adjacency, tables, plan, under_way):
+    """Take every planned step: all first steps from the root, then all second ones, until none is left."""
+    bits, leaves_root, visits, at, nodes, draws = plan
+    while under_way > 0:
+        for i in range(under_way):
+            draws[i] = bits[at[i]]
+        take_steps(adjacency, tables, nodes, draws, under_way)
+        ahead = np.int64(0)
+        for i in range(under_way):
+            step = at[i]
+            visits[step] = nodes[i]
+            at[ahead] = step + 1
+            nodes[ahead] = nodes[i]
+            ahead += 1 - np.int64(leaves_root[step + 1])
+        under_way = ahead
+
+
+class VisitCounter(NamedTuple):
+    """A hash table from node to visits, and room to sort them."""
+
+    keys: NDArray[Any]  # -1 where empty
+    counts: NDArray[np.int32]
+    shift: int
+    found: NDArray[np.int64]  # table entries in the order of first visits
+    sizes: NDArray[np.int64]  # how many nodes have so many visits
+    nodes: NDArray[Any]  # sorted
+    visits: NDArray[np.int32]
 
 
 @compiled
@@ -198,7 +384,7 @@ def new_counter(positions, like):
     bits = 8
     while (1 << bits) < 4 * positions:
         bits += 1
-    return (
+    return VisitCounter(
         np.full(1 << bits, -1, dtype=like.dtype),
         np.zeros(1 << bits, dtype=np.int32),
         64 - bits,
@@ -211,15 +397,14 @@ def new_counter(positions, like):
 
 @compiled
 def count_visits(counter, root, positions, seen, row, top, tied_nodes):
-    """Keep the k most visited nodes; the root stands at every position that ``seen`` does not list.
+    """Keep the k most visited nodes; the root is at every position that ``seen`` does not list.
 
     Equal counts are ordered by first visit. Writes to ``top`` and ``tied_nodes`` as ``keep_top`` does.
     """
     distinct = _tally(counter, root, positions, seen)
     _sort(counter, distinct)
-    nodes, visits = counter[5], counter[6]
-    kept, tied = top[3], top[4]
-    k = top[0].shape[1]
+    nodes, visits = counter.nodes, counter.visits
+    k = top.nodes.shape[1]
     write_row(nodes, visits, distinct, positions, row, top)
     if distinct > k and visits[k] == visits[k - 1]:
         above = k - 1
@@ -228,14 +413,14 @@ def count_visits(counter, root, positions, seen, row, top, tied_nodes):
         stop = k + 1
         while stop < distinct and visits[stop] == visits[k]:
             stop += 1
-        kept[row] = above
+        top.kept[row] = above
         if stop <= ROOM * k:
-            tied[row] = stop - above
+            top.tied[row] = stop - above
             for i in range(above, stop):
                 tied_nodes[row, i - above] = nodes[i]
         elif above == 0:
             # Dropping the group would leave nothing: the root alone stands for the row.
-            tied[row] = 1
+            top.tied[row] = 1
             tied_nodes[row, 0] = root
 
 
@@ -245,21 +430,21 @@ def _tally(counter, root, positions, seen):
     keys, counts, bits, found, _, _, _ = counter
     shift = np.uint64(bits)
     mask = np.uint64(keys.size - 1)
-    slot = (np.uint64(root) * _HASH) >> shift
-    keys[slot] = root
-    counts[slot] = positions - seen.size
-    found[0] = slot
+    entry = (np.uint64(root) * GAMMA) >> shift
+    keys[entry] = root
+    counts[entry] = positions - seen.size
+    found[0] = entry
     distinct = 1
     for i in range(seen.size):
         node = seen[i]
-        slot = (np.uint64(node) * _HASH) >> shift
-        key = keys[slot]
+        entry = (np.uint64(node) * GAMMA) >> shift
+        key = keys[entry]
         while key != node and key >= 0:
-            slot = (slot + np.uint64(1)) & mask
-            key = keys[slot]
-        keys[slot] = node
-        counts[slot] += 1
-        found[distinct] = slot
+            entry = (entry + np.uint64(1)) & mask
+            key = keys[entry]
+        keys[entry] = node
+        counts[entry] += 1
+        found[distinct] = entry
         distinct += key < 0
     return distinct
 
@@ -273,178 +458,18 @@ def _sort(counter, distinct):
         count = counts[found[i]]
         sizes[count] += 1
         most = max(most, count)
-    place = 0
+    start = 0
     for count in range(most, 0, -1):
         size = sizes[count]
-        sizes[count] = place
-        place += size
+        sizes[count] = start
+        start += size
     for i in range(distinct):
-        slot = found[i]
-        count = counts[slot]
-        place = sizes[count]
-        sizes[count] = place + 1
-        nodes[place] = keys[slot]
-        visits[place] = count
-        keys[slot] = -1
-        counts[slot] = 0
+        entry = found[i]
+        count = counts[entry]
+        target = sizes[count]
+        sizes[count] = target + 1
+        nodes[target] = keys[entry]
+        visits[target] = count
+        keys[entry] = -1
+        counts[entry] = 0
     sizes[: most + 1] = 0
-
-
-# Steps planned together: enough to hide the memory's latency, few enough to stay in the nearest cache.
-_TOGETHER = 1600
-
-
-@compiled
-def walk_roots(adjacency, tables, roots, starts, walks, walk_length, threshold, top, tied_nodes):
-    """Count visits of rooted walks and write the k most visited of each root into its row of ``top``.
-
-    ``starts`` (r,) are the roots' random streams; a walk goes on when 32 random bits are below ``threshold``.
-    ``top`` and ``tied_nodes`` are as in ``keep_top``.
-    """
-    most = walks * (walk_length - 1)
-    group = max(1, _TOGETHER // max(most, 1))
-    size = group * most + 1
-    plan = (
-        np.empty(size, dtype=np.uint32),
-        np.empty(size, dtype=np.uint8),
-        np.empty(size, dtype=adjacency[1].dtype),
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=adjacency[1].dtype),
-        np.empty(size, dtype=np.uint32),
-    )
-    fresh, visits = plan[1], plan[2]
-    ends = np.empty(group, dtype=np.int64)
-    counter = new_counter(walks * walk_length, adjacency[1])
-    for first in range(0, roots.size, group):
-        last = min(first + group, roots.size)
-        under_way = 0
-        steps = 0
-        for row in range(first, last):
-            root = roots[row]
-            start, stop, _ = row_of(adjacency[0], adjacency[3], adjacency[4], root)
-            # A root without neighbours never leaves; no other node without neighbours can be reached.
-            if stop > start:
-                steps, under_way = _draw(
-                    plan, root, starts[row], walks, walk_length, threshold, steps, under_way
-                )
-            ends[row - first] = steps
-        fresh[steps] = 1
-        _advance(adjacency, tables, plan, under_way)
-        steps = 0
-        for row in range(first, last):
-            seen = visits[steps : ends[row - first]]
-            count_visits(counter, roots[row], walks * walk_length, seen, row, top, tied_nodes)
-            steps = ends[row - first]
-
-
-@compiled
-def _draw(plan, root, stream, walks, walk_length, threshold, steps, under_way):
-    """Draw where one root's walks go on and where they return; (steps, under_way) with this root's added."""
-    bits, fresh, _, at, nodes, _ = plan
-    for _ in range(walks):
-        leaves = np.int64(1)
-        for _ in range(walk_length - 1):
-            stream += GAMMA
-            draw = mix(stream)
-            goes = np.int64((draw >> _S32) < threshold)
-            bits[steps] = draw & _LOW
-            fresh[steps] = leaves
-            at[under_way] = steps
-            nodes[under_way] = root
-            under_way += goes & leaves
-            steps += goes
-            leaves = 1 - goes
-    return steps, under_way
-
-
-@compiled
-def _advance(adjacency, tables, plan, under_way):
-    """Take every planned step: a round of first steps, a round of second ones, until no excursion is left."""
-    bits, fresh, visits, at, nodes, draws = plan
-    while under_way > 0:
-        for i in range(under_way):
-            draws[i] = bits[at[i]]
-        take_steps(adjacency, tables, nodes, draws, under_way)
-        ahead = np.int64(0)
-        for i in range(under_way):
-            step = at[i]
-            visits[step] = nodes[i]
-            at[ahead] = step + 1
-            nodes[ahead] = nodes[i]
-            ahead += 1 - np.int64(fresh[step + 1])
-        under_way = ahead
-
-
-def plain_walks(
-    adjacency: Adjacency,
-    roots: NDArray[np.int64],
-    walks: int,
-    walk_length: int,
-    seed: int,
-    stage: int = PLAIN_WALKS,
-    keys: NDArray[np.uint64] | None = None,
-    threads: int | None = None,
-) -> NDArray[Any]:
-    """Walk without return, each step to a neighbour in proportion to edge weight.
-
-    Parameters
-    ----------
-    adjacency : Adjacency
-    roots : int64 array (r,)
-    walks, walk_length : int
-        Walks per root, and their positions, the root included.
-    seed, stage : int
-        A draw depends on these, on the root's key and on nothing else.
-    keys : uint64 array (r,), optional
-        By default the roots themselves.
-    threads : int, optional
-        All cores by default.
-
-    Returns
-    -------
-    int32 array (r * walks, walk_length)
-        The walks of one root after another; a root without neighbours is followed by -1. (int64 when the
-        adjacency's indices are.)
-    """
-    tables, threads = alias_rows(adjacency, roots.size * walks * walk_length, threads)
-    streams = stream_starts(seed, stage, roots.astype(np.uint64) if keys is None else keys)
-    out = np.empty((roots.size * walks, walk_length), dtype=adjacency.indices.dtype)
-
-    def task(start: int, stop: int) -> None:
-        lines = out[start * walks : stop * walks]
-        walk_plainly(tuple(adjacency), tables, roots[start:stop], streams[start:stop], walks, lines)
-
-    run_blocks(task, roots.size, block=1024, threads=threads)
-    return out
-
-
-@compiled
-def walk_plainly(adjacency, tables, roots, starts, walks, out):
-    """Write walks without return into ``out`` (r * walks, length); -1 after a root without neighbours."""
-    length = out.shape[1]
-    group = max(1, _TOGETHER // walks)
-    nodes = np.empty(group * walks, dtype=out.dtype)
-    streams = np.empty(group * walks, dtype=np.uint64)
-    lines = np.empty(group * walks, dtype=np.int64)
-    bits = np.empty(group * walks, dtype=np.uint32)
-    for first in range(0, roots.size, group):
-        count = 0
-        for row in range(first, min(first + group, roots.size)):
-            start, stop, _ = row_of(adjacency[0], adjacency[3], adjacency[4], roots[row])
-            for walk in range(walks):
-                line = row * walks + walk
-                out[line, 0] = roots[row]
-                if start == stop:
-                    out[line, 1:] = -1
-                    continue
-                nodes[count] = roots[row]
-                streams[count] = starts[row] + GAMMA * np.uint64(walk * length)
-                lines[count] = line
-                count += 1
-        for position in range(1, length):
-            for i in range(count):
-                streams[i] += GAMMA
-                bits[i] = mix(streams[i]) >> _S32
-            take_steps(adjacency, tables, nodes, bits, count)
-            for i in range(count):
-                out[lines[i], position] = nodes[i]

@@ -182,7 +182,7 @@ def _neighborhoods(
         run_blocks(share, n, block=block, threads=threads)
 
     def describe(start: int, stop: int) -> None:
-        neighborhoods(tuple(adjacency), roots[start:stop], depth, marks(), shared, counts[start:stop])
+        neighborhoods(adjacency, roots[start:stop], depth, marks(), shared, counts[start:stop])
 
     run_blocks(describe, len(roots), block=block, threads=threads)
     return counts

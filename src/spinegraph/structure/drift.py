@@ -74,7 +74,7 @@ class Drift:
         starts = nodes[self.pending[nodes] > least]
         if not len(starts):
             return np.zeros(0, np.int64)
-        arrays = tuple(graph.adjacency())
+        arrays = graph.adjacency()
         return push_back(arrays, starts, self.pending, self.moved, self._marks, self.continuation, least)  # type: ignore[no-any-return]
 
     def is_over(self, roots: NDArray[np.int64]) -> NDArray[np.bool_]:

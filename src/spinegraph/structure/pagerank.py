@@ -11,10 +11,10 @@ from scipy.sparse import csr_array, issparse
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import GraphLike
 from spinegraph.kernels.adjacency import Adjacency
-from spinegraph.kernels.push import ROOM, new_top, push_budget, push_goal, push_roots
+from spinegraph.kernels.push import NO_BUDGET, ROOM, Top, push_budget, push_goal, push_roots
 from spinegraph.kernels.runtime import run_blocks, thread_count
 from spinegraph.kernels.sparse import operator_rows, sparse_times_dense
-from spinegraph.kernels.walks import ROOTED_WALKS, alias_rows, stream_starts, walk_roots
+from spinegraph.kernels.walks import ROOTED_WALKS, alias_tables, stream_starts, walk_roots
 
 
 def as_roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
@@ -128,7 +128,6 @@ class RootedPageRank:
 
 Method = Literal["push", "walks"]
 DEFAULT_TOLERANCE = 1e-4
-Rows = tuple[NDArray[Any], ...]
 _PUSH_BLOCK = 1024
 _WALK_BLOCK = 1024
 
@@ -221,15 +220,15 @@ def _by_push(
     threshold: float,
     threads: int | None,
 ) -> RootedPageRank:
-    arrays, n = tuple(adjacency), adjacency.num_nodes
+    n = adjacency.num_nodes
     goal = push_goal(continuation, tolerance)
     # A threshold bounds the work of a root by itself, and without sweeps its result is the root's own affair.
-    budget = -1 if threshold > 0 else push_budget(adjacency, continuation, goal)
+    budget = NO_BUDGET if threshold > 0 else push_budget(adjacency, continuation, goal)
     unassigned = np.empty(len(roots))
 
-    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> None:
+    def fill(start: int, stop: int, top: Top, tied_nodes: NDArray[Any]) -> None:
         some, left = roots[start:stop], unassigned[start:stop]
-        push_roots(arrays, n, some, continuation, goal, threshold, budget, top, tied_nodes, left)
+        push_roots(adjacency, n, some, continuation, goal, threshold, budget, top, tied_nodes, left)
 
     return replace(_profile(adjacency, len(roots), k, fill, _PUSH_BLOCK, threads), unassigned=unassigned)
 
@@ -244,13 +243,12 @@ def _by_walks(
     walk_length: int,
     threads: int | None,
 ) -> RootedPageRank:
-    arrays = tuple(adjacency)
-    tables, threads = alias_rows(adjacency, len(roots) * walks * walk_length, threads)
+    tables, threads = alias_tables(adjacency, len(roots) * walks * walk_length, threads)
     threshold = np.uint64(round(continuation * 2**32))
 
-    def fill(start: int, stop: int, top: Rows, tied_nodes: NDArray[Any]) -> None:
+    def fill(start: int, stop: int, top: Top, tied_nodes: NDArray[Any]) -> None:
         some, keyed = roots[start:stop], streams[start:stop]
-        walk_roots(arrays, tables, some, keyed, walks, walk_length, threshold, top, tied_nodes)
+        walk_roots(adjacency, tables, some, keyed, walks, walk_length, threshold, top, tied_nodes)
 
     return _profile(adjacency, len(roots), k, fill, _WALK_BLOCK, threads)
 
@@ -259,16 +257,16 @@ def _profile(
     adjacency: Adjacency,
     count: int,
     k: int,
-    fill: Callable[[int, int, Rows, NDArray[Any]], None],
+    fill: Callable[[int, int, Top, NDArray[Any]], None],
     block: int,
     threads: int | None,
 ) -> RootedPageRank:
     """Let ``fill`` write blocks of rows, and gather what ties in each block."""
-    top = new_top(count, k, adjacency.indices.dtype)
+    top = Top.empty(count, k, adjacency.indices.dtype)
 
     def task(start: int, stop: int) -> NDArray[Any]:
         tied_nodes = np.empty((stop - start, ROOM * k), dtype=adjacency.indices.dtype)
-        fill(start, stop, tuple(column[start:stop] for column in top), tied_nodes)
+        fill(start, stop, Top(*(column[start:stop] for column in top)), tied_nodes)
         return tied_nodes[np.arange(ROOM * k) < top.tied[start:stop, None]]
 
     if (workers := thread_count(threads)) > 1:  # every thread gets several, whatever the number of roots

@@ -12,10 +12,14 @@ from spinegraph.errors import ParameterError
 from spinegraph.kernels.adjacency import position_type
 from spinegraph.kernels.dtw import OFFSET, copy_owned, dtw_distances, owned_slots, warping_table
 from spinegraph.kernels.runtime import run_blocks
+from spinegraph.structure.pagerank import RootedPageRank
 
 CandidateMethod = Literal["degree", "profile", "all"]
-
-_MOST_FOR_ALL = 20_000
+Metric = Literal["dtw", "euclidean", "cosine"]
+# From positions left (m,) and right (m,) to distances float32 (m,).
+Comparison = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
+MAX_NODES_FOR_ALL = 20_000
+_PAIRS_PER_BLOCK = 16_384
 
 
 def candidates(
@@ -47,8 +51,15 @@ def candidates(
     [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
     """
     degree = np.asarray(degrees)
+    n = len(degree)
     if method == "all":
-        return _everyone(len(degree))
+        if n > MAX_NODES_FOR_ALL:
+            raise ParameterError(
+                f'method "all" compares every two nodes; got {n} nodes, at most {MAX_NODES_FOR_ALL} are '
+                'allowed: use "profile" or "degree"'
+            )
+        others = np.arange(max(n - 1, 0), dtype=np.int32)
+        return others + (others >= np.arange(n)[:, None]).astype(np.int32)
     if method == "degree":
         return nearest_degree(degree)
     if method == "profile":
@@ -57,31 +68,19 @@ def candidates(
                 'method "profile" orders nodes by their profiles: pass weights, or method="degree"'
             )
         profile = np.asarray(weights)
-        if profile.ndim != 2 or len(profile) != len(degree):
-            raise ParameterError(
-                f"weights must be (n, k) with n = {len(degree)} as degrees; got {profile.shape}"
-            )
+        if profile.ndim != 2 or len(profile) != n:
+            raise ParameterError(f"weights must be (n, k) with n = {n} as degrees; got {profile.shape}")
         # Where two values are close, DTW's local cost is the difference of these logarithms.
         return nearest_degree(degree, order=np.log(profile + OFFSET).mean(axis=1))
     raise ParameterError(f'method must be one of "degree", "profile", "all"; got {method!r}')
 
 
 def nearest_degree(degrees: ArrayLike, *, order: ArrayLike | None = None) -> NDArray[Any]:
-    """Take ceil(log2 n) nodes on each side of a node's place in the order of degree.
+    """Take ceil(log2 n) nodes on each side of a node in the order of degree, (n, 2 ceil(log2 n)).
 
-    Parameters
-    ----------
-    degrees : array (n,)
-    order : array (n,), optional
-        Orders nodes of equal degree; their position does otherwise.
+    From the smaller degree to the larger, -1 where the order has ended. Equal degrees are ordered by
+    ``order`` (n,), or by position.
 
-    Returns
-    -------
-    int32 array (n, 2 ceil(log2 n))
-        From the smaller degree to the larger; -1 where the order has ended.
-
-    Examples
-    --------
     >>> nearest_degree([7, 1, 2, 5]).tolist()
     [[2, 3, -1, -1], [-1, -1, 2, 3], [-1, 1, 3, 0], [1, 2, 0, -1]]
     """
@@ -92,30 +91,13 @@ def nearest_degree(degrees: ArrayLike, *, order: ArrayLike | None = None) -> NDA
     ties = np.arange(n) if order is None else np.asarray(order)
     ranking = np.lexsort((ties, degree))  # (n,)
     side = math.ceil(math.log2(n))
-    ended = np.full(side, -1)
-    line = np.concatenate([ended, ranking, ended]).astype(position_type(n))
-    windows = np.lib.stride_tricks.sliding_window_view(line, 2 * side + 1)  # (n, 2 side + 1), by place
+    padding = np.full(side, -1)
+    line = np.concatenate([padding, ranking, padding]).astype(position_type(n))
+    windows = np.lib.stride_tricks.sliding_window_view(line, 2 * side + 1)  # (n, 2 side + 1), by rank
     chosen = np.empty((n, 2 * side), dtype=line.dtype)
     chosen[ranking, :side] = windows[:, :side]
     chosen[ranking, side:] = windows[:, side + 1 :]
     return chosen
-
-
-def _everyone(n: int) -> NDArray[Any]:
-    if n > _MOST_FOR_ALL:
-        raise ParameterError(
-            f'method "all" compares every two nodes; got {n} nodes, at most {_MOST_FOR_ALL} are allowed: '
-            'use "profile" or "degree"'
-        )
-    others = np.arange(max(n - 1, 0), dtype=np.int32)
-    return others + (others >= np.arange(n)[:, None]).astype(np.int32)
-
-
-Metric = Literal["dtw", "euclidean", "cosine"]
-Rows = NDArray[np.float32]
-Comparison = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
-
-PAIRS_PER_BLOCK = 16_384
 
 
 def pair_distances(
@@ -148,47 +130,19 @@ def pair_distances(
             f"pairs must be positions 0 to {len(rows) - 1}; got {pair.min()} to {pair.max()}"
         )
     left, right = np.ascontiguousarray(pair[:, 0]), np.ascontiguousarray(pair[:, 1])
-    return _in_blocks(comparison(metric, rows, rows), left, right, threads)
+    compare = comparison(metric, rows)
+    parts = run_blocks(
+        lambda start, stop: compare(left[start:stop], right[start:stop]),
+        len(left),
+        block=_PAIRS_PER_BLOCK,
+        threads=threads,
+    )
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)
 
 
-def profile_distances(
-    weights_a: ArrayLike, weights_b: ArrayLike, metric: Metric = "dtw", *, threads: int | None = None
-) -> NDArray[np.float32]:
-    """Measure how far row i of one table of profiles is from row i of another.
-
-    Parameters
-    ----------
-    weights_a, weights_b : arrays (m, k)
-    metric, threads
-        As in :func:`pair_distances`.
-
-    Returns
-    -------
-    float32 array (m,)
-    """
-    rows_a, rows_b = as_rows(weights_a, "weights_a"), as_rows(weights_b, "weights_b")
-    if rows_a.shape != rows_b.shape:
-        raise ParameterError(
-            f"weights_a and weights_b must have one shape; got {rows_a.shape} and {rows_b.shape}"
-        )
-    every = np.arange(len(rows_a))
-    return _in_blocks(comparison(metric, rows_a, rows_b), every, every, threads)
-
-
-def comparison(metric: Metric, rows_a: Rows, rows_b: Rows) -> Comparison:
-    """Return the function from positions ``left`` (m,) and ``right`` (m,) to distances float32 (m,)."""
-    if metric == "dtw":
-        return _warped(rows_a, rows_b)
-    if metric == "euclidean":
-        return lambda left, right: np.linalg.norm(rows_a[left] - rows_b[right], axis=1).astype(np.float32)
-    if metric == "cosine":
-        return _turned(rows_a, rows_b)
-    raise ParameterError(f'metric must be one of "dtw", "euclidean", "cosine"; got {metric!r}')
-
-
-def as_rows(values: ArrayLike, what: str) -> Rows:
-    """Return profiles as read-only float32 (n, k), or say what is wrong with them."""
-    rows = np.ascontiguousarray(values, dtype=np.float32).view()
+def as_rows(values: ArrayLike, what: str) -> NDArray[np.float32]:
+    """Return profiles as read-only float32 (n, k), or raise an error that names them ``what``."""
+    rows: NDArray[np.float32] = np.ascontiguousarray(values, dtype=np.float32).view()
     if rows.ndim != 2 or not rows.shape[1]:
         raise ParameterError(f"{what} must be (n, k) with k >= 1; got shape {rows.shape}")
     if rows.size and not (rows.min() >= 0 and rows.max() < np.inf):
@@ -197,44 +151,22 @@ def as_rows(values: ArrayLike, what: str) -> Rows:
     return rows
 
 
-def _warped(rows_a: Rows, rows_b: Rows) -> Comparison:
-    """DTW, with the zeros at the rows' ends left out."""
-    ends_a, ends_b = _support(rows_a), _support(rows_b)
-    return lambda left, right: cast(Rows, dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right))
-
-
-def _support(rows: Rows) -> NDArray[np.int64]:
-    """Values of each row up to the last that is not zero (n,)."""
-    last = rows.shape[1] - np.argmax(rows[:, ::-1] > 0, axis=1)
-    return np.where(rows.any(axis=1), last, 0)
-
-
-def _turned(rows_a: Rows, rows_b: Rows) -> Comparison:
-    """1 - cosine; a row of zeros is at distance 1 from every row."""
-    units_a, units_b = _unit(rows_a), _unit(rows_b)
-
-    def compare(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
-        cosines = np.einsum("mk,mk->m", units_a[left], units_b[right])
-        return cast(Rows, np.maximum(1 - cosines, 0))
-
-    return compare
-
-
-def _unit(rows: Rows) -> Rows:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return (rows / np.where(norms > 0, norms, 1)).astype(np.float32)
-
-
-def _in_blocks(
-    compare: Comparison, left: NDArray[np.int64], right: NDArray[np.int64], threads: int | None
-) -> NDArray[np.float32]:
-    parts = run_blocks(
-        lambda start, stop: compare(left[start:stop], right[start:stop]),
-        len(left),
-        block=PAIRS_PER_BLOCK,
-        threads=threads,
-    )
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)
+def comparison(metric: Metric, rows: NDArray[np.float32]) -> Comparison:
+    """Return the function that measures pairs of rows (n, k) by their positions."""
+    if metric == "dtw":
+        # Values of each row up to the last that is not zero: the kernel leaves out common zeros.
+        last = rows.shape[1] - np.argmax(rows[:, ::-1] > 0, axis=1)
+        ends = np.where(rows.any(axis=1), last, 0)
+        return lambda left, right: cast(
+            "NDArray[np.float32]", dtw_distances(rows, rows, ends, ends, left, right)
+        )
+    if metric == "euclidean":
+        return lambda left, right: np.linalg.norm(rows[left] - rows[right], axis=1).astype(np.float32)
+    if metric == "cosine":  # a row of zeros is at distance 1 from every row
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        units = (rows / np.where(norms > 0, norms, 1)).astype(np.float32)
+        return lambda left, right: np.maximum(1 - np.einsum("mk,mk->m", units[left], units[right]), 0)
+    raise ParameterError(f'metric must be one of "dtw", "euclidean", "cosine"; got {metric!r}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +191,11 @@ class SimilarNodes:
 
 
 def similar_nodes(
-    profile: Any, candidates: ArrayLike, metric: Metric = "dtw", *, threads: int | None = None
+    profile: RootedPageRank | ArrayLike,
+    candidates: ArrayLike,
+    metric: Metric = "dtw",
+    *,
+    threads: int | None = None,
 ) -> SimilarNodes:
     """Weigh each node's candidates by how alike their profiles are; each unordered pair is compared once.
 
@@ -280,73 +216,26 @@ def similar_nodes(
     >>> similar.nodes.tolist(), similar.weights.round(3).tolist()
     ([[1, 2], [0, 2], [0, -1]], [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     """
-    rows, nodes = compared(profile, candidates)
-    compare = comparison(metric, rows, rows)
+    rows, nodes = comparable(profile, candidates)
+    compare = comparison(metric, rows)
     n, c = nodes.shape
     distances = np.full((n, c), np.inf, dtype=np.float32)
 
     def fill(start: int, stop: int) -> None:
-        slots = owned_slots(nodes, start, stop)
-        distances.reshape(-1)[slots] = _distances(compare, nodes, slots)
+        slots, found = owned_distances(compare, nodes, start, stop)
+        distances.reshape(-1)[slots] = found
 
-    run_blocks(fill, n, block=max(1, PAIRS_PER_BLOCK // max(c, 1)), threads=threads)
-    return settled(nodes, distances, threads)
+    run_blocks(fill, n, block=max(1, _PAIRS_PER_BLOCK // max(c, 1)), threads=threads)
+    return weights_from_distances(nodes, distances, threads)
 
 
-def compared(profile: Any, candidates: ArrayLike) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Return what is compared: rows (n, k), and candidates (n, c) ascending, with a high number for padding.
-
-    >>> compared(np.ones((2, 1)), [[1], [-1]])[1].tolist()
-    [[1], [2147483647]]
-    """
+def comparable(
+    profile: RootedPageRank | ArrayLike, candidates: ArrayLike
+) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Return checked rows (n, k), and candidates (n, c) ascending, padded with a number above every node."""
     rows = as_rows(getattr(profile, "weights", profile), "profile weights")
-    return rows, _ascending(candidates, len(rows))
-
-
-def owned_distances(
-    rows: NDArray[np.float32], nodes: NDArray[Any], metric: Metric, start: int, stop: int
-) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """Return the slots of the pairs that rows ``start`` to ``stop`` own, each pair once, and their distances.
-
-    >>> rows, nodes = compared(np.array([[0.6, 0.4], [0.6, 0.4]]), [[1], [0]])
-    >>> [part.tolist() for part in owned_distances(rows, nodes, "dtw", 0, 2)]
-    [[0], [0.0]]
-    """
-    slots = owned_slots(nodes, start, stop)
-    return slots, _distances(comparison(metric, rows, rows), nodes, slots)
-
-
-def settled(nodes: NDArray[Any], distances: NDArray[np.float32], threads: int | None = None) -> SimilarNodes:
-    """Return what comes of the distances that every row owns, infinite elsewhere; both are written over.
-
-    >>> settled(np.array([[1], [0]], dtype=np.int32), np.array([[2], [np.inf]], np.float32)).weights.tolist()
-    [[1.0], [1.0]]
-    """
-    n, c = nodes.shape
-    block = max(1, PAIRS_PER_BLOCK // max(c, 1))
-    run_blocks(lambda start, stop: copy_owned(nodes, distances, start, stop), n, block=block, threads=threads)
-    nodes[nodes >= n] = -1
-    return SimilarNodes(nodes, _softmin(distances))
-
-
-def _distances(compare: Comparison, nodes: NDArray[Any], slots: NDArray[Any]) -> NDArray[np.float32]:
-    return compare(slots // nodes.shape[1], nodes.reshape(-1)[slots].astype(np.int64))
-
-
-def _softmin(distances: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Turn distances (n, c), infinite at padding, into rows that sum to 1, or 0 where all are; in place."""
-    if distances.shape[1]:
-        nearest = distances.min(axis=1, keepdims=True)
-        np.subtract(np.where(np.isfinite(nearest), nearest, 0), distances, out=distances)
-        np.exp(distances, out=distances)
-        total = distances.sum(axis=1, keepdims=True)
-        distances /= np.where(total > 0, total, 1)
-    return distances
-
-
-def _ascending(candidates: ArrayLike, n: int) -> NDArray[Any]:
-    """Sort each row, with a number above every node for padding, and refuse what is no candidate."""
     given: NDArray[Any] = np.asarray(candidates)
+    n = len(rows)
     if given.ndim != 2 or len(given) != n or (given.size and given.dtype.kind not in "iu"):
         raise ParameterError(f"candidates must be whole numbers ({n}, c); got {given.dtype} {given.shape}")
     if given.size and (given.min() < -1 or given.max() >= n):
@@ -365,7 +254,32 @@ def _ascending(candidates: ArrayLike, n: int) -> NDArray[Any]:
     twice = ((nodes[:, 1:] == nodes[:, :-1]) & (nodes[:, 1:] < n)).any(axis=1)
     if twice.any():
         raise ParameterError(f"candidates: row {twice.argmax()} names a node twice; name it once")
-    return nodes
+    return rows, nodes
+
+
+def owned_distances(
+    compare: Comparison, nodes: NDArray[Any], start: int, stop: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the flat slots of the pairs that rows ``start`` to ``stop`` own, each pair once, and distances."""
+    slots = owned_slots(nodes, start, stop)
+    return slots, compare(slots // nodes.shape[1], nodes.reshape(-1)[slots].astype(np.int64))
+
+
+def weights_from_distances(
+    nodes: NDArray[Any], distances: NDArray[np.float32], threads: int | None = None
+) -> SimilarNodes:
+    """Turn the distances that every row owns, infinite elsewhere, into weights; both are overwritten."""
+    n, c = nodes.shape
+    block = max(1, _PAIRS_PER_BLOCK // max(c, 1))
+    run_blocks(lambda start, stop: copy_owned(nodes, distances, start, stop), n, block=block, threads=threads)
+    nodes[nodes >= n] = -1
+    if c:
+        nearest = distances.min(axis=1, keepdims=True)
+        np.subtract(np.where(np.isfinite(nearest), nearest, 0), distances, out=distances)
+        np.exp(distances, out=distances)
+        total = distances.sum(axis=1, keepdims=True)
+        distances /= np.where(total > 0, total, 1)
+    return SimilarNodes(nodes, distances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,13 +289,11 @@ class Warping:
     Attributes
     ----------
     path : int64 array (p, 2)
-        Places matched, from (0, 0) on: at each step one place or both go on by one.
+        Indices matched, from (0, 0) on: at each step one index or both advance by one.
     costs : float64 array (p,)
         What each step adds to the distance.
     distance : float
         Their sum, the DTW distance.
-    share : float64 array (p,)
-        Each step's part of the distance; zeros where the profiles are equal.
     """
 
     path: NDArray[np.int64]
@@ -390,7 +302,7 @@ class Warping:
 
     @property
     def share(self) -> NDArray[np.float64]:
-        """Each step's part of the distance (p,)."""
+        """Each step's part of the distance (p,); zeros where the profiles are equal."""
         return self.costs / self.distance if self.distance > 0 else np.zeros_like(self.costs)
 
 
@@ -402,7 +314,10 @@ def warping(row_a: ArrayLike, row_b: ArrayLike) -> Warping:
     row_a, row_b : arrays (k,)
         Profiles, descending.
     """
-    first, second = _as_row(row_a, "row_a"), _as_row(row_b, "row_b")
+    first, second = np.asarray(row_a), np.asarray(row_b)
+    for what, row in (("row_a", first), ("row_b", second)):
+        if row.ndim != 1 or not len(row):
+            raise ParameterError(f"{what} must be one profile (k,) with k >= 1; got shape {row.shape}")
     if len(first) != len(second):
         raise ParameterError(f"row_a and row_b must be of one length; got {len(first)} and {len(second)}")
     rows = as_rows(np.stack([first, second]), "row_a and row_b").astype(np.float64)
@@ -410,26 +325,14 @@ def warping(row_a: ArrayLike, row_b: ArrayLike) -> Warping:
     # One common zero is kept while the path is found: a row that ends may be matched to it.
     length = min(int(used[-1]) + 2 if used.size else 1, rows.shape[1])
     table, costs = warping_table(rows[0, :length], rows[1, :length])
-    path = _walk_back(table)
+    i = j = length - 1
+    path = [(i, j)]
+    while i or j:  # back along the cheapest cells; both rows advance together where costs tie
+        before = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
+        i, j = min((cell for cell in before if min(cell) >= 0), key=lambda cell: float(table[cell]))
+        path.append((i, j))
+    path.reverse()
     while len(path) > 1 and not rows[0, path[-1][0]] and not rows[1, path[-1][1]]:
         path.pop()
     steps = np.array(path)
     return Warping(steps, costs[steps[:, 0], steps[:, 1]], float(table[-1, -1]))
-
-
-def _walk_back(table: NDArray[Any]) -> list[tuple[int, int]]:
-    """Follow the cheapest cells from the last to the first; both rows go on together where costs tie."""
-    i, j = table.shape[0] - 1, table.shape[1] - 1
-    path = [(i, j)]
-    while i or j:
-        before = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
-        i, j = min((cell for cell in before if min(cell) >= 0), key=lambda cell: float(table[cell]))
-        path.append((i, j))
-    return path[::-1]
-
-
-def _as_row(row: ArrayLike, what: str) -> NDArray[Any]:
-    values: NDArray[Any] = np.asarray(row)
-    if values.ndim != 1 or not len(values):
-        raise ParameterError(f"{what} must be one profile (k,) with k >= 1; got shape {values.shape}")
-    return values
