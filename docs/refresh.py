@@ -5,11 +5,13 @@ Run by hand after defaults have changed: ``python docs/refresh.py``. The tests s
 
 import json
 import re
+from dataclasses import fields
+from itertools import groupby
 from pathlib import Path
 
 from spinegraph.apps.cli.app import COMMANDS, examples
 from spinegraph.apps.demo import Demo, run_demo
-from spinegraph.config import ADVICE, Config
+from spinegraph.config import Config
 
 ROOT = Path(__file__).parent.parent
 LIST = re.compile(r"(?<=<!-- commands -->\n).*?(?=<!-- end of commands -->)", re.DOTALL)
@@ -17,14 +19,15 @@ TABLE = re.compile(r"(?<=<!-- demo table -->\n).*?(?=<!-- end of demo table -->)
 
 
 def parameters(page: str) -> str:
-    """Return the page with its tables as Config and its advice have them."""
+    """Return the page with its tables of settings as Config declares them."""
     lines = [page.partition("\n## ")[0].rstrip()]
-    for group, settings in ADVICE.items():
+    for group, settings in groupby(fields(Config), key=lambda field: field.metadata["group"]):
         lines += [f"\n## {group}\n", "| setting | default | paper | what it changes | when to touch it |"]
         lines += ["|---|---|---|---|---|"]
-        for name, advice in settings.items():
-            values = (repr(getattr(config, name)) for config in (Config(), Config.paper()))
-            lines += [f"| `{name}` | {' | '.join(values)} | {advice.changes} | {advice.touch} |"]
+        for field in settings:
+            about = field.metadata
+            values = f"{field.default!r} | {about['paper']!r}"
+            lines += [f"| `{field.name}` | {values} | {about['help']} | {about['when']} |"]
     return "\n".join(lines) + "\n"
 
 

@@ -76,9 +76,9 @@ def test_every_wrong_setting_is_listed_at_once():
     lines = str(caught.value).split("\n")
     assert [line.split(" ")[0] for line in lines] == [
         "dim",
-        "structural_rate",
-        "activation",
         "seed",
+        "activation",
+        "structural_rate",
         "lambda1",
     ]
     assert lines[-1] == (

@@ -95,7 +95,7 @@ def test_positions_are_of_four_bytes(method):
 
 
 def test_a_small_network_may_have_all_and_one_node_more_may_not(monkeypatch):
-    monkeypatch.setattr(candidates_module, "_MOST_FOR_ALL", 5)
+    monkeypatch.setattr(candidates_module, "MAX_NODES_FOR_ALL", 5)
     assert candidates(np.ones(5), method="all").shape == (5, 4)
     with pytest.raises(ParameterError, match="got 6 nodes, at most 5 are allowed"):
         candidates(np.ones(6), method="all")

@@ -9,7 +9,7 @@ from spinegraph import Graph, made
 from spinegraph.errors import ParameterError
 from spinegraph.kernels.columns import ITSELF, NEIGHBORS, THEIRS
 from spinegraph.structure import columns
-from spinegraph.structure.columns import COLUMNS, _of_profile, structural_columns
+from spinegraph.structure.columns import COLUMNS, _from_profile, structural_columns
 from spinegraph.structure.pagerank import rooted_pagerank
 
 OTHERS = ("log_triangles", "clustering", "neighbor_log_degree_mean", "neighbor_log_degree_deviation")
@@ -148,8 +148,8 @@ def test_columns_are_the_same_whichever_others_are_asked_for():
 
 def test_entropies_are_summed_in_eight_bytes():
     weights = np.full((1, 3), 1 / 3, np.float32)
-    assert _of_profile("spread", weights).dtype == np.float64
-    assert _of_profile("log_profile_4", weights).tolist() == [np.log(1e-3)]
+    assert _from_profile("spread", weights).dtype == np.float64
+    assert _from_profile("log_profile_4", weights).tolist() == [np.log(1e-3)]
 
 
 def test_every_value_of_a_profile_may_be_asked_for_and_no_other():
@@ -166,7 +166,7 @@ def test_every_value_of_a_profile_may_be_asked_for_and_no_other():
 def passed(monkeypatch):
     """What the kernels are called with: depths, and the arrays that they write common neighbours to."""
     passed = {"depth": [], "shared": [], "marks": []}
-    count, share = columns.neighborhoods, columns.share_edges
+    count, share = columns.kernels.neighborhoods, columns.kernels.share_edges
 
     def counting(adjacency, roots, depth, marks, shared, counts):
         assert shared.dtype == np.int32
@@ -178,8 +178,8 @@ def passed(monkeypatch):
         passed["shared"].append(shared.dtype)
         share(indptr, indices, start, stop, marks, shared)
 
-    monkeypatch.setattr(columns, "neighborhoods", counting)
-    monkeypatch.setattr(columns, "share_edges", sharing)
+    monkeypatch.setattr(columns.kernels, "neighborhoods", counting)
+    monkeypatch.setattr(columns.kernels, "share_edges", sharing)
     return passed
 
 
@@ -209,10 +209,10 @@ def test_neither_overlays_nor_huge_graphs_nor_none_share_their_counts(passed, mo
     graph = made.karate()
     structural_columns(graph.overlay(["new"], [("new", 0)]), names=("overlap_10",))
     structural_columns(Graph.from_edges([], num_nodes=3), names=("overlap_10",))
-    monkeypatch.setattr(columns, "_MOST_SHARED", len(graph.indices) - 1)
+    monkeypatch.setattr(columns, "MAX_SHARED", len(graph.indices) - 1)
     structural_columns(graph, names=("overlap_10",))
     assert not passed["shared"]
-    monkeypatch.setattr(columns, "_MOST_SHARED", len(graph.indices))
+    monkeypatch.setattr(columns, "MAX_SHARED", len(graph.indices))
     structural_columns(graph, names=("overlap_10",))
     assert passed["shared"]
 

@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 import reference
 from spinegraph.errors import ParameterError
-from spinegraph.structure.similarity import _support, as_rows, pair_distances, profile_distances
+from spinegraph.structure.similarity import as_rows, pair_distances
 
 # Rows in any order: only zeros at both rows' ends may be left out, whatever stands before them.
 tables = hnp.arrays(
@@ -32,17 +32,18 @@ def test_long_tails_of_zeros_change_no_bit(rows):
 
 @given(tables)
 def test_euclidean_and_cosine_are_what_they_say(rows):
+    pairs = np.stack([np.arange(len(rows)), np.arange(len(rows))[::-1]], axis=1)
     other = rows[::-1]
     euclidean = np.sqrt(((rows.astype(float) - other) ** 2).sum(axis=1))
-    np.testing.assert_allclose(profile_distances(rows, other, "euclidean"), euclidean, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(pair_distances(rows, pairs, "euclidean"), euclidean, rtol=1e-5, atol=1e-7)
     norms = np.linalg.norm(rows.astype(float), axis=1) * np.linalg.norm(other.astype(float), axis=1)
     usable = norms > 1e-12
     cosine = 1 - (rows.astype(float) * other).sum(axis=1)[usable] / norms[usable]
-    np.testing.assert_allclose(profile_distances(rows, other, "cosine")[usable], cosine, atol=1e-6)
+    np.testing.assert_allclose(pair_distances(rows, pairs, "cosine")[usable], cosine, atol=1e-6)
 
 
 def test_a_row_of_zeros_is_at_cosine_distance_one():
-    assert profile_distances([[0.0, 0.0]], [[1.0, 0.0]], "cosine").tolist() == [1.0]
+    assert pair_distances([[0.0, 0.0], [1.0, 0.0]], [[0, 1]], "cosine").tolist() == [1.0]
 
 
 @pytest.mark.parametrize("metric", ["dtw", "euclidean", "cosine"])
@@ -71,18 +72,14 @@ def test_what_is_no_profile_is_refused():
         pair_distances([[-1.0]], [[0, 0]])
     with pytest.raises(ParameterError, match="finite and >= 0"):
         pair_distances([[np.nan]], [[0, 0]])
-    with pytest.raises(
-        ParameterError, match=r"weights_b must be finite and >= 0; got values from 1.0 to inf"
-    ):
-        profile_distances([[1.0, 1.0]], [[1.0, np.inf]])
+    with pytest.raises(ParameterError, match=r"^weights must be finite and >= 0; got values from 1.0 to inf"):
+        pair_distances([[1.0, np.inf]], [[0, 0]])
     with pytest.raises(ParameterError, match=r"^pairs must be positions 0 to 0; got -1 to 0$"):
         pair_distances([[1.0]], [[0, -1]])
     with pytest.raises(ParameterError, match="positions 0 to 0; got 0 to 1"):
         pair_distances([[1.0]], [[0, 1]])
-    with pytest.raises(ParameterError, match="must have one shape"):
-        profile_distances([[1.0]], [[1.0, 0.0]])
     with pytest.raises(ParameterError, match='one of "dtw", "euclidean", "cosine"; got \'l1\''):
-        profile_distances([[1.0]], [[1.0]], "l1")
+        pair_distances([[1.0]], [[0, 0]], "l1")
 
 
 def test_rows_are_read_only_and_of_four_bytes():
@@ -96,36 +93,9 @@ def test_rows_are_read_only_and_of_four_bytes():
 
 
 def test_rows_are_compared_by_warping_unless_another_metric_is_asked_for():
-    one, other = [[0.7, 0.3, 0.0]], [[0.4, 0.3, 0.3]]
-    assert profile_distances(one, other) == profile_distances(one, other, "dtw")
-    assert pair_distances([*one, *other], [[0, 1]]) == profile_distances(one, other, "dtw")
-    assert profile_distances(one, other) != profile_distances(one, other, "euclidean")
-
-
-@pytest.mark.parametrize(
-    ("what", "measure"),
-    [
-        ("weights", lambda table: pair_distances(table, [[0, 0]])),
-        ("weights_a", lambda table: profile_distances(table, np.ones((1, 2)))),
-        ("weights_b", lambda table: profile_distances(np.ones((1, 2)), table)),
-    ],
-)
-def test_what_is_wrong_is_said_of_the_table_it_is_in(what, measure):
-    with pytest.raises(ParameterError, match=rf"^{what} must be finite and >= 0; got values from -1\.0 to"):
-        measure([[1.0, -1.0]])
-    with pytest.raises(ParameterError, match=rf"^{what} must be \(n, k\) with k >= 1; got shape \(2,\)$"):
-        measure([1.0, 1.0])
-
-
-def test_tables_of_two_shapes_are_refused():
-    words = r"^weights_a and weights_b must have one shape; got \(1, 1\) and \(1, 2\)$"
-    with pytest.raises(ParameterError, match=words):
-        profile_distances([[1.0]], [[1.0, 0.0]])
-
-
-def test_a_row_ends_with_its_last_value():
-    rows = np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
-    assert _support(rows.astype(np.float32)).tolist() == [3, 2, 1, 0, 2]
+    rows, pair = [[0.7, 0.3, 0.0], [0.4, 0.3, 0.3]], [[0, 1]]
+    assert pair_distances(rows, pair) == pair_distances(rows, pair, "dtw")
+    assert pair_distances(rows, pair) != pair_distances(rows, pair, "euclidean")
 
 
 @pytest.mark.parametrize("pairs", [[[0, 0.9]], [0, 1], [[0, 1, 1]], [["0", "1"]], [[True, False]]])

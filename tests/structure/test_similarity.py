@@ -8,7 +8,14 @@ from spinegraph import made
 from spinegraph.errors import ParameterError
 from spinegraph.structure import similarity
 from spinegraph.structure.pagerank import rooted_pagerank
-from spinegraph.structure.similarity import candidates, compared, owned_distances, settled, similar_nodes
+from spinegraph.structure.similarity import (
+    candidates,
+    comparable,
+    comparison,
+    owned_distances,
+    similar_nodes,
+    weights_from_distances,
+)
 
 metrics = pytest.mark.parametrize("metric", ["dtw", "euclidean", "cosine"])
 
@@ -133,12 +140,12 @@ def test_the_parts_of_the_work_make_the_whole():
     weights = rng.dirichlet(np.ones(3), size=30).astype(np.float32)
     chosen = candidates(rng.integers(1, 4, 30), weights)
     for metric in ("dtw", "cosine"):
-        rows, nodes = compared(weights, chosen)
+        rows, nodes = comparable(weights, chosen)
         distances = np.full(nodes.shape, np.inf, np.float32)
         for start in range(0, 30, 7):
-            slots, found = owned_distances(rows, nodes, metric, start, min(start + 7, 30))
+            slots, found = owned_distances(comparison(metric, rows), nodes, start, min(start + 7, 30))
             assert ((slots // nodes.shape[1] >= start) & (slots // nodes.shape[1] < start + 7)).all()
             distances.reshape(-1)[slots] = found
-        together, whole = settled(nodes, distances), similar_nodes(weights, chosen, metric)
+        together, whole = weights_from_distances(nodes, distances), similar_nodes(weights, chosen, metric)
         np.testing.assert_array_equal(together.nodes, whole.nodes)
         np.testing.assert_array_equal(together.weights, whole.weights)

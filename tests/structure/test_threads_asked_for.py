@@ -9,7 +9,7 @@ from spinegraph.kernels import runtime as kernel_threads
 from spinegraph.structure import pagerank as pagerank_module
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.pagerank import Smoothed, multiply, principal_directions, rooted_pagerank
-from spinegraph.structure.similarity import pair_distances, profile_distances, settled, similar_nodes
+from spinegraph.structure.similarity import pair_distances, similar_nodes, weights_from_distances
 
 KARATE = made.karate()
 WEIGHTED = Graph.from_edges([(0, 1), (1, 2), (2, 0)], weights=[1, 2, 3])
@@ -35,9 +35,8 @@ STAGES = {
         KARATE, profile=PROFILE, names=COLUMNS, threads=threads
     ),
     "pairs": lambda threads: pair_distances(ROWS, [[0, 1]], threads=threads),
-    "profiles": lambda threads: profile_distances(ROWS, ROWS, threads=threads),
     "similar": lambda threads: similar_nodes(ROWS, OTHERS, threads=threads),
-    "settled": lambda threads: settled(
+    "weights": lambda threads: weights_from_distances(
         np.array([[1], [0]], np.int32), np.array([[2], [np.inf]], np.float32), threads
     ),
     "multiply": lambda threads: multiply(HALF, ROWS, threads),

@@ -1,4 +1,4 @@
-"""What every kernel reads: one tuple of arrays for a graph, an overlay or memory-mapped files."""
+"""Adjacency: the arrays that every kernel reads, of a graph, an overlay or memory-mapped files."""
 
 from typing import Any, NamedTuple
 
@@ -7,11 +7,7 @@ from numpy.typing import NDArray
 
 
 def position_type(num_nodes: int) -> type[np.int32] | type[np.int64]:
-    """Return the type of nodes' positions: four bytes, where they and one number above them fit.
-
-    >>> position_type(2**31 - 1), position_type(2**31)
-    (<class 'numpy.int32'>, <class 'numpy.int64'>)
-    """
+    """Return the type of nodes' positions: four bytes, where they and one number above them fit."""
     return np.int32 if num_nodes < 2**31 else np.int64
 
 
@@ -26,7 +22,7 @@ class Adjacency(NamedTuple):
     weights : float32 array (nnz,)
         Empty when every edge weighs the same.
     rows : int32 array (n_total,)
-        Empty without an overlay; else -1 for a base row, or the row of the patch that stands in for it.
+        Empty without an overlay; else -1 for a base row, or the row of the patch that replaces it.
     patch_indptr : int64 array (p + 1,)
     patch_indices : as ``indices``
     patch_weights : float32 array, empty when every edge weighs the same
@@ -57,7 +53,7 @@ class Adjacency(NamedTuple):
         patch_indices: NDArray[Any] | None = None,
         patch_weights: NDArray[Any] | None = None,
     ) -> "Adjacency":
-        """Gather arrays without copying them, as read-only views, so that kernels compile once for all."""
+        """Gather arrays as read-only views of fixed types, so that kernels compile once for all."""
         index = np.int32 if indices.dtype == np.int32 else np.int64
         return cls(
             _view(indptr, np.int64),
@@ -76,12 +72,12 @@ class Adjacency(NamedTuple):
 
     @property
     def num_entries(self) -> int:
-        """Neighbours over all rows, counting for each node the row that stands."""
+        """Neighbours over all rows, replaced rows not counted."""
         replaced = np.flatnonzero(self.rows[: self.indptr.size - 1] >= 0)
         gone = self.indptr[replaced + 1] - self.indptr[replaced]
-        held = self.rows[self.rows >= 0]  # not every row of a patch stands for a node
-        came = self.patch_indptr[held + 1] - self.patch_indptr[held] if held.size else held
-        return int(self.indices.size - gone.sum() + came.sum())
+        used = self.rows[self.rows >= 0]  # not every row of a patch is a node's
+        added = self.patch_indptr[used + 1] - self.patch_indptr[used] if used.size else used
+        return int(self.indices.size - gone.sum() + added.sum())
 
     @property
     def has_weights(self) -> bool:
@@ -89,17 +85,12 @@ class Adjacency(NamedTuple):
         return self.weights.size + self.patch_weights.size > 0
 
     def neighbors(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Return the rows that stand for some nodes (r,): where each begins (r + 1,), and the neighbours.
-
-        >>> pair = Adjacency.of(np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32))
-        >>> [part.tolist() for part in pair.neighbors(np.array([1, 1, 0]))]
-        [[0, 1, 2, 3], [0, 0, 1]]
-        """
+        """Return the rows of some nodes (r,): where each begins (r + 1,), and the neighbours."""
         row = self.rows[nodes] if self.rows.size else np.full(len(nodes), -1)
         is_base = row < 0
         starts, stops = np.zeros((2, len(nodes)), np.int64)
         starts[is_base], stops[is_base] = self.indptr[nodes[is_base]], self.indptr[nodes[is_base] + 1]
-        # Patched rows stand behind the base's own.
+        # Patched rows come after the base's.
         base = self.indices.size
         starts[~is_base] = base + self.patch_indptr[row[~is_base]]
         stops[~is_base] = base + self.patch_indptr[row[~is_base] + 1]

@@ -1,11 +1,11 @@
-"""What a node's neighbours look like: their degrees, and how far their neighbourhoods overlap its own."""
+"""Counts over a node's neighbours: their degrees, and how far their neighbourhoods overlap its own."""
 
 import numpy as np
 
 from spinegraph.kernels.runtime import compiled
 from spinegraph.kernels.sparse import row_of, row_strength
 
-# Columns of what `neighborhoods` writes.
+# Columns of the counts.
 DEGREE, STRENGTH, SMALLER, H_INDEX, TRIANGLES, MEAN, DEVIATION, OVERLAPS = range(8)
 QUANTILES = (0.1, 0.25, 0.5)
 WIDTH = OVERLAPS + len(QUANTILES)
@@ -45,20 +45,20 @@ def share_edges(indptr, indices, start, stop, marks, shared):
 def neighborhoods(adjacency, roots, depth, marks, shared, counts):
     """Write one row of ``counts`` float64 (r, WIDTH) per root, as far as ``depth`` looks.
 
-    ``shared`` int32 (nnz,) holds what `share_edges` counted. Where it is empty common neighbours are counted
-    here, by ``marks`` uint8 (n,), zero before and after; an edge then costs the smaller of the neighbour's
-    degree and the root's times a logarithm: a hub is cheap to its neighbours.
+    ``shared`` int32 (nnz,) holds the counts of ``share_edges``. Where it is empty, common neighbours are
+    counted here, by ``marks`` uint8 (n,), zero before and after; an edge then costs the smaller of the
+    neighbour's degree and the root's times a logarithm: a hub is cheap to its neighbours.
     """
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
     has_weights = weights.size + patch_weights.size > 0
     overlaps, degrees, sizes = np.empty(0), np.empty(0), np.zeros(1, dtype=np.int64)
     common = np.empty(0, dtype=np.int32)
-    for place in range(roots.size):
-        root = roots[place]
+    for i in range(roots.size):
+        root = roots[i]
         start, stop, patched = row_of(indptr, rows, patch_indptr, root)
         own = patch_indices[start:stop] if patched else indices[start:stop]
         degree = own.size
-        row = counts[place]
+        row = counts[i]
         row[DEGREE] = degree
         row[STRENGTH] = degree
         if has_weights:
@@ -81,8 +81,8 @@ def neighborhoods(adjacency, roots, depth, marks, shared, counts):
         for neighbor in own:
             marks[neighbor] = 1
         for slot in range(degree):
-            first, last, away = row_of(indptr, rows, patch_indptr, own[slot])
-            other = patch_indices[first:last] if away else indices[first:last]
+            first, last, other_patched = row_of(indptr, rows, patch_indptr, own[slot])
+            other = patch_indices[first:last] if other_patched else indices[first:last]
             common[slot] = _count_shared(own, other, marks)
         for neighbor in own:
             marks[neighbor] = 0
@@ -152,7 +152,7 @@ def _quantile(ascending, share):
     """Interpolate the value below which a share of the values lie; 0 of none."""
     if ascending.size == 0:
         return 0.0
-    place = share * (ascending.size - 1)
-    below = int(place)
+    rank = share * (ascending.size - 1)
+    below = int(rank)
     above = min(below + 1, ascending.size - 1)
-    return ascending[below] + (place - below) * (ascending[above] - ascending[below])
+    return ascending[below] + (rank - below) * (ascending[above] - ascending[below])

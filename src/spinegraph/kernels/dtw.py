@@ -33,10 +33,10 @@ def _by_length(left, right, ends_a, ends_b, k):
         upto[lengths[pair]] += 1
     upto = np.cumsum(upto)
     order = np.empty(len(left), np.int64)
-    places = upto.copy()
+    starts = upto.copy()
     for pair in range(len(left) - 1, -1, -1):
-        places[lengths[pair]] -= 1
-        order[places[lengths[pair]]] = pair
+        starts[lengths[pair]] -= 1
+        order[starts[lengths[pair]]] = pair
     return order, upto
 
 
@@ -63,7 +63,7 @@ def _warp(table, length):
 
     Two rows by two columns a step, so that four cells share their loads. ``table[0]`` and ``table[1]`` hold
     what a step reads besides column ``j``: in one array of fixed strides LLVM proves that nothing overlaps.
-    ``table[2:]`` holds, by place: left value, its inverse, right value, its inverse, the cell above.
+    ``table[2:]`` holds, by index: left value, its inverse, right value, its inverse, the cell above.
     """
     for i in range(2, length + 2):
         for lane in range(_LANES):
@@ -107,8 +107,8 @@ def _warp(table, length):
 def dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right):
     """DTW distances of ``rows_a[left]`` to ``rows_b[right]``, float32 (m,).
 
-    Beyond ``ends_a`` and ``ends_b`` rows are zero; places where both are, all but the first, are left out.
-    Exact: steps between two zeros cost nothing, so a path to the first common zero goes on to the end for
+    Beyond ``ends_a`` and ``ends_b`` rows are zero; where both are, all but the first value are left out.
+    Exact: steps between two zeros cost nothing, so a path to the first common zero continues to the end for
     free, and a path to the end, its steps beyond that zero folded back onto it, only gets cheaper.
     """
     m, k = len(left), rows_a.shape[1]
@@ -156,7 +156,7 @@ def warping_table(row_a, row_b):
 
 @compiled
 def _slot_of(row, node):
-    """Place of ``node`` in an ascending row, or -1."""
+    """Index of ``node`` in an ascending row, or -1."""
     slot = np.searchsorted(row, node)
     return slot if slot < len(row) and row[slot] == node else -1
 

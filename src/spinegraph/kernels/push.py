@@ -186,7 +186,7 @@ class PushState(NamedTuple):
     """
 
     table: NDArray[np.int32]
-    shift: int
+    shift: np.int64
     entries: NDArray[np.int64]
     cells: NDArray[np.float64]
     value: NDArray[np.float64]
@@ -557,6 +557,11 @@ class Top(NamedTuple):
         nodes, weights = np.empty((rows, k), dtype=dtype), np.empty((rows, k), dtype=np.float32)
         kept, tied = np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int32)
         return cls(nodes, weights, np.empty(rows, dtype=np.float64), kept, tied)
+
+    def rows(self, some: slice) -> "Top":
+        """Return views of some rows."""
+        nodes, weights, mass, kept, tied = self
+        return Top(nodes[some], weights[some], mass[some], kept[some], tied[some])
 
 
 # Values this close to the k-th are tied with it: far above rounding, far below any tolerance.

@@ -23,23 +23,23 @@ def compiled(function: Kernel | None = None, **options: Any) -> Kernel:
     if function is None:
         return partial(compiled, **options)
     kernel: Kernel = numba.njit(nogil=True, **options)(function)
-    if kernel is not function:  # as it is where compiling is switched off
+    if kernel is not function:  # it is, where compiling is switched off
         try:
             kernel._cache = _Cache(function)  # type: ignore[attr-defined]
-        except (RuntimeError, OSError):  # a folder that may not be written to, and no home either
-            _tell("no folder that Numba may write to was found")
+        except (RuntimeError, OSError):  # no writable folder, and no home either
+            _warn("no folder that Numba may write to was found")
     return kernel
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache; where the disk takes nothing, the kernel is compiled by the next process again."""
+    """Numba's cache, keyed by the sources of all kernels; a full disk is a warning."""
 
     def save_overload(self, signature: Any, data: Any) -> None:
         try:
             super().save_overload(signature, data)
         except OSError as fault:
             self.disable()
-            _tell(f"{self.cache_path}: {os.strerror(fault.errno) if fault.errno else fault}")
+            _warn(f"{self.cache_path}: {os.strerror(fault.errno) if fault.errno else fault}")
 
     def _index_key(self, signature: Any, codegen: Any) -> Any:
         return *super()._index_key(signature, codegen), _digest(Path(__file__).parent)
@@ -55,7 +55,7 @@ def _digest(folder: Path) -> str:
 
 
 @cache  # once a process, though every kernel has a cache of its own
-def _tell(reason: str) -> None:
+def _warn(reason: str) -> None:
     warnings.warn(
         f"compiled kernels cannot be kept ({reason}), so the next process compiles them again; "
         "set NUMBA_CACHE_DIR to a folder with room",
@@ -68,7 +68,7 @@ Result = TypeVar("Result")
 
 
 def thread_count(threads: int | None) -> int:
-    """How many threads to use: the number given, or as many as this process may run on."""
+    """Return the number given, or of the cores that this process may use."""
     if threads is None:
         affinity = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else os.cpu_count() or 1
@@ -85,8 +85,7 @@ def run_blocks(
     workers = min(thread_count(threads), len(bounds))
 
     def quietly(bound: tuple[int, int]) -> Result:
-        # Hashes wrap around; uncompiled kernels would warn about it.
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # hashes overflow; uncompiled kernels would warn about it
             return task(*bound)
 
     if workers <= 1:

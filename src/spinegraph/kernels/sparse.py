@@ -1,4 +1,4 @@
-"""Rows of adjacency as kernels find them, and products of sparse rows with dense matrices."""
+"""Rows of an adjacency, products of sparse and dense matrices, and rows of the operator T."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,17 +69,15 @@ def operator_rows(profile, indptr, start, stop, indices, data):
     nodes, weights, kept, tied_indptr, tied_nodes = profile
     for row in range(start, stop):
         head, total = 0.0, 0.0
-        for place in range(nodes.shape[1]):
-            total += np.float64(weights[row, place])
-            if place < kept[row]:
-                head += np.float64(weights[row, place])
+        for i in range(nodes.shape[1]):
+            total += np.float64(weights[row, i])
+            if i < kept[row]:
+                head += np.float64(weights[row, i])
         first, last = tied_indptr[row], tied_indptr[row + 1]
         scale = 1.0 if last > first or head == 0.0 else total / head
         at = indptr[row]
-        for place in range(kept[row]):
-            _insert(
-                indices, data, indptr[row], at, nodes[row, place], np.float64(weights[row, place]) * scale
-            )
+        for i in range(kept[row]):
+            _insert(indices, data, indptr[row], at, nodes[row, i], np.float64(weights[row, i]) * scale)
             at += 1
         for tied in range(first, last):
             _insert(indices, data, indptr[row], at, tied_nodes[tied], (total - head) / (last - first))

@@ -10,56 +10,13 @@ from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.kernels import columns as kernels
 from spinegraph.kernels.adjacency import Adjacency
-from spinegraph.kernels.columns import (
-    DEGREE,
-    DEVIATION,
-    H_INDEX,
-    ITSELF,
-    MEAN,
-    NEIGHBORS,
-    OVERLAPS,
-    SMALLER,
-    STRENGTH,
-    THEIRS,
-    TRIANGLES,
-    WIDTH,
-    neighborhoods,
-    share_edges,
-)
 from spinegraph.kernels.dtw import OFFSET
 from spinegraph.kernels.runtime import run_blocks
 from spinegraph.structure.pagerank import RootedPageRank, as_roots, rooted_pagerank
 
-_TINY = np.finfo(np.float64).tiny
-Counts = NDArray[np.float64]
-# How far each column has to look, and what it makes of the counts found there.
-_OF_NEIGHBORS: dict[str, tuple[int, Callable[[Counts], Counts]]] = {
-    "log_degree": (ITSELF, lambda counts: np.log1p(counts[:, DEGREE])),
-    "log_mean_weight": (
-        ITSELF,
-        lambda counts: np.log(np.maximum(counts[:, STRENGTH], _TINY) / np.maximum(counts[:, DEGREE], _TINY)),
-    ),
-    "log_smaller_neighbors": (NEIGHBORS, lambda counts: np.log1p(counts[:, SMALLER])),
-    "log_h_index": (NEIGHBORS, lambda counts: np.log1p(counts[:, H_INDEX])),
-    "overlap_10": (THEIRS, lambda counts: counts[:, OVERLAPS]),
-    "overlap_25": (THEIRS, lambda counts: counts[:, OVERLAPS + 1]),
-    "overlap_50": (THEIRS, lambda counts: counts[:, OVERLAPS + 2]),
-    "log_triangles": (THEIRS, lambda counts: np.log1p(counts[:, TRIANGLES])),
-    "clustering": (
-        THEIRS,
-        lambda counts: counts[:, TRIANGLES] / np.maximum(counts[:, DEGREE] * (counts[:, DEGREE] - 1) / 2, 1),
-    ),
-    "neighbor_log_degree_mean": (NEIGHBORS, lambda counts: counts[:, MEAN]),
-    "neighbor_log_degree_deviation": (NEIGHBORS, lambda counts: counts[:, DEVIATION]),
-}
-_K = 20
-# On the airports 0.7 tells roles a little better than 0.5: half a point to one.
-_CONTINUATION = 0.7
-# Each block has marks for all nodes: not too many blocks of a large graph.
-_ROOTS_PER_BLOCK, _BLOCKS = 512, 256
-# Entries up to which counting per edge may take four bytes each.
-_MOST_SHARED = 1 << 27
+# Columns that a model reads by default.
 COLUMNS = (
     "log_degree",
     "log_mean_weight",
@@ -72,6 +29,37 @@ COLUMNS = (
     "log_profile_3",
     "log_profile_10",
 )
+_TINY = np.finfo(np.float64).tiny
+# Column -> how far it has to look, and its values from the counts (WIDTH, r) found there.
+_FROM_COUNTS: dict[str, tuple[int, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
+    "log_degree": (kernels.ITSELF, lambda counts: np.log1p(counts[kernels.DEGREE])),
+    "log_mean_weight": (
+        kernels.ITSELF,
+        lambda counts: np.log(
+            np.maximum(counts[kernels.STRENGTH], _TINY) / np.maximum(counts[kernels.DEGREE], _TINY)
+        ),
+    ),
+    "log_smaller_neighbors": (kernels.NEIGHBORS, lambda counts: np.log1p(counts[kernels.SMALLER])),
+    "log_h_index": (kernels.NEIGHBORS, lambda counts: np.log1p(counts[kernels.H_INDEX])),
+    "overlap_10": (kernels.THEIRS, lambda counts: counts[kernels.OVERLAPS]),
+    "overlap_25": (kernels.THEIRS, lambda counts: counts[kernels.OVERLAPS + 1]),
+    "overlap_50": (kernels.THEIRS, lambda counts: counts[kernels.OVERLAPS + 2]),
+    "log_triangles": (kernels.THEIRS, lambda counts: np.log1p(counts[kernels.TRIANGLES])),
+    "clustering": (
+        kernels.THEIRS,
+        lambda counts: (
+            counts[kernels.TRIANGLES]
+            / np.maximum(counts[kernels.DEGREE] * (counts[kernels.DEGREE] - 1) / 2, 1)
+        ),
+    ),
+    "neighbor_log_degree_mean": (kernels.NEIGHBORS, lambda counts: counts[kernels.MEAN]),
+    "neighbor_log_degree_deviation": (kernels.NEIGHBORS, lambda counts: counts[kernels.DEVIATION]),
+}
+# Profile that is computed where none is given. On the airports 0.7 separates roles a little better than 0.5.
+_K, _CONTINUATION = 20, 0.7
+# Each block has marks for all nodes: not too many blocks of a large graph.
+_ROOTS_PER_BLOCK, _BLOCKS = 512, 256
+MAX_SHARED = 1 << 27  # entries up to which counting per edge may take four bytes each
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,35 +124,35 @@ def structural_columns(
     """
     adjacency = graph.adjacency()
     chosen = as_roots(roots, adjacency.num_nodes)
-    reads_profile = any(name not in _OF_NEIGHBORS for name in names)
+    reads_profile = any(name not in _FROM_COUNTS for name in names)
     if profile is None and reads_profile:
         profile = rooted_pagerank(graph, k=_K, continuation=_CONTINUATION, roots=roots, threads=threads)
     if profile is not None and len(profile) != len(chosen):
         raise ParameterError(
             f"profile must have one row per root; got {len(profile)} rows, {len(chosen)} roots"
         )
-    values = [f"log_profile_{place + 1}" for place in range(max(_K, 0 if profile is None else profile.k))]
-    known = (*_OF_NEIGHBORS, "spread", *values)
+    profile_columns = [f"log_profile_{i + 1}" for i in range(max(_K, 0 if profile is None else profile.k))]
+    known = (*_FROM_COUNTS, "spread", *profile_columns)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ParameterError(f"names must be among {', '.join(known)}; got {unknown[0]!r}")
-    depth = max((_OF_NEIGHBORS[name][0] for name in names if name in _OF_NEIGHBORS), default=ITSELF)
-    counts = _neighborhoods(adjacency, chosen, depth, threads)
+    depth = max((_FROM_COUNTS[name][0] for name in names if name in _FROM_COUNTS), default=kernels.ITSELF)
+    counts = _neighborhoods(adjacency, chosen, depth, threads).T
     columns = np.empty((len(chosen), len(names)), dtype=np.float32)
-    for place, name in enumerate(names):
-        if name in _OF_NEIGHBORS:
-            columns[:, place] = _OF_NEIGHBORS[name][1](counts)
+    for i, name in enumerate(names):
+        if name in _FROM_COUNTS:
+            columns[:, i] = _FROM_COUNTS[name][1](counts)
         elif profile is not None:
-            columns[:, place] = _of_profile(name, profile.weights)
+            columns[:, i] = _from_profile(name, profile.weights)
     return StructuralColumns(columns, tuple(names))
 
 
 def _neighborhoods(
     adjacency: Adjacency, roots: NDArray[np.int64], depth: int, threads: int | None
 ) -> NDArray[np.float64]:
-    """Return what the kernel of that name writes, (r, WIDTH)."""
+    """Return the counts of the kernel of that name, (r, WIDTH)."""
     n = adjacency.num_nodes
-    counts, shared = np.empty((len(roots), WIDTH)), np.empty(0, dtype=np.int32)
+    counts, shared = np.empty((len(roots), kernels.WIDTH)), np.empty(0, dtype=np.int32)
     block = max(_ROOTS_PER_BLOCK, n // _BLOCKS)
 
     def marks() -> NDArray[np.uint8]:
@@ -172,36 +160,33 @@ def _neighborhoods(
 
     # Counting once for both ends costs less than once for each, where most edges are asked for.
     has_most = 2 * len(roots) > n and not adjacency.rows.size
-    if depth == THEIRS and has_most and 0 < adjacency.indices.size <= _MOST_SHARED:
+    if depth == kernels.THEIRS and has_most and 0 < adjacency.indices.size <= MAX_SHARED:
         shared = np.empty(adjacency.indices.size, dtype=np.int32)
         edges = adjacency.indptr, adjacency.indices
 
         def share(start: int, stop: int) -> None:
-            share_edges(*edges, start, stop, marks(), shared)
+            kernels.share_edges(*edges, start, stop, marks(), shared)
 
         run_blocks(share, n, block=block, threads=threads)
 
     def describe(start: int, stop: int) -> None:
-        neighborhoods(adjacency, roots[start:stop], depth, marks(), shared, counts[start:stop])
+        kernels.neighborhoods(adjacency, roots[start:stop], depth, marks(), shared, counts[start:stop])
 
     run_blocks(describe, len(roots), block=block, threads=threads)
     return counts
 
 
-def _of_profile(name: str, weights: NDArray[np.float32]) -> NDArray[Any]:
+def _from_profile(name: str, weights: NDArray[np.float32]) -> NDArray[np.float64]:
     if name == "spread":
-        spread: NDArray[np.float64] = -(weights * np.log(np.where(weights > 0, weights, 1))).sum(
-            axis=1, dtype=np.float64
-        )
-        return spread
-    place = int(name.rpartition("_")[2]) - 1
-    value = weights[:, place] if place < weights.shape[1] else np.zeros(len(weights))
-    logarithm: NDArray[np.float64] = np.log(value.astype(np.float64) + OFFSET)
-    return logarithm
+        entropy = -(weights * np.log(np.where(weights > 0, weights, 1))).sum(axis=1, dtype=np.float64)
+        return np.asarray(entropy)
+    index = int(name.rpartition("_")[2]) - 1
+    value = weights[:, index] if index < weights.shape[1] else np.zeros(len(weights))
+    return np.asarray(np.log(value.astype(np.float64) + OFFSET))
 
 
-_MOST_EDGES = 10_000
-_LEAST_EDGES = 100  # fewer say nothing either way
+MAX_EDGES = 10_000
+MIN_EDGES = 100  # fewer show nothing either way
 _SHUFFLES = 10
 _AFFINITY = 31  # stage of the random draws
 
@@ -215,8 +200,8 @@ class Affinity:
     strength : float
         0: links say nothing about features; 1: a linked pair is always more alike than another pair.
     deviations : float
-        How far the mean cosine over links lies above its value when features are dealt out anew, in standard
-        deviations of the latter: below 3 or so it may be chance.
+        How far the mean cosine over links lies above its value for shuffled features, in standard deviations
+        of the latter: below 3 or so it may be chance.
     """
 
     strength: float
@@ -233,25 +218,25 @@ def affinity(graph: Graph, features_of: Any, seed: int = 0) -> Affinity | None:
         From positions (r,) to their features (r, f), sparse or dense.
     seed : int
     """
-    if graph.num_edges < _LEAST_EDGES:
+    if graph.num_edges < MIN_EDGES:
         return None
     rng = np.random.default_rng([seed, _AFFINITY])
-    if len(graph.indices) > _MOST_EDGES:
-        picked = rng.integers(len(graph.indices), size=_MOST_EDGES)
+    if len(graph.indices) > MAX_EDGES:
+        picked = rng.integers(len(graph.indices), size=MAX_EDGES)
     else:
         picked = np.arange(len(graph.indices))
     ends = np.stack([np.searchsorted(graph.indptr, picked, side="right") - 1, graph.indices[picked]])
-    seen, places = np.unique(ends, return_inverse=True)
-    left, right = places.reshape(2, -1)
+    seen, indices = np.unique(ends, return_inverse=True)
+    left, right = indices.reshape(2, -1)
     rows = _unit(features_of(seen.astype(np.int64)))
     linked = _cosines(rows, left, right)
     elsewhere = _cosines(rows, left, right[rng.permutation(len(right))])
-    dealt = []
+    shuffled = []
     for _ in range(_SHUFFLES):
         order = rng.permutation(len(seen))
-        dealt.append(_cosines(rows, order[left], order[right]).mean())
-    above = linked.mean() - float(np.mean(dealt))
-    deviation = max(float(np.std(dealt, ddof=1)), 1e-12)
+        shuffled.append(_cosines(rows, order[left], order[right]).mean())
+    above = linked.mean() - float(np.mean(shuffled))
+    deviation = max(float(np.std(shuffled, ddof=1)), 1e-12)
     return Affinity(max(0.0, 2 * _wins(linked, elsewhere) - 1), float(above / deviation))
 
 

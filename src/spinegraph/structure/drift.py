@@ -9,10 +9,9 @@ An edge more at a node of degree d changes its row by 2 / (d + 1): what happens 
 is found for all roots at once by pushing w back along the edges, at a cost that does not grow with the graph.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.overlay import REMOVED, Overlay, Rows
@@ -36,8 +35,8 @@ class Drift:
 
     def __init__(self, num_nodes: int, continuation: float, tolerance: float) -> None:
         self.continuation, self.tolerance = continuation, tolerance
-        self.moved = np.zeros(num_nodes)  # (n,) what is known to have reached each root
-        self.pending = np.zeros(num_nodes)  # (n,) what is still to be pushed back
+        self.moved = np.zeros(num_nodes)  # (n,) change that has reached each root
+        self.pending = np.zeros(num_nodes)  # (n,) change still to be pushed back
         self._marks = np.zeros(num_nodes, np.uint8)
 
     def __len__(self) -> int:
@@ -49,7 +48,7 @@ class Drift:
         return bounds
 
     def change(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
-        """Take in the last change, and return the positions of roots to compute anew, ascending.
+        """Take in the last change, and return the positions of roots to recompute, ascending.
 
         Parameters
         ----------
@@ -60,7 +59,10 @@ class Drift:
         weight = row_changes(before.rows_at(old), after.rows_at(old))
         weight *= self.continuation / (1 - self.continuation)
         reached = self.reach(before, old, weight)
-        self._grow(len(after))
+        if more := len(after) - len(self):
+            self.moved = np.concatenate((self.moved, np.zeros(more)))
+            self.pending = np.concatenate((self.pending, np.zeros(more)))
+            self._marks = np.zeros(len(after), np.uint8)
         # Those whose row changed are computed in any case: their columns change with their degree.
         stale = np.union1d(reached[self.is_over(reached)], after.touched)
         return self.computed(stale[after.patch.row_ids[stale] != REMOVED])
@@ -70,29 +72,23 @@ class Drift:
     ) -> NDArray[np.int64]:
         """Push a change of given weight at some nodes back to the roots it concerns; return these."""
         self.pending[nodes] += weight
-        least = _LEFT * self.tolerance
-        starts = nodes[self.pending[nodes] > least]
+        bound = _LEFT * self.tolerance
+        starts = nodes[self.pending[nodes] > bound]
         if not len(starts):
             return np.zeros(0, np.int64)
-        arrays = graph.adjacency()
-        return push_back(arrays, starts, self.pending, self.moved, self._marks, self.continuation, least)  # type: ignore[no-any-return]
+        changes = self.pending, self.moved, self._marks
+        reached: NDArray[np.int64] = push_back(graph.adjacency(), starts, *changes, self.continuation, bound)
+        return reached
 
     def is_over(self, roots: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Say of which roots the bound may be above the tolerance."""
+        """Tell which roots may have a bound above the tolerance."""
         over: NDArray[np.bool_] = self.moved[roots] > (1 - _LEFT) * self.tolerance
         return over
 
     def computed(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Take note that some roots are computed anew."""
+        """Reset the bound of roots that are recomputed."""
         self.moved[roots] = 0
         return roots
-
-    def _grow(self, num_nodes: int) -> None:
-        more = num_nodes - len(self)
-        if more:
-            self.moved = np.concatenate((self.moved, np.zeros(more)))
-            self.pending = np.concatenate((self.pending, np.zeros(more)))
-            self._marks = np.zeros(num_nodes, np.uint8)
 
 
 class NeighborDrift:
@@ -101,7 +97,7 @@ class NeighborDrift:
     Columns read a node's own row and its neighbours'. A change at u cannot move the counts of a neighbour of
     smaller degree than u has before and after; it moves the share of common neighbours by at most
     2c / (d - 1), where u has degree d and c links came or went. Such moves add up in ``moved``; neighbours of
-    larger degree are always computed anew.
+    larger degree are always recomputed.
 
     Parameters
     ----------
@@ -114,50 +110,41 @@ class NeighborDrift:
         self.moved = np.zeros(num_nodes)
 
     def change(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
-        """Take in the last change, and return the neighbours of touched nodes to compute anew, ascending."""
+        """Take in the last change, and return the neighbours of touched nodes to recompute, ascending."""
         self.moved = np.concatenate((self.moved, np.zeros(len(after) - len(self.moved))))
         old = after.touched[after.touched < len(before)]
         was, now = before.degrees_at(old), after.degrees_at(old)
         rows = after.rows_at(old)
         counts, near = np.diff(rows.indptr), rows.indices.astype(np.int64)
-        least = np.repeat(np.minimum(was, now), counts)
-        is_exact = after.degrees_at(near) >= least
-        moves = 2 * np.repeat(np.abs(now - was), counts) / np.maximum(least - 1, 1)
+        smaller = np.repeat(np.minimum(was, now), counts)
+        is_exact = after.degrees_at(near) >= smaller
+        moves = 2 * np.repeat(np.abs(now - was), counts) / np.maximum(smaller - 1, 1)
         np.add.at(self.moved, near, moves)
         return self.computed(np.unique(near[is_exact | (self.moved[near] > self.tolerance)]))
 
     def computed(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Take note that some nodes are computed anew."""
+        """Reset the bound of nodes that are recomputed."""
         self.moved[nodes] = 0
         return nodes
 
 
 def reads_neighbors(column: str) -> bool:
-    """Say whether a structural column of a node depends on its neighbours' rows."""
+    """Tell whether a structural column of a node depends on its neighbours' rows."""
     return column not in ("log_degree", "log_mean_weight", "spread") and not column.startswith("log_profile")
 
 
 def row_changes(before: Rows, after: Rows) -> NDArray[np.float64]:
     """Return how far the steps from each node differ: sums of absolute differences, (rows,), at most 2."""
-    count = len(before.indptr) - 1
-    rows, columns, shares = zip(_steps(before, -1.0), _steps(after, 1.0), strict=True)
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    order = np.lexsort((column, row))
-    row, column, share = row[order], column[order], np.concatenate(shares)[order]
-    is_first = np.ones(len(row), dtype=bool)
-    is_first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
-    starts = np.flatnonzero(is_first)
-    changes = np.abs(np.add.reduceat(share, starts))
-    sums = np.zeros(count)
-    np.add.at(sums, row[starts], changes)
-    return sums
+    width = int(max(before.indices.max(initial=-1), after.indices.max(initial=-1))) + 1
+    changes: NDArray[np.float64] = abs(_steps(after, width) - _steps(before, width)) @ np.ones(width)
+    return changes
 
 
-def _steps(rows: Rows, sign: float) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]:
+def _steps(rows: Rows, width: int) -> csr_array:
+    """Return the probabilities of the steps from each node, (rows, width)."""
     lengths = np.diff(rows.indptr)
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    if rows.weights is None:
-        return row, rows.indices, sign / np.repeat(lengths, lengths)
-    weights = rows.weights.astype(np.float64)
-    sums = np.bincount(row, weights, minlength=len(lengths))
-    return row, rows.indices, sign * weights / sums[row]
+    weights = np.ones(len(rows.indices)) if rows.weights is None else rows.weights.astype(np.float64)
+    sums = np.bincount(np.repeat(np.arange(len(lengths)), lengths), weights, minlength=len(lengths))
+    return csr_array(
+        (weights / np.repeat(sums, lengths), rows.indices, rows.indptr), shape=(len(lengths), width)
+    )

@@ -1,7 +1,6 @@
 """Rooted PageRank of every node, or of some: by pushing (exact to a tolerance) or by counting walks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,29 +9,13 @@ from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import GraphLike
-from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.push import NO_BUDGET, ROOM, Top, push_budget, push_goal, push_roots
 from spinegraph.kernels.runtime import run_blocks, thread_count
 from spinegraph.kernels.sparse import operator_rows, sparse_times_dense
 from spinegraph.kernels.walks import ROOTED_WALKS, alias_tables, stream_starts, walk_roots
 
-
-def as_roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
-    """Return positions of roots as int64 (r,), every node for None, or say what is wrong with them."""
-    if roots is None:
-        return np.arange(num_nodes, dtype=np.int64)
-    chosen = np.asarray(roots)
-    if chosen.ndim != 1 or not (chosen.size == 0 or np.issubdtype(chosen.dtype, np.integer)):
-        raise ParameterError(
-            f"roots must be a list of node positions; got {chosen.dtype} of shape {chosen.shape}. "
-            "For names, pass graph.positions(names)."
-        )
-    wrong = chosen[(chosen < 0) | (chosen >= num_nodes)]
-    if wrong.size:
-        raise ParameterError(f"roots must lie in 0 .. {num_nodes - 1}; got {wrong[:3].tolist()}")
-    return np.ascontiguousarray(chosen, dtype=np.int64)
-
-
+Method = Literal["push", "walks"]
+_ROOTS_PER_BLOCK = 1024
 _ROWS_PER_BLOCK = 2048
 
 
@@ -51,10 +34,10 @@ class RootedPageRank:
     num_nodes : int
         Nodes of the graph, n.
     kept : int32 array (r,)
-        How many leading places the operator takes as they are.
+        How many leading nodes the operator takes as they are.
     tied_indptr : int64 array (r + 1,)
     tied_nodes : int32 array
-        Per row, the nodes that tie at the k-th place and share the places after ``kept``.
+        Per row, the nodes that tie at the k-th position and share the weight after ``kept``.
     unassigned : float64 array (r,), optional
         By push: the probability mass left over. No value is too large, none too small by more than this.
 
@@ -66,7 +49,7 @@ class RootedPageRank:
     >>> profile = rooted_pagerank(star, k=2)
     >>> profile.weights.shape, profile.operator().shape
     ((4, 2), (4, 4))
-    >>> profile.operator().toarray()[0].round(3)  # one place, shared by three leaves
+    >>> profile.operator().toarray()[0].round(3)  # one position, shared by three leaves
     array([0.857, 0.048, 0.048, 0.048], dtype=float32)
     """
 
@@ -91,10 +74,10 @@ class RootedPageRank:
     def operator(self, threads: int | None = None) -> csr_array:
         """Return T as a sparse float32 matrix (r, n); rows sum to 1.
 
-        Rows equal ``nodes`` and ``weights``, except where values tie at the k-th place: there the tied nodes
-        share what is left equally, which is the mean over all ways to break the tie. A tied group that would
-        make a row longer than 4k is left out and the row rescaled; a row that would then be empty is the root
-        alone.
+        Rows equal ``nodes`` and ``weights``, except where values tie at the k-th position: there the tied
+        nodes share the remaining weight equally, which is the mean over all ways to break the tie. A tied
+        group that would make a row longer than 4k is left out and the row rescaled; a row that would then be
+        empty is the root alone.
         """
         indptr = np.zeros(len(self) + 1, dtype=np.int64)
         np.cumsum(self.kept + np.diff(self.tied_indptr), out=indptr[1:])
@@ -121,15 +104,8 @@ class RootedPageRank:
         -------
         csr_array or float32 array (r, f)
         """
-        if issparse(features):
-            return self.operator() @ csr_array(features, dtype=np.float32)
-        return self.operator() @ np.asarray(features, dtype=np.float32)
-
-
-Method = Literal["push", "walks"]
-DEFAULT_TOLERANCE = 1e-4
-_PUSH_BLOCK = 1024
-_WALK_BLOCK = 1024
+        kind = csr_array if issparse(features) else np.asarray
+        return self.operator() @ kind(features, dtype=np.float32)
 
 
 def rooted_pagerank(
@@ -138,7 +114,7 @@ def rooted_pagerank(
     k: int = 20,
     continuation: float = 0.5,
     method: Method = "push",
-    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance: float = 1e-4,
     threshold: float = 0.0,
     walks: int = 10,
     walk_length: int = 40,
@@ -149,7 +125,7 @@ def rooted_pagerank(
 ) -> RootedPageRank:
     """Return the k largest rooted-PageRank values of each root.
 
-    A walker starts at the root; at each step it goes on to a neighbour, in proportion to edge weight, with
+    A walker starts at the root; at each step it continues to a neighbour, in proportion to edge weight, with
     probability ``continuation``, and otherwise returns to the root. The value of a node is the share of time
     spent there. A node without neighbours is its own whole profile.
 
@@ -159,7 +135,7 @@ def rooted_pagerank(
     k : int
         Length of a profile; rows are padded where fewer nodes are reached.
     continuation : float
-        Probability of going on, strictly between 0 and 1.
+        Probability of continuing, strictly between 0 and 1.
     method : {"push", "walks"}
         ``push`` is deterministic and does not depend on the order of nodes. ``walks`` counts visits.
     tolerance : float
@@ -195,97 +171,77 @@ def rooted_pagerank(
     >>> rooted_pagerank(pair, k=2, roots=[1]).nodes.tolist()
     [[1, 0]]
     """
-    k = _whole("k", k)
-    continuation = _fraction("continuation", continuation)
+    k, continuation = _whole("k", k), _fraction("continuation", continuation)
     if method not in ("push", "walks"):
         raise ParameterError(f"method must be one of 'push', 'walks'; got {method!r}")
     adjacency = graph.adjacency()
-    chosen = as_roots(roots, adjacency.num_nodes)
-    if method == "push":
-        tolerance = _fraction("tolerance", tolerance)
+    n, dtype = adjacency.num_nodes, adjacency.indices.dtype
+    chosen = as_roots(roots, n)
+    unassigned = np.empty(len(chosen)) if method == "push" else None
+    if unassigned is not None:
         if not isinstance(threshold, int | float | np.number) or not 0 <= threshold <= 1:
             raise ParameterError(f"threshold must be between 0 and 1; got {threshold!r}")
-        return _by_push(adjacency, chosen, k, continuation, tolerance, float(threshold), threads)
-    streams = stream_starts(_whole("seed", seed, least=0), ROOTED_WALKS, _keys(keys, chosen))
-    length = _whole("walk_length", walk_length)
-    return _by_walks(adjacency, chosen, streams, k, continuation, _whole("walks", walks), length, threads)
+        goal = push_goal(continuation, _fraction("tolerance", tolerance))
+        # A threshold bounds a root's work, and without sweeps nothing far away changes the result.
+        budget = NO_BUDGET if threshold > 0 else push_budget(adjacency, continuation, goal)
 
+        def fill(rows: slice, top: Top, tied_nodes: NDArray[Any]) -> None:
+            bounds, left = (goal, float(threshold), budget), unassigned[rows]
+            push_roots(adjacency, n, chosen[rows], continuation, *bounds, top, tied_nodes, left)
+    else:
+        streams = stream_starts(_whole("seed", seed, low=0), ROOTED_WALKS, _keys(keys, chosen))
+        size = _whole("walks", walks), _whole("walk_length", walk_length)
+        tables, threads = alias_tables(adjacency, len(chosen) * size[0] * size[1], threads)
+        bound = np.uint64(round(continuation * 2**32))
 
-def _by_push(
-    adjacency: Adjacency,
-    roots: NDArray[np.int64],
-    k: int,
-    continuation: float,
-    tolerance: float,
-    threshold: float,
-    threads: int | None,
-) -> RootedPageRank:
-    n = adjacency.num_nodes
-    goal = push_goal(continuation, tolerance)
-    # A threshold bounds the work of a root by itself, and without sweeps its result is the root's own affair.
-    budget = NO_BUDGET if threshold > 0 else push_budget(adjacency, continuation, goal)
-    unassigned = np.empty(len(roots))
+        def fill(rows: slice, top: Top, tied_nodes: NDArray[Any]) -> None:
+            walk_roots(adjacency, tables, chosen[rows], streams[rows], *size, bound, top, tied_nodes)
 
-    def fill(start: int, stop: int, top: Top, tied_nodes: NDArray[Any]) -> None:
-        some, left = roots[start:stop], unassigned[start:stop]
-        push_roots(adjacency, n, some, continuation, goal, threshold, budget, top, tied_nodes, left)
-
-    return replace(_profile(adjacency, len(roots), k, fill, _PUSH_BLOCK, threads), unassigned=unassigned)
-
-
-def _by_walks(
-    adjacency: Adjacency,
-    roots: NDArray[np.int64],
-    streams: NDArray[np.uint64],
-    k: int,
-    continuation: float,
-    walks: int,
-    walk_length: int,
-    threads: int | None,
-) -> RootedPageRank:
-    tables, threads = alias_tables(adjacency, len(roots) * walks * walk_length, threads)
-    threshold = np.uint64(round(continuation * 2**32))
-
-    def fill(start: int, stop: int, top: Top, tied_nodes: NDArray[Any]) -> None:
-        some, keyed = roots[start:stop], streams[start:stop]
-        walk_roots(adjacency, tables, some, keyed, walks, walk_length, threshold, top, tied_nodes)
-
-    return _profile(adjacency, len(roots), k, fill, _WALK_BLOCK, threads)
-
-
-def _profile(
-    adjacency: Adjacency,
-    count: int,
-    k: int,
-    fill: Callable[[int, int, Top, NDArray[Any]], None],
-    block: int,
-    threads: int | None,
-) -> RootedPageRank:
-    """Let ``fill`` write blocks of rows, and gather what ties in each block."""
-    top = Top.empty(count, k, adjacency.indices.dtype)
+    top = Top.empty(len(chosen), k, dtype)
 
     def task(start: int, stop: int) -> NDArray[Any]:
-        tied_nodes = np.empty((stop - start, ROOM * k), dtype=adjacency.indices.dtype)
-        fill(start, stop, Top(*(column[start:stop] for column in top)), tied_nodes)
-        return tied_nodes[np.arange(ROOM * k) < top.tied[start:stop, None]]
+        rows, tied_nodes = slice(start, stop), np.empty((stop - start, ROOM * k), dtype=dtype)
+        fill(rows, top.rows(rows), tied_nodes)
+        return tied_nodes[np.arange(ROOM * k) < top.tied[rows, None]]
 
+    block = _ROOTS_PER_BLOCK
     if (workers := thread_count(threads)) > 1:  # every thread gets several, whatever the number of roots
-        block = min(block, max(count // (8 * workers), 16))
-    tied = run_blocks(task, count, block=block, threads=threads)
-    return RootedPageRank(
-        nodes=top.nodes,
-        weights=top.weights,
-        mass=top.mass,
-        num_nodes=adjacency.num_nodes,
-        kept=top.kept,
-        tied_indptr=np.concatenate([[0], np.cumsum(top.tied, dtype=np.int64)]),
-        tied_nodes=np.concatenate([*tied, np.empty(0, dtype=adjacency.indices.dtype)]),
-    )
+        block = min(block, max(len(chosen) // (8 * workers), 16))
+    tied = run_blocks(task, len(chosen), block=block, threads=threads)
+    tied_indptr = np.concatenate([[0], np.cumsum(top.tied, dtype=np.int64)])
+    tied_nodes = np.concatenate([*tied, np.empty(0, dtype=dtype)])
+    return RootedPageRank(top.nodes, top.weights, top.mass, n, top.kept, tied_indptr, tied_nodes, unassigned)
 
 
-def _whole(name: str, value: Any, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} must be a whole number >= {least}; got {value!r}")
+def as_roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
+    """Return positions of roots as int64 (r,), every node for None; raise where one is wrong."""
+    if roots is None:
+        return np.arange(num_nodes, dtype=np.int64)
+    chosen = np.asarray(roots)
+    if chosen.ndim != 1 or not (chosen.size == 0 or np.issubdtype(chosen.dtype, np.integer)):
+        raise ParameterError(
+            f"roots must be a list of node positions; got {chosen.dtype} of shape {chosen.shape}. "
+            "For names, pass graph.positions(names)."
+        )
+    wrong = chosen[(chosen < 0) | (chosen >= num_nodes)]
+    if wrong.size:
+        raise ParameterError(f"roots must lie in 0 .. {num_nodes - 1}; got {wrong[:3].tolist()}")
+    return np.ascontiguousarray(chosen, dtype=np.int64)
+
+
+def _keys(keys: ArrayLike | None, roots: NDArray[np.int64]) -> NDArray[np.uint64]:
+    given = roots if keys is None else np.asarray(keys)
+    if given.shape != roots.shape or not (given.size == 0 or np.issubdtype(given.dtype, np.integer)):
+        raise ParameterError(
+            f"keys must be one whole number per root, shape {roots.shape}; "
+            f"got {given.dtype} of shape {given.shape}"
+        )
+    return given.astype(np.uint64)
+
+
+def _whole(name: str, value: Any, low: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise ParameterError(f"{name} must be a whole number >= {low}; got {value!r}")
     return int(value)
 
 
@@ -293,18 +249,6 @@ def _fraction(name: str, value: Any) -> float:
     if not isinstance(value, int | float | np.number) or not 0 < value < 1:
         raise ParameterError(f"{name} must be strictly between 0 and 1; got {value!r}")
     return float(value)
-
-
-def _keys(keys: ArrayLike | None, roots: NDArray[np.int64]) -> NDArray[np.uint64]:
-    if keys is None:
-        return roots.astype(np.uint64)
-    given = np.asarray(keys)
-    if given.shape != roots.shape or not (given.size == 0 or np.issubdtype(given.dtype, np.integer)):
-        raise ParameterError(
-            f"keys must be one whole number per root, shape {roots.shape}; "
-            f"got {given.dtype} of shape {given.shape}"
-        )
-    return given.astype(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -233,7 +233,7 @@ def comparable(
     profile: RootedPageRank | ArrayLike, candidates: ArrayLike
 ) -> tuple[NDArray[np.float32], NDArray[Any]]:
     """Return checked rows (n, k), and candidates (n, c) ascending, padded with a number above every node."""
-    rows = as_rows(getattr(profile, "weights", profile), "profile weights")
+    rows = as_rows(profile.weights if isinstance(profile, RootedPageRank) else profile, "profile weights")
     given: NDArray[Any] = np.asarray(candidates)
     n = len(rows)
     if given.ndim != 2 or len(given) != n or (given.size and given.dtype.kind not in "iu"):
@@ -260,7 +260,7 @@ def comparable(
 def owned_distances(
     compare: Comparison, nodes: NDArray[Any], start: int, stop: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the flat slots of the pairs that rows ``start`` to ``stop`` own, each pair once, and distances."""
+    """Return flat slots of the pairs that rows ``start`` to ``stop`` own, each once, and their distances."""
     slots = owned_slots(nodes, start, stop)
     return slots, compare(slots // nodes.shape[1], nodes.reshape(-1)[slots].astype(np.int64))
 

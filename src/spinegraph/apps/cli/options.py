@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import Field, fields
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.text import Text
 
 from spinegraph.atomic import require_writable
-from spinegraph.config import ADVICE, Config, choices
+from spinegraph.config import Config
 from spinegraph.errors import MissingFileError, ParameterError, SpineWarning
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -59,8 +59,7 @@ def some_settings(*names: str) -> Callable[..., dict[str, Any]]:
     def given(**values: Any) -> dict[str, Any]:
         return {name: value for name, value in values.items() if value is not None}
 
-    advice = {name: advice for some in ADVICE.values() for name, advice in some.items()}
-    options = [_setting(name, None, advice[name].changes) for name in names]
+    options = [_setting(field, None) for field in fields(Config) if field.name in names]
     given.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     return given
 
@@ -71,13 +70,13 @@ def settings(preset: Preset = Preset.default, **given: Any) -> Config:
     return (Config.paper if preset == Preset.paper else Config)(**changes).check()
 
 
-def _setting(name: str, group: str | None, changes: str) -> inspect.Parameter:
+def _setting(field: Field[Any], group: str | None) -> inspect.Parameter:
     """Return the option of one setting; None is no value."""
-    chosen = choices(name)
-    kind: Any = _KINDS[name] if chosen is None else _one_of(name, chosen)
-    values = [_shown(getattr(config, name)) for config in (Config(), Config.paper())]
+    name, chosen = field.name, field.metadata["choices"]
+    kind: Any = field.type if chosen is None else _one_of(name, chosen)
+    values = [_shown(value) for value in (field.default, field.metadata["paper"])]
     default = values[0] if values[0] == values[1] else f"{values[0]}; paper {values[1]}"
-    text = changes.replace("`", "")
+    text = field.metadata["help"].replace("`", "")
     if chosen is not None:
         text = f"{', '.join(chosen[:-1])} or {chosen[-1]}: {text}"
     option = typer.Option(
@@ -98,20 +97,19 @@ def _one_of(name: str, chosen: tuple[str, ...]) -> Any:
     return StrEnum(name, {choice: choice for choice in chosen})  # type: ignore[misc]
 
 
+def _lower_first(text: str) -> str:
+    return text[0].lower() + text[1:]
+
+
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-_KINDS = {field.name: field.type for field in fields(Config)}
 _PRESET = typer.Option("--preset", help="Begin with these values; other options change them.")
 settings.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
         _keyword("preset", Annotated[Preset, _PRESET], Preset.default),
-        *(
-            _setting(name, f"Settings: {group[0].lower()}{group[1:]}", advice.changes)
-            for group, some in ADVICE.items()
-            for name, advice in some.items()
-        ),
+        *(_setting(field, f"Settings: {_lower_first(field.metadata['group'])}") for field in fields(Config)),
     ]
 )
 

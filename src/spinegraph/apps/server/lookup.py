@@ -298,7 +298,7 @@ class Twins:
         rows = self._profiles(snapshot)
         others = np.flatnonzero(snapshot.overlay.patch.row_ids != REMOVED)
         others = _alike_in_degree(snapshot, position, others[others != position], n)
-        apart = comparison("dtw", rows, rows)(np.full(len(others), position), others)
+        apart = comparison("dtw", rows)(np.full(len(others), position), others)
         n = min(n, len(others))
         if not n:
             return Nearest(others, np.zeros(0))
