@@ -40,7 +40,7 @@ class SPINE:
         None after a fit with ``vectors=False``.
     generator_ : Generator
         All that ``transform`` needs.
-    history_ : list of Moment
+    history_ : list of TrainingRecord
         Losses during training.
     config_ : Config
         The settings in use; what was left open has a value.
@@ -116,7 +116,7 @@ class SPINE:
             ``open_store``) whose vectors would not fit in memory, and go to a folder instead.
         """
         from spinegraph.learning.checkpoint import Checkpoints
-        from spinegraph.learning.sampling import Lesson, PairSampler, balanced, gather_corpus
+        from spinegraph.learning.sampling import PairSampler, TrainingData, balanced, gather_corpus
 
         config = Config(**self.get_params()).check()
         graph = graph if isinstance(graph, Graph) else _listed(graph)
@@ -141,7 +141,7 @@ class SPINE:
         told("features around every node", 0, 0)
         past = inputs.structural(whole, nodes, profile) if inputs.past else None
         smoothed = inputs.smoothed(whole, profile, nodes)  # T F
-        lesson = Lesson(smoothed, past, sampler, inputs.norm_power)
+        lesson = TrainingData(smoothed, past, sampler, inputs.norm_power)
         weights, history = engine.learn(lesson, config, states, told)
         generator, embeddings = Generator(inputs, weights), None
         if vectors:

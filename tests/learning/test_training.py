@@ -9,7 +9,7 @@ import reference
 from spinegraph import Config, made
 from spinegraph.errors import ParameterError
 from spinegraph.learning.objective import first_auxiliary
-from spinegraph.learning.sampling import HELD_OUT, Lesson, PairSampler, gather_corpus
+from spinegraph.learning.sampling import HELD_OUT, PairSampler, TrainingData, gather_corpus
 from spinegraph.learning.training import Trainer, _merged, first_weights, learn, torch_threads
 from spinegraph.structure.pagerank import Smoothed
 
@@ -124,7 +124,7 @@ def test_the_callers_random_state_and_threads_are_left_alone():
     np.random.seed(5)
     settings = config()
     smoothed = Smoothed(csr_array(np.eye(len(GRAPH), dtype=np.float32)), INPUTS, 1)
-    learn(Lesson(smoothed, None, sampler(settings), 0.5), settings)
+    learn(TrainingData(smoothed, None, sampler(settings), 0.5), settings)
     found = torch.rand(1), np.random.rand(1), torch.get_num_threads()
     assert found == expected
 

@@ -4,10 +4,10 @@ import json
 from multiprocessing import get_context
 
 import pytest
-from paper import methods
 from paper.cells import Cell, Item, Measure, Results
 from paper.run import bundles
 
+from paper import methods
 from spinegraph.errors import GraphFormatError
 
 CELL = Cell("table2", "cora 20", "SPINE (paper's settings)", 3)

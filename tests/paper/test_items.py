@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from paper import identity
 from paper.__main__ import main
 from paper.cells import Cell, Results
 from paper.run import ITEMS, fill, missing, write_item
 from paper.tables import markdown, page, paired, summary
 
+from paper import identity
 from spinegraph.graph import datasets
 
 STORED = Path(__file__).parents[2] / "results"

@@ -377,12 +377,12 @@ def loss(subject: Any) -> Any:
 
     Parameters
     ----------
-    subject : SPINE, or list of Moment
+    subject : SPINE, or list of TrainingRecord
 
     Examples
     --------
-    >>> from spinegraph.learning.checkpoint import Moment
-    >>> [trace.name for trace in loss([Moment(25, 1.2, 1.3), Moment(50, 1.0, 1.2)]).data]
+    >>> from spinegraph.learning.checkpoint import TrainingRecord
+    >>> [trace.name for trace in loss([TrainingRecord(25, 1.2, 1.3), TrainingRecord(50, 1.0, 1.2)]).data]
     ['training pairs', 'held-out pairs']
     """
     import plotly.graph_objects as go

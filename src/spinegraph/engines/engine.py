@@ -17,8 +17,8 @@ from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes
 
 if TYPE_CHECKING:
-    from spinegraph.learning.checkpoint import Checkpoints, Moment
-    from spinegraph.learning.sampling import Lesson
+    from spinegraph.learning.checkpoint import Checkpoints, TrainingRecord
+    from spinegraph.learning.sampling import TrainingData
     from spinegraph.learning.training import Progress
 
 
@@ -32,8 +32,8 @@ class Engine(Protocol):
         """Return the structural twins of the nodes of a profile, by place."""
 
     def learn(
-        self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
-    ) -> "tuple[NDArray[np.float32], list[Moment]]":
+        self, lesson: "TrainingData", config: Config, states: "Checkpoints | None", progress: "Progress"
+    ) -> "tuple[NDArray[np.float32], list[TrainingRecord]]":
         """Return W_M and the training history; see ``learning.fitting.learn``."""
 
     def embed(

@@ -29,8 +29,8 @@ from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import SimilarNodes, candidates, similar_nodes
 
 if TYPE_CHECKING:
-    from spinegraph.learning.checkpoint import Checkpoints, Moment
-    from spinegraph.learning.sampling import Lesson
+    from spinegraph.learning.checkpoint import Checkpoints, TrainingRecord
+    from spinegraph.learning.sampling import TrainingData
     from spinegraph.learning.training import Progress
 
 
@@ -48,8 +48,8 @@ class LocalEngine:
         return similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
 
     def learn(
-        self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
-    ) -> "tuple[NDArray[np.float32], list[Moment]]":
+        self, lesson: "TrainingData", config: Config, states: "Checkpoints | None", progress: "Progress"
+    ) -> "tuple[NDArray[np.float32], list[TrainingRecord]]":
         """Return W_M and the training history."""
         from spinegraph.learning.training import learn
 

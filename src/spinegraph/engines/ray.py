@@ -47,8 +47,8 @@ from spinegraph.structure.similarity import (
 )
 
 if TYPE_CHECKING:
-    from spinegraph.learning.checkpoint import Checkpoints, Moment
-    from spinegraph.learning.sampling import Lesson
+    from spinegraph.learning.checkpoint import Checkpoints, TrainingRecord
+    from spinegraph.learning.sampling import TrainingData
     from spinegraph.learning.training import Progress
 
 
@@ -419,8 +419,8 @@ class RayEngine:
         return weights_from_distances(nodes, found, config.threads)
 
     def learn(
-        self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
-    ) -> "tuple[NDArray[np.float32], list[Moment]]":
+        self, lesson: "TrainingData", config: Config, states: "Checkpoints | None", progress: "Progress"
+    ) -> "tuple[NDArray[np.float32], list[TrainingRecord]]":
         """Return W_M and the training history; a step is too short to share with other machines."""
         return LocalEngine().learn(lesson, config, states, progress)
 

@@ -18,7 +18,7 @@ from spinegraph.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class Moment:
+class TrainingRecord:
     """One line of the training history: losses after so many steps.
 
     Attributes

@@ -175,7 +175,7 @@ class PairSampler:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingData:
     """What training reads.
 
     Attributes

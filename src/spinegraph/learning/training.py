@@ -16,9 +16,9 @@ from spinegraph.config import Config
 from spinegraph.errors import ParameterError
 from spinegraph.generator import activate, shortened
 from spinegraph.kernels.runtime import thread_count
-from spinegraph.learning.checkpoint import Checkpoints, Moment, TrainingState
+from spinegraph.learning.checkpoint import Checkpoints, TrainingRecord, TrainingState
 from spinegraph.learning.objective import Views, first_auxiliary, objective
-from spinegraph.learning.sampling import HELD_OUT, Lesson, PairBatch, PairSampler
+from spinegraph.learning.sampling import HELD_OUT, PairBatch, PairSampler, TrainingData
 from spinegraph.structure.pagerank import Smoothed, principal_directions, signed
 
 
@@ -78,7 +78,7 @@ def train(
     config: Config,
     checkpoints: Checkpoints | None = None,
     progress: Progress | None = None,
-) -> tuple[NDArray[np.float32], list[Moment]]:
+) -> tuple[NDArray[np.float32], list[TrainingRecord]]:
     """Train a matrix in this process, and return it with the history; see ``Trainer``."""
     return Trainer(inputs, start, sampler, config).train(checkpoints, progress)
 
@@ -124,9 +124,9 @@ class Trainer:
 
     def train(
         self, checkpoints: Checkpoints | None = None, progress: Progress | None = None
-    ) -> tuple[NDArray[np.float32], list[Moment]]:
+    ) -> tuple[NDArray[np.float32], list[TrainingRecord]]:
         """Train all steps, or until held-out pairs stop improving; return the matrix and the history."""
-        history, first = list[Moment](), 0
+        history, first = list[TrainingRecord](), 0
         if checkpoints is not None and (state := checkpoints.latest(self._shapes(), self.steps)) is not None:
             first, history = self._restore(state)
         if progress is not None:
@@ -137,14 +137,14 @@ class Trainer:
             loss = self._step(step)
             done = step + 1
             if done % _EVALUATE_EVERY == 0 or done == self.steps:
-                history.append(Moment(done, loss, self.held_out_loss()))
+                history.append(TrainingRecord(done, loss, self.held_out_loss()))
                 if progress is not None:
                     progress("training", done, self.steps)
             if checkpoints is not None and checkpoints.is_due(done):
                 checkpoints.save(self._state(done, history))
         return self.weights.detach().cpu().numpy(), history
 
-    def _has_stalled(self, history: list[Moment]) -> bool:
+    def _has_stalled(self, history: list[TrainingRecord]) -> bool:
         """Say whether the last ``patience`` evaluations were no better than the best one before them."""
         losses = [moment.held_out_loss for moment in history]
         patience = self.config.patience
@@ -196,7 +196,7 @@ class Trainer:
         kinds = {"weights": tuple(self.weights.shape), "auxiliary": tuple(self.auxiliary.shape)}
         return {f"{kind}{part}": shape for kind, shape in kinds.items() for part in ("", "_mean", "_square")}
 
-    def _state(self, step: int, history: list[Moment]) -> TrainingState:
+    def _state(self, step: int, history: list[TrainingRecord]) -> TrainingState:
         dense, sparse = self._adam.state[self.weights], self._sparse_adam.state[self.auxiliary]
         tensors = {
             "weights": self.weights,
@@ -209,7 +209,7 @@ class Trainer:
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
         return TrainingState(step, arrays, [(line.step, line.loss, line.held_out_loss) for line in history])
 
-    def _restore(self, state: TrainingState) -> tuple[int, list[Moment]]:
+    def _restore(self, state: TrainingState) -> tuple[int, list[TrainingRecord]]:
         tensors = {name: torch.from_numpy(array).to(self.device) for name, array in state.arrays.items()}
         with torch.no_grad():
             self.weights.copy_(tensors["weights"])
@@ -224,7 +224,7 @@ class Trainer:
             "exp_avg": tensors["auxiliary_mean"],
             "exp_avg_sq": tensors["auxiliary_square"],
         }
-        return state.step, [Moment(*line) for line in state.history]
+        return state.step, [TrainingRecord(*line) for line in state.history]
 
 
 def first_weights(
@@ -268,19 +268,19 @@ def _turn(rows: int, columns: int, config: Config) -> NDArray[np.float32]:
 
 Training = Callable[
     [Any, NDArray[np.float32], PairSampler, Config, Checkpoints | None, Progress | None],
-    tuple[NDArray[np.float32], list[Moment]],
+    tuple[NDArray[np.float32], list[TrainingRecord]],
 ]
 _MOST_STRUCTURAL = 0.25  # of the dimensions
 CONTENT_SQUARE = 2.0  # mean square of what went through T; sets how far a probe's penalty reaches
 
 
 def learn(
-    lesson: Lesson,
+    lesson: TrainingData,
     config: Config,
     states: Checkpoints | None = None,
     progress: Progress | None = None,
     train: Training = train,
-) -> tuple[NDArray[np.float32], list[Moment]]:
+) -> tuple[NDArray[np.float32], list[TrainingRecord]]:
     """Return W_M, (f + s, d), and the training history.
 
     The leading dimensions hold what went through T: the leading half of its principal directions trained, and
@@ -291,7 +291,7 @@ def learn(
 
     Parameters
     ----------
-    lesson : Lesson
+    lesson : TrainingData
     config : Config
         With a ``structural_share``.
     states : Checkpoints, optional
@@ -332,7 +332,7 @@ def _trained(
     states: Checkpoints | None,
     progress: Progress | None,
     train: Training,
-) -> tuple[NDArray[np.float32], list[Moment]]:
+) -> tuple[NDArray[np.float32], list[TrainingRecord]]:
     """Return the matrix for what went through T, (f, r) with r at most dim, and the training history."""
     if config.start == "random" or config.kept == 0:
         basis, start = first_weights(smoothed, dim, config)

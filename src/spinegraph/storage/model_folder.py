@@ -26,7 +26,7 @@ from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import first_few, is_range
-from spinegraph.learning.checkpoint import Moment
+from spinegraph.learning.checkpoint import TrainingRecord
 from spinegraph.structure.columns import COLUMNS
 
 Arrays = dict[str, NDArray[Any]]
@@ -167,11 +167,11 @@ def _familiarity(about: JsonObject, generator: Generator) -> TrainingStats:
     return TrainingStats(num_nodes, smallest, largest, seen.number("empty_share"), blank, weighted)
 
 
-def _history(about: JsonObject) -> list[Moment]:
+def _history(about: JsonObject) -> list[TrainingRecord]:
     lines = about.list_of("history", list)
     if any([type(value) for value in line] != [int, float, float] for line in lines):
         raise ModelFormatError("history must be a list of [step, loss, held-out loss]")
-    return [Moment(*line) for line in lines]
+    return [TrainingRecord(*line) for line in lines]
 
 
 def floats(

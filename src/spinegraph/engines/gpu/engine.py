@@ -22,8 +22,8 @@ from spinegraph.structure.pagerank import RootedPageRank, Smoothed
 from spinegraph.structure.similarity import SimilarNodes
 
 if TYPE_CHECKING:
-    from spinegraph.learning.checkpoint import Checkpoints, Moment
-    from spinegraph.learning.sampling import Lesson, PairSampler
+    from spinegraph.learning.checkpoint import Checkpoints, TrainingRecord
+    from spinegraph.learning.sampling import PairSampler, TrainingData
     from spinegraph.learning.training import Progress
 
 
@@ -67,8 +67,8 @@ class GpuEngine:
         return SimilarNodes(nodes.int().cpu().numpy(), chances.cpu().numpy())
 
     def learn(
-        self, lesson: "Lesson", config: Config, states: "Checkpoints | None", progress: "Progress"
-    ) -> "tuple[NDArray[np.float32], list[Moment]]":
+        self, lesson: "TrainingData", config: Config, states: "Checkpoints | None", progress: "Progress"
+    ) -> "tuple[NDArray[np.float32], list[TrainingRecord]]":
         """Return W_M and the training history; pairs are drawn on the device, by the same chances."""
         lesson = replace(lesson, smoothed=self._multiplied(lesson.smoothed))
         # Other pairs than a CPU draws: a run that went on from its states would end as neither does.
@@ -113,7 +113,7 @@ class GpuEngine:
         config: Config,
         checkpoints: "Checkpoints | None" = None,
         progress: "Progress | None" = None,
-    ) -> "tuple[NDArray[np.float32], list[Moment]]":
+    ) -> "tuple[NDArray[np.float32], list[TrainingRecord]]":
         """Do what ``learning.training.train`` does, without a word to the host between steps."""
         if 4 * inputs.shape[0] * inputs.shape[1] > _MOST_INPUTS:
             return train(inputs, start, sampler, config, checkpoints, progress)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from spinegraph.config import Config
 from spinegraph.engines.gpu.training import ACTIVATIONS, DevicePairs, DeviceTrainer
-from spinegraph.learning.checkpoint import Moment
+from spinegraph.learning.checkpoint import TrainingRecord
 
 # As in learning/fitting.py and learning/training.py.
 _MOST_STRUCTURAL, CONTENT_SQUARE, _LEAST_SQUARE, _START_NORM = 0.25, 2.0, 1e-10, 0.3
@@ -21,7 +21,7 @@ def learn(
     pairs: DevicePairs,
     config: Config,
     power: float,
-) -> tuple[Tensor, list[Moment]]:
+) -> tuple[Tensor, list[TrainingRecord]]:
     """Return W_M, (f + s, d), and the training history; see ``learning.fitting.learn``.
 
     Parameters
@@ -63,7 +63,9 @@ def shortened(vectors: Tensor, power: float) -> Tensor:
     return vectors * torch.where(lengths > 0, lengths, 1.0) ** -power
 
 
-def _trained(inputs: Tensor, dim: int, pairs: DevicePairs, config: Config) -> tuple[Tensor, list[Moment]]:
+def _trained(
+    inputs: Tensor, dim: int, pairs: DevicePairs, config: Config
+) -> tuple[Tensor, list[TrainingRecord]]:
     """Return the matrix for what went through T, (f, r) with r at most dim, and the training history."""
     rows, columns = inputs.shape
     if config.start == "random":

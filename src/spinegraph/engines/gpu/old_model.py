@@ -17,7 +17,7 @@ from spinegraph.engines.gpu.old_fitting import learn
 from spinegraph.engines.gpu.similar import candidates, similar_nodes
 from spinegraph.engines.gpu.training import DevicePairs
 from spinegraph.errors import MissingFeaturesError
-from spinegraph.learning.checkpoint import Moment
+from spinegraph.learning.checkpoint import TrainingRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +28,13 @@ class DeviceModel:
     ----------
     generator : DeviceGenerator
         ``generator.embed(graph)`` yields the vectors of any graph with the same features.
-    history : list of Moment
+    history : list of TrainingRecord
     seconds : dict
         Time by stage.
     """
 
     generator: DeviceGenerator
-    history: list[Moment]
+    history: list[TrainingRecord]
     seconds: dict[str, float]
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 from torch.nn.functional import logsigmoid
 
 from spinegraph.config import Config
-from spinegraph.learning.checkpoint import Moment
+from spinegraph.learning.checkpoint import TrainingRecord
 from spinegraph.learning.objective import contrast
 
 if TYPE_CHECKING:
@@ -234,9 +234,9 @@ class DeviceTrainer:
 
     def train(
         self, checkpoints: "Checkpoints | None" = None, progress: Progress | None = None
-    ) -> tuple[Tensor, list[Moment]]:
+    ) -> tuple[Tensor, list[TrainingRecord]]:
         """Train all steps, or until held-out pairs stop improving; return the matrix and the history."""
-        history, done = list[Moment](), 0
+        history, done = list[TrainingRecord](), 0
         if checkpoints is not None and (state := checkpoints.latest(self._shapes(), self.steps)) is not None:
             done, history = self._restore(state)
         if progress is not None:
@@ -319,7 +319,7 @@ class DeviceTrainer:
             auxiliary = self._auxiliary.values[self._held_out]
             return self._loss(self._held_out, self._weights.values, auxiliary)
 
-    def _has_stalled(self, history: list[Moment]) -> bool:
+    def _has_stalled(self, history: list[TrainingRecord]) -> bool:
         """Say whether the last ``patience`` evaluations were no better than the best one before them."""
         losses, patience = [moment.held_out_loss for moment in history], self.config.patience
         return bool(losses) and patience is not None and len(losses) > losses.index(min(losses)) + patience
@@ -353,23 +353,23 @@ class DeviceTrainer:
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         return {name: tuple(tensor.shape) for name, tensor in self._tensors().items()}
 
-    def _state(self, step: int, history: list[Moment]) -> "TrainingState":
+    def _state(self, step: int, history: list[TrainingRecord]) -> "TrainingState":
         from spinegraph.learning.checkpoint import TrainingState
 
         arrays = {name: tensor.cpu().numpy() for name, tensor in self._tensors().items()}
         return TrainingState(step, arrays, [(line.step, line.loss, line.held_out_loss) for line in history])
 
-    def _restore(self, state: "TrainingState") -> tuple[int, list[Moment]]:
+    def _restore(self, state: "TrainingState") -> tuple[int, list[TrainingRecord]]:
         for name, tensor in self._tensors().items():
             tensor.copy_(torch.from_numpy(state.arrays[name]))
         for adam in (self._weights, self._auxiliary):
             adam.steps.fill_(state.step)
-        return state.step, [Moment(*line) for line in state.history]
+        return state.step, [TrainingRecord(*line) for line in state.history]
 
 
-def _moments(waiting: list[tuple[int, Tensor, Tensor]]) -> list[Moment]:
+def _moments(waiting: list[tuple[int, Tensor, Tensor]]) -> list[TrainingRecord]:
     """Fetch losses from the device, all at once."""
     if not waiting:
         return []
     losses = torch.stack([torch.stack([loss, held]) for _, loss, held in waiting]).tolist()
-    return [Moment(step, *both) for (step, _, _), both in zip(waiting, losses, strict=True)]
+    return [TrainingRecord(step, *both) for (step, _, _), both in zip(waiting, losses, strict=True)]
