@@ -22,10 +22,10 @@ from spinegraph.analysis.roles import (
     find_communities,
     gather,
     join,
+    link_shares,
+    mean_clustering,
     neighbors_of,
-    signature,
-    tie_shares,
-    usual_clustering,
+    node_measures,
 )
 from spinegraph.errors import ModelFormatError, ParameterError
 
@@ -207,7 +207,7 @@ def test_a_number_of_roles_out_of_range_is_refused(club, count):
 def test_the_number_of_roles_may_be_given(club):
     found = Roles.find(made.karate(), club, count=3)
     assert (len(found), found.scores) == (3, {})
-    with pytest.raises(ParameterError, match="at most 1, the different places"):
+    with pytest.raises(ParameterError, match="at most 1, the different positions"):
         Roles.find(Graph.from_edges([(0, 1)]), club, count=2)
 
 
@@ -244,10 +244,10 @@ def test_the_numbers_of_a_node_agree_with_counting_by_hand(office, roles):
     communities = roles.communities.nearest(gather(vectors, neighbors_of(here.graph), vectors))
     member_of = dict(zip(here.graph.names.tolist(), communities.tolist(), strict=True))
     expected = naive_numbers(here.graph, member_of)
-    found = signature(here.graph, generator, roles.communities)
+    found = node_measures(here.graph, generator, roles.communities)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     usual = expected[expected[:, 0] > np.log(2.5), 1].mean()
-    assert usual_clustering(found) == pytest.approx(usual, rel=1e-5)
+    assert mean_clustering(found) == pytest.approx(usual, rel=1e-5)
     degree = np.expm1(expected[0, 0])
     pairs = degree * (degree - 1) / 2
     drawn = (expected[0, 1] * pairs + 6 * usual) / (pairs + 6)
@@ -283,20 +283,20 @@ def test_modularity_agrees_with_networkx(office):
     here, _, _ = office
     parts = [set(here.graph.names[here.community == one]) for one in range(8)]
     expected = networkx.community.modularity(here.graph.to_networkx(), parts)
-    assert modularity(tie_shares(neighbors_of(here.graph), here.community, 8)) == pytest.approx(expected)
+    assert modularity(link_shares(neighbors_of(here.graph), here.community, 8)) == pytest.approx(expected)
 
 
 @given(strategies.graphs())
 def test_joining_communities_stops_where_no_two_gain_modularity(graph):
-    shares = tie_shares(neighbors_of(graph), np.arange(len(graph)), len(graph))
+    shares = link_shares(neighbors_of(graph), np.arange(len(graph)), len(graph))
     member_of = join(shares)
     count = member_of.max() + 1
-    whole = modularity(tie_shares(neighbors_of(graph), member_of, count))
+    whole = modularity(link_shares(neighbors_of(graph), member_of, count))
     assert whole >= modularity(shares) - 1e-12
     for one in range(count):
         for other in range(one):
             joined = np.where(member_of == one, other, member_of)
-            assert modularity(tie_shares(neighbors_of(graph), joined, count)) <= whole + 1e-9
+            assert modularity(link_shares(neighbors_of(graph), joined, count)) <= whole + 1e-9
 
 
 def test_memberships_and_densities_agree_with_scipys_normal():

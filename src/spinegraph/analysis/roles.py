@@ -1,12 +1,18 @@
-"""Roles: soft groups of nodes with the same position in their networks."""
+"""Roles: soft groups of nodes with the same position in their networks.
 
-from collections.abc import Callable, Iterable
+Four numbers describe a node: its degree, how far its neighbours know each other, its degree relative to
+theirs, and how many communities they belong to. A mixture of Gaussians over these numbers gives the roles.
+The numbers mean the same in every network, so roles found on one can be assigned in another.
+"""
+
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import entr, softmax
 
 from spinegraph.atomic import JsonObject
 from spinegraph.embeddings import Embeddings
@@ -16,398 +22,20 @@ from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.overlay import Overlay
 from spinegraph.structure.columns import structural_columns
 
-Rows = NDArray[np.float64]
-
-# Added to every variance: values are counts and shares, so no group is narrower than 0.4 deviations.
-BLUR = 0.15
-MOST = 6  # groups that are tried; more than that nobody keeps in mind
-_STARTS, _SHORT, _LONG, _STILL = 12, 60, 300, 1e-7
-_NO_BETTER = 2.0  # of the criterion: then the smaller number will do
-_ROWS = 4_000  # that a fit reads at most
-
-
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Groups with a share each, and columns that vary independently inside a group.
-
-    Attributes
-    ----------
-    shares : float64 array (g,)
-        Sum to 1.
-    means, variances : float64 array (g, c)
-    """
-
-    shares: Rows
-    means: Rows
-    variances: Rows
-
-    def __len__(self) -> int:
-        return len(self.shares)
-
-    def log_joint(self, rows: Rows) -> Rows:
-        """Return log(share times density) of every row in every group, (n, g)."""
-        precisions = 1 / self.variances
-        distances = (
-            np.square(rows) @ precisions.T
-            - 2 * rows @ (self.means * precisions).T
-            + (np.square(self.means) * precisions).sum(axis=1)
-        )
-        sizes = np.log(2 * np.pi * self.variances).sum(axis=1)
-        joint: Rows = np.log(self.shares) - 0.5 * (distances + sizes)
-        return joint
-
-    def log_density(self, rows: Rows) -> NDArray[np.float64]:
-        """Return the log density of every row, (n,)."""
-        return _log_sum(self.log_joint(rows))
-
-    def memberships(self, rows: Rows) -> Rows:
-        """Return the probability of every group given a row, (n, g); rows sum to 1."""
-        joint = self.log_joint(rows)
-        found = np.exp(joint - joint.max(axis=1, keepdims=True))
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
-
-    def ordered(self, order: NDArray[np.int64]) -> "Mixture":
-        """Return the same groups in another order."""
-        return Mixture(self.shares[order], self.means[order], self.variances[order])
-
-
-def distinct(rows: Rows) -> tuple[Rows, NDArray[np.float64]]:
-    """Return the different rows in sorted order and how often each occurs: node order leaves no trace.
-
-    Of more than 4,000 rows, as many are taken at even distances of the sorted order.
-    """
-    rows = rows.round(6)
-    if len(rows) > _ROWS:
-        rows = rows[np.lexsort(rows.T[::-1])][np.linspace(0, len(rows) - 1, _ROWS).astype(np.int64)]
-    found, counts = np.unique(rows, axis=0, return_counts=True)
-    return found, counts.astype(np.float64)
-
-
-def fit_mixture(rows: Rows, counts: NDArray[np.float64], groups: int, seed: int = 0) -> Mixture:
-    """Fit so many groups by expectation maximisation, the best of twelve starts.
-
-    The best has the best completed likelihood, not the highest likelihood: that would be the spikiest.
-
-    Parameters
-    ----------
-    rows : float64 array (m, c)
-        Different rows, as ``distinct`` gives them.
-    counts : float64 array (m,)
-        How often each occurs.
-    groups, seed : int
-    """
-    starts = _STARTS if groups > 1 else 1
-    drawn = (_start(rows, counts, groups, np.random.default_rng([seed, groups, n])) for n in range(starts))
-    short = [_climb(rows, counts, start, _SHORT) for start in drawn]
-    best = min(short, key=lambda mixture: completed_likelihood(mixture, rows, counts))
-    return _climb(rows, counts, best, _LONG)
-
-
-def choose_mixture(
-    rows: Rows, counts: NDArray[np.float64], seed: int = 0
-) -> tuple[Mixture, dict[int, float]]:
-    """Fit 1 to 6 groups and keep the number whose integrated completed likelihood is best.
-
-    Returns
-    -------
-    Mixture, {groups: criterion}
-        The smallest number within 2 of the best. The criterion is BIC plus twice the entropy of the
-        memberships, lower is better: a further group has to explain the rows better *and* be told apart.
-    """
-    tried = {groups: fit_mixture(rows, counts, groups, seed) for groups in range(1, min(MOST, len(rows)) + 1)}
-    scores = {groups: completed_likelihood(mixture, rows, counts) for groups, mixture in tried.items()}
-    enough = min(scores.values()) + _NO_BETTER
-    return next(mixture for groups, mixture in tried.items() if scores[groups] <= enough), scores
-
-
-def completed_likelihood(mixture: Mixture, rows: Rows, counts: NDArray[np.float64]) -> float:
-    """Return BIC plus twice the entropy of the memberships; lower is better."""
-    groups, columns = mixture.means.shape
-    joint = mixture.log_joint(rows)
-    likelihood = float(counts @ _log_sum(joint))
-    memberships = mixture.memberships(rows)
-    entropy = -float(counts @ (memberships * np.log(np.maximum(memberships, 1e-300))).sum(axis=1))
-    free = groups - 1 + 2 * groups * columns
-    return float(-2 * likelihood + free * np.log(counts.sum()) + 2 * entropy)
-
-
-def _start(rows: Rows, counts: NDArray[np.float64], groups: int, rng: np.random.Generator) -> Mixture:
-    """Draw means far from each other (k-means++)."""
-    means = rows[[rng.choice(len(rows), p=counts / counts.sum())]]
-    while len(means) < groups:
-        distances = np.square(rows[:, None] - means).sum(axis=2).min(axis=1) * counts
-        means = np.vstack([means, rows[rng.choice(len(rows), p=distances / distances.sum())]])
-    return Mixture(np.full(groups, 1 / groups), means, np.ones(means.shape))
-
-
-def _climb(rows: Rows, counts: NDArray[np.float64], mixture: Mixture, steps: int) -> Mixture:
-    """Take steps of expectation maximisation until the likelihood stands still."""
-    squares, total, before = np.square(rows), counts.sum(), -np.inf
-    for _ in range(steps):
-        joint = mixture.log_joint(rows)
-        log_density = _log_sum(joint)
-        likelihood = float(counts @ log_density) / total
-        if abs(likelihood - before) < _STILL:
-            break
-        before = likelihood
-        parts = np.exp(joint - log_density[:, None]) * counts[:, None]  # (m, g)
-        sizes = np.maximum(parts.sum(axis=0), 1e-9)
-        means = (parts.T @ rows) / sizes[:, None]
-        variances = np.maximum((parts.T @ squares) / sizes[:, None] - np.square(means), 0) + BLUR
-        mixture = Mixture(sizes / sizes.sum(), means, variances)
-    return mixture
-
-
-def _log_sum(joint: Rows) -> NDArray[np.float64]:
-    largest = joint.max(axis=1)
-    found: NDArray[np.float64] = largest + np.log(np.exp(joint - largest[:, None]).sum(axis=1))
-    return found
-
-
 Floats = NDArray[np.float64]
 
-_CENTERS, _NODES_PER_CENTER = 64, 5
-_SAMPLE, _COMMUNITY_STARTS, _ROUNDS = 4_000, 2, 15
-
-
-@dataclass(frozen=True, eq=False)
-class Communities:
-    """Regions of the vectors, each around one or several centres.
-
-    Attributes
-    ----------
-    centers : float64 array (k, d)
-        Unit vectors.
-    member_of : int64 array (k,)
-        The community of each centre, from 0 on.
-    """
-
-    centers: Floats
-    member_of: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return int(self.member_of.max()) + 1
-
-    def nearest(self, gathered: Floats) -> NDArray[np.int64]:
-        """Return the community of each row by its direction, (n,); -1 for a row of zeros."""
-        nearest = self.member_of[(gathered @ self.centers.T).argmax(axis=1)]
-        return np.where(np.any(gathered, axis=1), nearest, -1)
-
-
-def gather(own: NDArray[Any], ties: csr_array, vectors: NDArray[Any]) -> Floats:
-    """Return directions (r, d) of nodes and, as much again, of their neighbours on average.
-
-    A neighbourhood says more surely than a node alone which community it belongs to.
-
-    Parameters
-    ----------
-    own : float array (r, d)
-    ties : csr_array (r, n)
-        0/1: neighbours of these nodes.
-    vectors : float array (n, d)
-        Rows of nodes that are nobody's neighbour are not read.
-    """
-    degrees = np.maximum(np.diff(ties.indptr), 1)[:, None]
-    gathered: Floats = _unit(own) + (ties @ _unit(vectors)) / degrees
-    return gathered
-
-
-def find_communities(ties: csr_array, vectors: NDArray[np.float32], seed: int = 0) -> Communities | None:
-    """Find communities: many small regions of like vectors, joined while that keeps more ties inside.
-
-    Parameters
-    ----------
-    ties : csr_array (n, n)
-    vectors : float32 array (n, d)
-    seed : int
-
-    Returns
-    -------
-    Communities or None
-        Regions by spherical k-means, joined greedily by modularity. None where all end up in one.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):  # several BLAS threads may round differently
-        gathered = gather(vectors, ties, vectors)
-        # Sorted along a fixed direction before draws are made, so that node order leaves no trace.
-        along = gathered @ np.random.default_rng(0).standard_normal(vectors.shape[1])
-        order = np.argsort(along, kind="stable")
-        sample = order[np.linspace(0, len(order) - 1, min(len(order), _SAMPLE)).astype(np.int64)]
-        points = _unit(gathered[sample])
-        points = points[np.any(points, axis=1)]
-        count = min(_CENTERS, len(points) // _NODES_PER_CENTER)
-        if count < 2:
-            return None
-        centers = _spherical_means(points, count, seed)
-        apart = Communities(centers, np.arange(count))
-        joined = join(tie_shares(ties, apart.nearest(gathered), count))
-    return Communities(centers, joined) if joined.max() > 0 else None
-
-
-def tie_shares(ties: csr_array, member_of: NDArray[np.int64], count: int) -> Floats:
-    """Return the shares of ties between communities, (count, count); nodes of community -1 do not count."""
-    ends = np.repeat(member_of, np.diff(ties.indptr)), member_of[ties.indices]
-    known = (ends[0] >= 0) & (ends[1] >= 0)
-    cells = ends[0][known] * count + ends[1][known]
-    table = np.bincount(cells, minlength=count**2).reshape(count, count)
-    return np.asarray(table / max(table.sum(), 1))
-
-
-def join(shares: Floats) -> NDArray[np.int64]:
-    """Join two communities at a time, those that gain most modularity, while any do; return who is whose."""
-    shares = shares.copy()
-    member_of, alive = np.arange(len(shares)), np.ones(len(shares), dtype=bool)
-    while alive.sum() > 1:
-        ends = shares.sum(axis=1)
-        gains = 2 * (shares - np.outer(ends, ends))
-        gains[~alive] = gains[:, ~alive] = -np.inf
-        np.fill_diagonal(gains, -np.inf)
-        one, other = np.unravel_index(gains.argmax(), gains.shape)
-        if gains[one, other] <= 1e-12:
-            break
-        shares[one] += shares[other]
-        shares[:, one] += shares[:, other]
-        shares[other] = shares[:, other] = 0
-        member_of[member_of == other] = one
-        alive[other] = False
-    return np.unique(member_of, return_inverse=True)[1].astype(np.int64)
-
-
-def _spherical_means(points: Floats, count: int, seed: int) -> Floats:
-    best, found, ones = -np.inf, points[:count], np.ones(len(points))
-    places = np.arange(len(points))
-    for start in range(_COMMUNITY_STARTS):
-        rng = np.random.default_rng([seed, count, start])
-        centers = points[[rng.integers(len(points))]]
-        away = 1 - points @ centers[0]
-        while len(centers) < count:
-            chances = np.maximum(away, 1e-12)
-            centers = np.vstack([centers, points[rng.choice(len(points), p=chances / chances.sum())]])
-            away = np.minimum(away, 1 - points @ centers[-1])
-        for _ in range(_ROUNDS):
-            member_of = (points @ centers.T).argmax(axis=1)
-            sums = csr_array((ones, (member_of, places)), shape=(count, len(points))) @ points
-            moved = np.where(np.any(sums, axis=1)[:, None], _unit(sums), centers)
-            if np.allclose(moved, centers, atol=1e-6):
-                break
-            centers = moved
-        kept = float((points @ centers.T).max(axis=1).sum())
-        if kept > best:
-            best, found = kept, centers
-    return found
-
-
-def _unit(vectors: NDArray[Any]) -> Floats:
-    wide = vectors.astype(np.float64)
-    unit: Floats = wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12)
-    return unit
-
-
-# Numbers of a node: log(1 + degree), share of pairs of neighbours that are tied, neighbours' mean
-# log(1 + degree), communities they belong to, and the same with one more neighbour in the main one.
-DEGREE, CLUSTERING, AROUND, SPAN, STEADY_SPAN = range(5)
-# Coordinates of a node's place, made of them.
-NEIGHBORS, ACQUAINTED, PROMINENCE, COMMUNITIES = range(4)
-COLUMNS = ("neighbors", "acquainted", "prominence", "communities")
-# Less than this is no difference between roles, even where a whole network differs by no more.
-LEAST_SCALE = (0.25, 0.08, 0.25, 0.25)
+# Measures of a node: log(1 + degree), share of pairs of neighbours that are linked, neighbours' mean
+# log(1 + degree), communities they belong to, and the same with one more neighbour in the largest one.
+DEGREE, CLUSTERING, NEIGHBOR_DEGREE, SPAN, SMOOTHED_SPAN = range(5)
 _STRUCTURAL = ("log_degree", "clustering", "neighbor_log_degree_mean")
-_DOUBT = 6  # pairs of neighbours that the network's usual clustering counts for
+# Coordinates computed from the measures; roles are groups in this space.
+NEIGHBORS, ACQUAINTED, PROMINENCE, COMMUNITIES = range(4)
+COORDINATES = ("neighbors", "acquainted", "prominence", "communities")
+_MIN_SCALES = (0.25, 0.08, 0.25, 0.25)  # smaller standard deviations are noise
+_PRIOR_PAIRS = 6  # pairs of neighbours that the network's mean clustering counts for
 
-
-def coordinates(numbers: Floats, usual: float) -> Floats:
-    """Return where nodes stand, (n, 4) of numbers (n, 5), or (n, 3) of (n, 3) without communities.
-
-    Neighbours (log); how far they know each other, drawn towards ``usual`` where there are few of them, so
-    that one tie between two neighbours is no clique; how the own degree stands to theirs (log ratio);
-    communities.
-    """
-    degrees = np.expm1(numbers[:, DEGREE])
-    pairs = degrees * (degrees - 1) / 2
-    acquainted = (pairs * numbers[:, CLUSTERING] + _DOUBT * usual) / (pairs + _DOUBT)
-    prominence = numbers[:, DEGREE] - numbers[:, AROUND]
-    return np.column_stack([numbers[:, DEGREE], acquainted, prominence, numbers[:, STEADY_SPAN:]])
-
-
-def usual_clustering(numbers: Floats) -> float:
-    """Return the mean clustering of nodes that have two neighbours or more."""
-    some = numbers[:, DEGREE] > np.log(2.5)
-    return float(numbers[some, CLUSTERING].mean()) if some.any() else 0.0
-
-
-def signature(
-    graph: GraphLike,
-    generator: Generator,
-    communities: Communities | None,
-    positions: NDArray[np.int64] | None = None,
-    vectors: NDArray[np.float32] | None = None,
-) -> Floats:
-    """Return the numbers of some nodes (r, 5), or (r, 3) where there are no communities to count.
-
-    Communities are counted by Simpson's number, 1 / sum of squared shares: one stray neighbour counts little.
-
-    Parameters
-    ----------
-    graph : Graph or Overlay
-    generator : Generator
-    communities : Communities, optional
-    positions : int64 array (r,), optional
-        Every node by default; else these, their neighbours and the neighbours of those are visited.
-    vectors : float32 array (n, d), optional
-        Of all nodes, where they are at hand.
-    """
-    threads = generator.inputs.config.threads
-    found = structural_columns(graph, positions, names=_STRUCTURAL, threads=threads).values
-    columns = found.astype(np.float64)
-    if communities is None:
-        return columns
-    ties = neighbors_of(graph, positions)
-    seen = np.unique(ties.indices).astype(np.int64)
-    around = neighbors_of(graph, seen)
-    if vectors is None:
-        needed = np.union1d(seen, around.indices).astype(np.int64)
-        near = generator.embed(graph, None if len(needed) == len(graph) else needed)
-        around = _narrowed(around, needed)
-        own = near[np.searchsorted(needed, seen)]
-    else:
-        near, own = vectors, vectors[seen]
-    member_of = np.full(ties.shape[1], -1, dtype=np.int64)
-    member_of[seen] = communities.nearest(gather(own, around, near))
-    return np.column_stack([columns, _spanned(ties, member_of, len(communities))])
-
-
-def _narrowed(ties: csr_array, kept: NDArray[np.int64]) -> csr_array:
-    """Leave out the columns of nodes that nobody asked for."""
-    places = np.searchsorted(kept, ties.indices)
-    return csr_array((ties.data, places, ties.indptr), shape=(ties.shape[0], len(kept)))
-
-
-def neighbors_of(graph: GraphLike, positions: NDArray[np.int64] | None = None) -> csr_array:
-    """Return neighbours of some nodes as a 0/1 matrix (r, n), of a Graph or an Overlay."""
-    adjacency = graph.adjacency()
-    if positions is None and not adjacency.rows.size:
-        indptr, indices = adjacency.indptr, adjacency.indices
-    else:
-        nodes = np.arange(adjacency.num_nodes) if positions is None else positions
-        indptr, indices = adjacency.neighbors(nodes)
-    ones = np.ones(len(indices), dtype=np.float32)
-    return csr_array((ones, indices, indptr), shape=(len(indptr) - 1, adjacency.num_nodes))
-
-
-def _spanned(ties: csr_array, member_of: NDArray[np.int64], count: int) -> Floats:
-    rows = np.repeat(np.arange(ties.shape[0]), np.diff(ties.indptr))
-    ends = member_of[ties.indices]
-    known = ends >= 0
-    cells = rows[known] * count + ends[known]
-    table = np.bincount(cells, minlength=ties.shape[0] * count).reshape(-1, count).astype(np.float64)
-    squares, totals = np.square(table).sum(axis=1), table.sum(axis=1)
-    # One more neighbour in the main community.
-    steady = np.square(totals + 1) / (squares + 2 * table.max(axis=1) + 1)
-    return np.column_stack([np.square(totals) / np.maximum(squares, 1), steady])
-
-
-_APART = 0.5  # deviations from the rest that are worth a word
+MAX_TRIED = 6  # roles, where their number is not given
+_UNUSUAL = 0.01  # share of the first network's nodes that count as unlike any role
 
 
 @dataclass(frozen=True)
@@ -421,7 +49,7 @@ class Typical:
     neighbors, neighbors_low, neighbors_high : int
         Median, and the middle 80 %.
     acquainted : float or None
-        Mean share of pairs of neighbours that know each other; None where nobody has two neighbours.
+        Mean share of pairs of neighbours that know each other; None where no node has two neighbours.
     connected : float
         Neighbours of a neighbour (geometric mean).
     communities : float or None
@@ -437,197 +65,43 @@ class Typical:
     communities: float | None
 
     @classmethod
-    def of(cls, rows: NDArray[np.float64], weights: NDArray[np.float64]) -> "Typical":
-        """Sum up numbers (n, 3 or 5), each node counted as much as it belongs to the role, (n,)."""
-        degrees = np.rint(np.expm1(rows[:, DEGREE])).astype(np.int64)
-        low, middle, high = _quantiles(degrees, weights, (0.1, 0.5, 0.9))
-        pairs = weights * (degrees >= 2)
-        some = weights * (degrees >= 1)
-        acquainted = float(pairs @ rows[:, CLUSTERING] / pairs.sum()) if pairs.sum() > 1e-9 else None
-        connected = some @ rows[:, AROUND] / some.sum() if some.sum() > 1e-9 else 0.0
-        communities = None
-        if rows.shape[1] > SPAN:
-            communities = float(some @ rows[:, SPAN] / max(some.sum(), 1e-9))
-        share = float(weights.sum() / len(rows))
-        return cls(share, middle, low, high, acquainted, float(np.expm1(connected)), communities)
+    def of(cls, measures: Floats, weights: Floats) -> "Typical":
+        """Average the measures (n, 3 or 5) of nodes by their membership in the role, (n,)."""
+        degrees = np.rint(np.expm1(measures[:, DEGREE])).astype(np.int64)
+        order = np.argsort(degrees, kind="stable")
+        cumulative = np.cumsum(weights[order])
+        at = np.searchsorted(cumulative, np.array([0.1, 0.5, 0.9]) * cumulative[-1])
+        low, median, high = degrees[order[np.minimum(at, len(order) - 1)]].tolist()
+        with_pairs, linked = weights * (degrees >= 2), weights * (degrees >= 1)
+        acquainted = communities = None
+        if with_pairs.sum() > 1e-9:
+            acquainted = float(with_pairs @ measures[:, CLUSTERING] / with_pairs.sum())
+        connected = linked @ measures[:, NEIGHBOR_DEGREE] / linked.sum() if linked.sum() > 1e-9 else 0.0
+        if measures.shape[1] > SPAN:
+            communities = float(linked @ measures[:, SPAN] / max(linked.sum(), 1e-9))
+        share = float(weights.sum() / len(measures))
+        return cls(share, median, low, high, acquainted, float(np.expm1(connected)), communities)
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers by name."""
         return asdict(self)
 
-
-def describe(role: Typical, rest: Typical, apart: NDArray[np.float64]) -> str:
-    """Say in one sentence what sets a role apart.
-
-    Parameters
-    ----------
-    role, rest : Typical
-        Of the role, and of the rest of the network.
-    apart : float64 array (c,)
-        By how many deviations the role's columns lie above the rest's.
-    """
-    if role.neighbors_high == 0:
-        return "no neighbours at all"
-    text = _neighbors(role, rest, apart[NEIGHBORS]) + _acquainted(role, rest, apart[ACQUAINTED])
-    if role.communities is not None and role.neighbors >= 2:
-        beside = _beside(f"{rest.communities:.1f}", apart[COMMUNITIES])
-        spans = role.communities >= 1.15
-        text += f", spans {role.communities:.1f} communities" if spans else ", all in one community"
-        text += f" ({beside})" if beside else ""
-    if role.neighbors >= 1:
-        text += _prominence(role, apart[PROMINENCE])
-    return text
-
-
-def _neighbors(role: Typical, rest: Typical, apart: float) -> str:
-    beside = _beside(str(rest.neighbors), apart)
-    if role.neighbors == role.neighbors_high == 1:
-        return f"a single neighbour ({beside})" if beside else "a single neighbour"
-    if role.neighbors == 0:
-        return f"hardly any neighbours ({beside})" if beside else "hardly any neighbours"
-    some = "many" if apart >= _APART else "few" if apart <= -_APART else "a usual number of"
-    return f"{some} neighbours (typically {role.neighbors}{f'; {beside}' if beside else ''})"
-
-
-def _acquainted(role: Typical, rest: Typical, apart: float) -> str:
-    if role.acquainted is None or role.neighbors < 2:
-        return ""
-    words = ("that hardly know each other", "of which few know each other", "of which some know each other")
-    word = (*words, "that mostly know each other")[int(np.searchsorted((0.1, 0.25, 0.55), role.acquainted))]
-    beside = _beside("-" if rest.acquainted is None else f"{100 * rest.acquainted:.0f} %", apart)
-    return f" {word} ({100 * role.acquainted:.0f} %{f'; {beside}' if beside else ''})"
-
-
-def _prominence(role: Typical, apart: float) -> str:
-    if apart >= _APART and role.neighbors > role.connected:
-        return f"; the neighbours have fewer themselves (about {role.connected:.0f})"
-    if apart <= -_APART and role.neighbors < role.connected:
-        who = "that neighbour has" if role.neighbors == role.neighbors_high == 1 else "the neighbours have"
-        return f"; {who} more (about {role.connected:.0f})"
-    return ""
-
-
-def _beside(value: str, apart: float) -> str:
-    return f"elsewhere {value}" if abs(apart) >= _APART else ""
-
-
-def _quantiles(
-    values: NDArray[np.int64], weights: NDArray[np.float64], shares: tuple[float, ...]
-) -> list[int]:
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[order])
-    places = np.searchsorted(reached, np.array(shares) * reached[-1])
-    return [int(values[order[min(place, len(order) - 1)]]) for place in places.tolist()]
-
-
-class _Title(NamedTuple):
-    """A title, its pattern in deviations from the rest of the network, and what has to hold."""
-
-    name: str
-    pattern: tuple[float, float, float, float]  # neighbors, acquainted, prominence, communities
-    holds: Callable[[Typical, Floats], bool]
-
-
-def _knows_neighbours(role: Typical) -> float:
-    return role.acquainted or 0.0
-
-
-_TITLES = (
-    _Title(
-        "hub",
-        (2.0, -0.6, 2.0, 0.3),
-        lambda role, apart: apart[NEIGHBORS] > 0.5 and _stands_out(role) and role.share < 0.4,
-    ),
-    _Title(
-        "bridge",
-        (0.3, -0.8, 0.2, 2.2),
-        lambda role, apart: len(apart) > COMMUNITIES and apart[COMMUNITIES] > 0.5 and _spans(role),
-    ),
-    _Title(
-        "broker",
-        (0.6, -1.2, 0.6, 0.8),
-        lambda role, apart: (
-            apart[ACQUAINTED] < -0.3 and _knows_neighbours(role) < 0.25 and role.neighbors >= 3
-        ),
-    ),
-    _Title(
-        "clique member",
-        (0.3, 1.6, 0.0, -0.4),
-        lambda role, apart: apart[ACQUAINTED] > 0.3 and _knows_neighbours(role) > 0.4 and role.neighbors >= 3,
-    ),
-    _Title(
-        "small circle",
-        (-0.6, 1.5, -0.6, -0.5),
-        lambda role, apart: (
-            apart[ACQUAINTED] > 0.3 and _knows_neighbours(role) > 0.5 and apart[NEIGHBORS] < 0
-        ),
-    ),
-    _Title(
-        "core member",
-        (0.9, 0.5, 0.5, 0.0),
-        lambda role, apart: apart[NEIGHBORS] > 0.25 and _knows_neighbours(role) > 0.2 and role.share < 0.4,
-    ),
-    _Title("member", (0.4, 0.2, 0.1, -0.4), lambda role, apart: apart[NEIGHBORS] > -0.5),
-    _Title(
-        "satellite",
-        (-1.0, -0.3, -2.0, -0.4),
-        lambda role, apart: apart[NEIGHBORS] < -0.25 and role.connected > 4 * role.neighbors,
-    ),
-    _Title("periphery", (-1.6, -0.3, -1.4, -0.5), lambda role, apart: apart[NEIGHBORS] < -0.25),
-    _Title(
-        "chain",
-        (-1.2, -1.6, -0.4, -0.2),
-        lambda role, apart: role.neighbors <= 3 and role.connected < 4.5 and _knows_neighbours(role) < 0.1,
-    ),
-    _Title(
-        "go-between",
-        (-0.4, -0.8, -0.4, 0.5),
-        lambda role, apart: 2 <= role.neighbors <= 4 and _knows_neighbours(role) < 0.2,
-    ),
-    _Title("outer member", (-0.4, 0.0, -0.5, 0.0), lambda role, apart: apart[NEIGHBORS] < 0),
-)
-MOST_TITLES = len(_TITLES)
-
-
-def titles(apart: Floats, typical: list[Typical]) -> list[str]:
-    """Give every role a different short title, of those that hold the one whose pattern is nearest.
-
-    Parameters
-    ----------
-    apart : float64 array (g, c)
-        By how many deviations a role's coordinates lie above the rest's.
-    typical : list of Typical (g,)
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    if len(apart) == 1:
-        return ["isolated" if typical[0].neighbors_high == 0 else "member"]
-    patterns = np.array([title.pattern[: apart.shape[1]] for title in _TITLES])
-    costs = np.square(np.clip(apart, -3, 3)[:, None] - patterns).sum(axis=2)  # (g, titles)
-    holds = np.array(
-        [[title.holds(role, row) for title in _TITLES] for role, row in zip(typical, apart, strict=True)]
-    )
-    _, chosen = linear_sum_assignment(np.where(holds, costs, costs + 1e3))
-    return [
-        "isolated" if role.neighbors_high == 0 else _TITLES[title].name if fits[title] else f"role {place}"
-        for place, (role, title, fits) in enumerate(zip(typical, chosen, holds, strict=True), start=1)
-    ]
-
-
-def _stands_out(role: Typical) -> bool:
-    return role.neighbors > role.connected
-
-
-def _spans(role: Typical) -> bool:
-    return (role.communities or 0.0) > 1.3
-
-
-_STRANGE = 0.01  # the share of the first network's nodes that count as unlike any role
+    @classmethod
+    def from_json(cls, meta: Any) -> "Typical":
+        """Read what ``to_json`` returned."""
+        given = JsonObject(meta, "roles: typical")
+        median, low, high = (given.whole(f"neighbors{part}", 0, 2**62) for part in ("", "_low", "_high"))
+        acquainted, communities = (
+            None if given.meta.get(key) is None else given.number(key)
+            for key in ("acquainted", "communities")
+        )
+        share, connected = given.number("share"), given.number("connected")
+        return cls(share, median, low, high, acquainted, connected, communities)
 
 
 @dataclass(frozen=True, eq=False)
 class RoleAssignment:
-    """Which nodes play which role.
+    """The roles of some nodes.
 
     Attributes
     ----------
@@ -643,27 +117,27 @@ class RoleAssignment:
     """
 
     names: NDArray[Any]
-    memberships: NDArray[np.float64]
+    memberships: Floats
     roles: NDArray[np.int64]
-    typicality: NDArray[np.float64]
+    typicality: Floats
     is_strange: NDArray[np.bool_]
 
     def examples(self, role: int, count: int = 3) -> list[Any]:
         """Name the most typical nodes of a role, the clearest first."""
         members = np.flatnonzero(self.roles == role)
-        sure = np.minimum(self.memberships[members, role], 0.95)  # beyond that, how typical counts
-        order = np.lexsort((-self.typicality[members].round(6), -sure.round(6)))
+        certainty = np.minimum(self.memberships[members, role], 0.95)  # beyond that, typicality decides
+        order = np.lexsort((-self.typicality[members].round(6), -certainty.round(6)))
         return list(self.names[members[order[:count]]].tolist())
 
-    def shares(self) -> NDArray[np.float64]:
-        """Return the share of the nodes that each role is the likeliest of, (r,)."""
+    def shares(self) -> Floats:
+        """Return the share of the nodes whose likeliest role is each, (r,)."""
         counts = np.bincount(self.roles, minlength=self.memberships.shape[1])
         return np.asarray(counts / max(len(self.roles), 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """Roles found on one network, with words for them, that can be told on any other.
+    """Roles found on one network, with titles and descriptions; they can be assigned in any other.
 
     Attributes
     ----------
@@ -678,7 +152,7 @@ class Roles:
     mixture : Mixture
         Over standardised coordinates.
     usual : float
-        The network's mean clustering, that of nodes with few neighbours is drawn to it.
+        The network's mean clustering; that of nodes with few neighbours is shrunk towards it.
     mean, scale : float64 array (c,)
         Of the coordinates.
     communities : Communities or None
@@ -703,11 +177,11 @@ class Roles:
     typical: list[Typical]
     whole: Typical
     scores: dict[int, float]
-    mixture: Mixture
+    mixture: "Mixture"
     usual: float
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    communities: Communities | None
+    mean: Floats
+    scale: Floats
+    communities: "Communities | None"
     least_typical: float
 
     def __len__(self) -> int:
@@ -725,60 +199,60 @@ class Roles:
     ) -> "Roles":
         """Find the roles of a network.
 
-        A node is known by how many neighbours it has, how far they know each other, how its degree stands to
-        theirs, and, where the model reads features, to how many communities they belong; communities are
-        regions of the vectors. Over these numbers lies a mixture of Gaussians. Edge weights are not read.
+        Communities are regions of the vectors; without features there are none. Edge weights are not read.
 
         Parameters
         ----------
         graph : Graph
         generator : Generator
         embeddings : Embeddings, optional
-            The generator's vectors of all nodes, where they are at hand.
+            The generator's vectors of all nodes, if already computed.
         count : int, optional
-            How many roles; by default the smallest number from 1 to 6 that is within 2 of the best integrated
-            completed likelihood: BIC, and twice the entropy of the memberships.
+            Number of roles, 1 to 12; by default the smallest from 1 to 6 within 2 of the best integrated
+            completed likelihood: BIC plus twice the entropy of the memberships.
         seed : int
         """
-        _require_count(count)
+        is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if count is not None and not (is_whole and 1 <= count <= len(_TITLES)):
+            raise ParameterError(
+                f"count must be a whole number from 1 to {len(_TITLES)}, or None for the best of 1 to "
+                f"{MAX_TRIED}; got {count!r}"
+            )
         vectors = _vectors(graph, generator, embeddings)
         communities = None if vectors is None else find_communities(neighbors_of(graph), vectors, seed)
-        numbers = signature(graph, generator, communities, None, vectors)
-        usual = usual_clustering(numbers)
-        rows = coordinates(numbers, usual)
-        mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), LEAST_SCALE[: rows.shape[1]])
-        places = (rows - mean) / scale
-        different, counts = distinct(places)
+        measures = node_measures(graph, generator, communities, None, vectors)
+        usual = mean_clustering(measures)
+        rows = coordinates(measures, usual)
+        mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), _MIN_SCALES[: rows.shape[1]])
+        points = (rows - mean) / scale
+        unique, counts = distinct(points)
         scores: dict[int, float] = {}
         if count is None:
-            mixture, scores = choose_mixture(different, counts, seed)
-        elif count > len(different):
-            raise ParameterError(
-                f"count must be at most {len(different)}, the different places of this network; got {count}"
-            )
+            mixture, scores = choose_mixture(unique, counts, seed)
+        elif count <= len(unique):
+            mixture = fit_mixture(unique, counts, count, seed)
         else:
-            mixture = fit_mixture(different, counts, count, seed)
-        # From the centre of the network to its rim.
-        mixture = mixture.ordered(np.lexsort((mixture.means[:, 1], -mixture.means[:, 0])))
-        memberships = mixture.memberships(places)
-        apart = np.array([_apart(places, weights) for weights in memberships.T])
-        typical = [Typical.of(numbers, weights) for weights in memberships.T]
-        rest = [Typical.of(numbers, 1 - weights) for weights in memberships.T]
-        words = [describe(*each) for each in zip(typical, rest, apart, strict=True)]
-        whole = Typical.of(numbers, np.ones(len(numbers)))
-        least = float(np.quantile(mixture.log_density(places), _STRANGE))
+            raise ParameterError(
+                f"count must be at most {len(unique)}, the different positions in this network; got {count}"
+            )
+        order = np.lexsort((mixture.means[:, 1], -mixture.means[:, 0]))  # largest degree first
+        mixture = Mixture(mixture.shares[order], mixture.means[order], mixture.variances[order])
+        memberships = mixture.memberships(points)
+        contrasts = np.array([_contrast(points, weights) for weights in memberships.T])
+        typical = [Typical.of(measures, weights) for weights in memberships.T]
+        rest = [Typical.of(measures, 1 - weights) for weights in memberships.T]
         return cls(
-            titles(apart, typical),
-            words,
+            choose_titles(contrasts, typical),
+            [describe(*each) for each in zip(typical, rest, contrasts, strict=True)],
             typical,
-            whole,
+            Typical.of(measures, np.ones(len(measures))),
             scores,
             mixture,
             usual,
             mean,
             scale,
             communities,
-            least,
+            float(np.quantile(mixture.log_density(points), _UNUSUAL)),
         )
 
     def assign(
@@ -789,7 +263,7 @@ class Roles:
         *,
         embeddings: Embeddings | None = None,
     ) -> RoleAssignment:
-        """Tell the roles of nodes of any network, without finding them anew.
+        """Assign these roles to nodes of any network.
 
         Parameters
         ----------
@@ -797,9 +271,9 @@ class Roles:
         generator : Generator
             Of the model that the roles were found with.
         nodes : iterable of names, optional
-            Just these, at the cost of them and of what is two steps around.
+            Only these; reads them and what lies within two steps.
         embeddings : Embeddings, optional
-            The generator's vectors of all nodes, where they are at hand.
+            The generator's vectors of all nodes, if already computed.
         """
         known = self.communities
         if known is not None and known.centers.shape[1] != generator.dim:
@@ -809,20 +283,20 @@ class Roles:
             )
         positions = None if nodes is None else graph.positions(nodes)
         if nodes is None and isinstance(graph, Overlay) and graph.num_nodes < len(graph):
-            positions = graph.standing  # those that were removed play no role
+            positions = graph.standing  # without removed nodes
         vectors = None if embeddings is None else _vectors(graph, generator, embeddings)
-        numbers = signature(graph, generator, known, positions, vectors)
-        places = (coordinates(numbers, self.usual) - self.mean) / self.scale
-        memberships = self.mixture.memberships(places)
-        density = self.mixture.log_density(places)
+        measures = node_measures(graph, generator, known, positions, vectors)
+        points = (coordinates(measures, self.usual) - self.mean) / self.scale
+        memberships, density = self.mixture.memberships(points), self.mixture.log_density(points)
         names = graph.names if positions is None else graph.names[positions]
-        strange = density < self.least_typical - 1e-9
-        return RoleAssignment(names, memberships, memberships.argmax(axis=1), density, strange)
+        is_strange = density < self.least_typical - 1e-9
+        return RoleAssignment(names, memberships, memberships.argmax(axis=1), density, is_strange)
 
     def to_json(self) -> dict[str, Any]:
         """Return the roles as plain values; ``from_json`` reads them."""
+        known = self.communities
         return {
-            "columns": list(COLUMNS[: len(self.mean)]),
+            "columns": list(COORDINATES[: len(self.mean)]),
             "roles": [
                 {"title": title, "description": words, "typical": typical.to_json()}
                 for title, words, typical in zip(self.titles, self.descriptions, self.typical, strict=True)
@@ -836,17 +310,14 @@ class Roles:
             "mean": self.mean.tolist(),
             "scale": self.scale.tolist(),
             "communities": None
-            if self.communities is None
-            else {
-                "centers": self.communities.centers.tolist(),
-                "member_of": self.communities.member_of.tolist(),
-            },
+            if known is None
+            else {"centers": known.centers.tolist(), "member_of": known.member_of.tolist()},
             "least_typical": self.least_typical,
         }
 
     @classmethod
     def from_json(cls, meta: Any) -> "Roles":
-        """Read what ``to_json`` returned, trusting none of it.
+        """Read what ``to_json`` returned; every value is checked.
 
         Examples
         --------
@@ -855,13 +326,45 @@ class Roles:
         spinegraph.errors.ModelFormatError: roles: columns must be the first 3 or 4 of neighbors, acquainted,
         prominence, communities; got []
         """
-        return cls(**read_parts(meta))
+        given = JsonObject(meta, "roles")
+        columns = given.list_of("columns", str)
+        if len(columns) < len(COORDINATES) - 1 or tuple(columns) != COORDINATES[: len(columns)]:
+            raise ModelFormatError(
+                f"roles: columns must be the first 3 or 4 of {', '.join(COORDINATES)}; got {columns}"
+            )
+        width = len(columns)
+        listed = [JsonObject(role, "roles: role") for role in given.list_of("roles", dict)]
+        if not 1 <= len(listed) <= len(_TITLES):
+            raise ModelFormatError(f"roles: expected 1 to {len(_TITLES)} roles; got {len(listed)}")
+        scores = JsonObject(given.get("scores", dict), "roles: scores")
+        if not all(key.isdecimal() for key in scores.meta):
+            raise ModelFormatError(f"roles: scores belong to numbers of roles; got {list(scores.meta)!r:.60}")
+        usual = given.number("usual")
+        if not 0 <= usual <= 1:
+            raise ModelFormatError(f"roles: usual must be between 0 and 1; got {usual}")
+        return cls(
+            [role.get("title", str) for role in listed],
+            [role.get("description", str) for role in listed],
+            [Typical.from_json(role.get("typical", dict)) for role in listed],
+            Typical.from_json(given.get("whole", dict)),
+            {int(key): scores.number(key) for key in scores.meta},
+            Mixture(
+                _array(given, "shares", (len(listed),), positive=True),
+                _array(given, "means", (len(listed), width)),
+                _array(given, "variances", (len(listed), width), positive=True),
+            ),
+            usual,
+            _array(given, "mean", (width,)),
+            _array(given, "scale", (width,), positive=True),
+            Communities.from_json(given.get("communities", dict)) if width == len(COORDINATES) else None,
+            given.number("least_typical"),
+        )
 
 
 def _vectors(
     graph: GraphLike, generator: Generator, embeddings: Embeddings | None
 ) -> NDArray[np.float32] | None:
-    """Return the vectors of all nodes, or None where they hold no place: a model that reads no features."""
+    """Return the vectors of all nodes, or None where the model reads no features: no communities then."""
     if generator.inputs.encoder is None:
         return None
     if embeddings is None:
@@ -876,92 +379,19 @@ def _vectors(
     return embeddings.vectors
 
 
-def _apart(places: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return by how many deviations those who belong lie above those who do not, (c,)."""
+def _contrast(points: Floats, weights: Floats) -> Floats:
+    """Return by how many deviations members lie above the rest in each coordinate, (c,)."""
     rest = 1 - weights
     if rest.sum() < 1e-9:
-        return np.zeros(places.shape[1])
-    return np.asarray(weights @ places / max(weights.sum(), 1e-12) - rest @ places / rest.sum())
+        return np.zeros(points.shape[1])
+    return np.asarray(weights @ points / max(weights.sum(), 1e-12) - rest @ points / rest.sum())
 
 
-def _require_count(count: int | None) -> None:
-    is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-    if count is not None and not (is_whole and 1 <= count <= MOST_TITLES):
-        raise ParameterError(
-            f"count must be a whole number from 1 to {MOST_TITLES}, or None for the best of 1 to {MOST}; "
-            f"got {count!r}"
-        )
+_MAX_VALUE = 1e30  # larger numbers in a file would overflow when squared or divided
 
 
-_LARGEST = 1e30  # nothing that was measured comes near it; beyond, squares and quotients overflow
-
-
-def read_parts(meta: Any) -> dict[str, Any]:
-    """Return the fields of Roles from what ``Roles.to_json`` returned, each value checked."""
-    given = JsonObject(meta, "roles")
-    columns = given.list_of("columns", str)
-    if len(columns) < len(COLUMNS) - 1 or tuple(columns) != COLUMNS[: len(columns)]:
-        raise ModelFormatError(
-            f"roles: columns must be the first 3 or 4 of {', '.join(COLUMNS)}; got {columns}"
-        )
-    width, has_communities = len(columns), len(columns) == len(COLUMNS)
-    listed = [JsonObject(role, "roles: role") for role in given.list_of("roles", dict)]
-    if not 1 <= len(listed) <= MOST_TITLES:
-        raise ModelFormatError(f"roles: expected 1 to {MOST_TITLES} roles; got {len(listed)}")
-    return {
-        "titles": [role.get("title", str) for role in listed],
-        "descriptions": [role.get("description", str) for role in listed],
-        "typical": [_typical(role.get("typical", dict)) for role in listed],
-        "whole": _typical(given.get("whole", dict)),
-        "scores": _scores(JsonObject(given.get("scores", dict), "roles: scores")),
-        "mixture": Mixture(
-            _above_zero(given, "shares", (len(listed),)),
-            _matrix(given, "means", (len(listed), width)),
-            _above_zero(given, "variances", (len(listed), width)),
-        ),
-        "usual": _share(given, "usual"),
-        "mean": _matrix(given, "mean", (width,)),
-        "scale": _above_zero(given, "scale", (width,)),
-        "communities": _communities(given) if has_communities else None,
-        "least_typical": given.number("least_typical"),
-    }
-
-
-def _communities(given: JsonObject) -> Communities:
-    parts = JsonObject(given.get("communities", dict), "roles: communities")
-    centers = _matrix(parts, "centers", (None, None))
-    member_of = np.array(parts.list_of("member_of", int), dtype=np.int64)
-    if (
-        len(member_of) != len(centers)
-        or not len(centers)
-        or not 0 <= member_of.min() <= member_of.max() < len(centers)
-    ):
-        raise ModelFormatError(f"roles: member_of must name the community of each of {len(centers)} centres")
-    return Communities(centers, member_of)
-
-
-def _scores(given: JsonObject) -> dict[int, float]:
-    wrong = [key for key in given.meta if not key.isdecimal()]
-    if wrong:
-        raise ModelFormatError(f"roles: scores belong to numbers of roles; got {wrong[0]!r:.60}")
-    return {int(key): given.number(key) for key in given.meta}
-
-
-def _share(given: JsonObject, key: str) -> float:
-    value = given.number(key)
-    if not 0 <= value <= 1:
-        raise ModelFormatError(f"roles: {key} must be between 0 and 1; got {value}")
-    return value
-
-
-def _above_zero(given: JsonObject, key: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    values = _matrix(given, key, shape)
-    if (values < 1 / _LARGEST).any():
-        raise ModelFormatError(f"roles: {key} must be above 0; got {values.min()}")
-    return values
-
-
-def _matrix(given: JsonObject, key: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+def _array(given: JsonObject, key: str, shape: tuple[int | None, ...], *, positive: bool = False) -> Floats:
+    """Read an array of finite numbers; None in ``shape`` is any length."""
     try:
         values = np.array(given.get(key, list), dtype=np.float64)
     except (TypeError, ValueError):
@@ -969,34 +399,18 @@ def _matrix(given: JsonObject, key: str, shape: tuple[int | None, ...]) -> NDArr
     fits = values.ndim == len(shape) and all(
         wanted in (None, found) for wanted, found in zip(shape, values.shape, strict=True)
     )
-    if not fits or not (np.abs(values) <= _LARGEST).all():
+    if not fits or not (np.abs(values) <= _MAX_VALUE).all():
         raise ModelFormatError(
-            f"roles: {key} must be finite, up to {_LARGEST:g}, of shape {shape}; got shape {values.shape}"
+            f"roles: {key} must be finite, up to {_MAX_VALUE:g}, of shape {shape}; got shape {values.shape}"
         )
+    if positive and (values < 1 / _MAX_VALUE).any():
+        raise ModelFormatError(f"roles: {key} must be above 0; got {values.min()}")
     return values
-
-
-def _typical(meta: dict[str, Any]) -> Typical:
-    given = JsonObject(meta, "roles: typical")
-    optional = {
-        name: None if given.meta.get(name) is None else given.number(name)
-        for name in ("acquainted", "communities")
-    }
-    low, middle, high = (given.whole(f"neighbors{part}", 0, 2**62) for part in ("_low", "", "_high"))
-    return Typical(
-        given.number("share"),
-        middle,
-        low,
-        high,
-        optional["acquainted"],
-        given.number("connected"),
-        optional["communities"],
-    )
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Roles beside labels.
+    """Roles compared with labels.
 
     Attributes
     ----------
@@ -1028,24 +442,499 @@ def agreement(roles: NDArray[np.int64], labels: NDArray[Any], count: int | None 
     count : int, optional
         How many roles there are; the largest that occurs by default.
     """
-    if np.ndim(labels) != 1 or len(labels) != len(roles):
-        raise ParameterError(f"labels must be one per node, {len(roles)}; got shape {np.shape(labels)}")
-    known = np.array([value not in (None, -1, "") for value in np.asarray(labels, dtype=object).tolist()])
-    if not known.any():
-        raise ParameterError("no node has a label; check that the names of the labels are those of the nodes")
-    texts = np.array([str(value) for value in np.asarray(labels, dtype=object)[known].tolist()])
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-    told = roles[known]
+    if np.ndim(labels) != 1 or len(labels) != len(roles):
+        raise ParameterError(f"labels must be one per node, {len(roles)}; got shape {np.shape(labels)}")
+    values = np.asarray(labels, dtype=object).tolist()
+    known = np.array([value not in (None, -1, "") for value in values])
+    if not known.any():
+        raise ParameterError("no node has a label; check that the names of the labels are those of the nodes")
+    texts, labelled = np.array([str(value) for value in values])[known], roles[known]
     names, codes, sizes = np.unique(texts, return_inverse=True, return_counts=True)
-    count = int(roles.max()) + 1 if count is None else count
-    table = np.zeros((len(names), count), dtype=np.int64)
-    np.add.at(table, (codes, told), 1)
+    table = np.zeros((len(names), int(roles.max()) + 1 if count is None else count), dtype=np.int64)
+    np.add.at(table, (codes, labelled), 1)
     order = np.argsort(-sizes, kind="stable")
     return Agreement(
         int(known.sum()),
-        float(normalized_mutual_info_score(texts, told)),
-        float(adjusted_rand_score(texts, told)),
+        float(normalized_mutual_info_score(texts, labelled)),
+        float(adjusted_rand_score(texts, labelled)),
         tuple(names[order].tolist()),
         tuple(tuple(row) for row in table[order].tolist()),
     )
+
+
+def node_measures(
+    graph: GraphLike,
+    generator: Generator,
+    communities: "Communities | None",
+    positions: NDArray[np.int64] | None = None,
+    vectors: NDArray[np.float32] | None = None,
+) -> Floats:
+    """Return the measures of some nodes (r, 5), or (r, 3) without communities.
+
+    Communities are counted by Simpson's number, 1 / sum of squared shares; a stray neighbour counts little.
+
+    Parameters
+    ----------
+    graph : Graph or Overlay
+    generator : Generator
+    communities : Communities, optional
+    positions : int64 array (r,), optional
+        Every node by default; otherwise these, read with their neighbours and the neighbours of those.
+    vectors : float32 array (n, d), optional
+        Of all nodes, if already computed.
+    """
+    threads = generator.inputs.config.threads
+    columns = structural_columns(graph, positions, names=_STRUCTURAL, threads=threads).values
+    if communities is None:
+        return columns.astype(np.float64)
+    links = neighbors_of(graph, positions)
+    seen = np.unique(links.indices).astype(np.int64)
+    around = neighbors_of(graph, seen)
+    if vectors is None:
+        needed = np.union1d(seen, around.indices).astype(np.int64)
+        vectors = generator.embed(graph, None if len(needed) == len(graph) else needed)
+        own = vectors[np.searchsorted(needed, seen)]
+        columns_of = np.searchsorted(needed, around.indices)
+        around = csr_array((around.data, columns_of, around.indptr), shape=(len(seen), len(needed)))
+    else:
+        own = vectors[seen]
+    member_of = np.full(links.shape[1], -1, dtype=np.int64)
+    member_of[seen] = communities.nearest(gather(own, around, vectors))
+    return np.column_stack([columns.astype(np.float64), _spans(links, member_of, len(communities))])
+
+
+def neighbors_of(graph: GraphLike, positions: NDArray[np.int64] | None = None) -> csr_array:
+    """Return neighbours of some nodes, or of all, as a 0/1 matrix (r, n)."""
+    adjacency = graph.adjacency()
+    indptr, indices = adjacency.neighbors(np.arange(len(graph)) if positions is None else positions)
+    ones = np.ones(len(indices), dtype=np.float32)
+    return csr_array((ones, indices, indptr), shape=(len(indptr) - 1, adjacency.num_nodes))
+
+
+def _spans(links: csr_array, member_of: NDArray[np.int64], count: int) -> Floats:
+    """Return SPAN and SMOOTHED_SPAN of some nodes, (r, 2), from the communities of all nodes (n,)."""
+    rows = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr))
+    ends = member_of[links.indices]
+    cells = (rows * count + ends)[ends >= 0]
+    table = np.bincount(cells, minlength=links.shape[0] * count).reshape(-1, count).astype(np.float64)
+    squares, totals = np.square(table).sum(axis=1), table.sum(axis=1)
+    smoothed = np.square(totals + 1) / (squares + 2 * table.max(axis=1) + 1)
+    return np.column_stack([np.square(totals) / np.maximum(squares, 1), smoothed])
+
+
+def mean_clustering(measures: Floats) -> float:
+    """Return the mean clustering of nodes that have two neighbours or more."""
+    some = measures[:, DEGREE] > np.log(2.5)
+    return float(measures[some, CLUSTERING].mean()) if some.any() else 0.0
+
+
+def coordinates(measures: Floats, usual: float) -> Floats:
+    """Return the coordinates (n, 4) of measures (n, 5), or (n, 3) of (n, 3) without communities.
+
+    Degree (log); clustering, shrunk towards ``usual`` where there are few neighbours, since one link between
+    two neighbours is no clique; log ratio of the own degree to the neighbours'; communities.
+    """
+    degrees = np.expm1(measures[:, DEGREE])
+    pairs = degrees * (degrees - 1) / 2
+    acquainted = (pairs * measures[:, CLUSTERING] + _PRIOR_PAIRS * usual) / (pairs + _PRIOR_PAIRS)
+    prominence = measures[:, DEGREE] - measures[:, NEIGHBOR_DEGREE]
+    return np.column_stack([measures[:, DEGREE], acquainted, prominence, measures[:, SMOOTHED_SPAN:]])
+
+
+_REGIONS, _POINTS_PER_REGION = 64, 5
+_MAX_SAMPLE, _MAX_ROUNDS = 4_000, 15
+
+
+@dataclass(frozen=True, eq=False)
+class Communities:
+    """Regions of the vectors, each around one or several centres.
+
+    Attributes
+    ----------
+    centers : float64 array (k, d)
+        Unit vectors.
+    member_of : int64 array (k,)
+        The community of each centre, from 0 on.
+    """
+
+    centers: Floats
+    member_of: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return int(self.member_of.max()) + 1
+
+    def nearest(self, gathered: Floats) -> NDArray[np.int64]:
+        """Return the community of each row by its direction, (n,); -1 for a row of zeros."""
+        nearest = self.member_of[(gathered @ self.centers.T).argmax(axis=1)]
+        return np.where(np.any(gathered, axis=1), nearest, -1)
+
+    @classmethod
+    def from_json(cls, meta: Any) -> "Communities":
+        """Read the part of ``Roles.to_json`` that holds communities."""
+        given = JsonObject(meta, "roles: communities")
+        centers = _array(given, "centers", (None, None))
+        member_of = given.list_of("member_of", int)
+        if len(member_of) != len(centers) or not all(0 <= one < len(centers) for one in member_of):
+            raise ModelFormatError(
+                f"roles: member_of must name the community of each of {len(centers)} centres"
+            )
+        return cls(centers, np.array(member_of, dtype=np.int64))
+
+
+def gather(own: NDArray[Any], links: csr_array, vectors: NDArray[Any]) -> Floats:
+    """Return each node's direction plus the mean direction of its neighbours, (r, d).
+
+    A neighbourhood shows the community of a node more reliably than the node alone.
+
+    Parameters
+    ----------
+    own : float array (r, d)
+    links : csr_array (r, n)
+        0/1: neighbours of these nodes.
+    vectors : float array (n, d)
+    """
+    degrees = np.maximum(np.diff(links.indptr), 1)[:, None]
+    gathered: Floats = _unit(own) + (links @ _unit(vectors)) / degrees
+    return gathered
+
+
+def find_communities(links: csr_array, vectors: NDArray[np.float32], seed: int = 0) -> Communities | None:
+    """Find communities: k-means regions of vectors, joined greedily while modularity grows.
+
+    Parameters
+    ----------
+    links : csr_array (n, n)
+    vectors : float32 array (n, d)
+    seed : int
+
+    Returns
+    -------
+    Communities or None
+        None where all regions are joined into one.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # several BLAS threads may round differently
+        gathered = gather(vectors, links, vectors)
+        # Sorted along a fixed direction first, so that the result does not depend on the order of nodes.
+        along = gathered @ np.random.default_rng(0).standard_normal(vectors.shape[1])
+        order = np.argsort(along, kind="stable")
+        sample = order[np.linspace(0, len(order) - 1, min(len(order), _MAX_SAMPLE)).astype(np.int64)]
+        points = _unit(gathered[sample])
+        points = points[np.any(points, axis=1)]
+        count = min(_REGIONS, len(points) // _POINTS_PER_REGION)
+        if count < 2:
+            return None
+        tried = [_spherical_means(points, count, np.random.default_rng([seed, count, n])) for n in (0, 1)]
+        centers = max(tried, key=lambda centers: float((points @ centers.T).max(axis=1).sum()))
+        apart = Communities(centers, np.arange(count))
+        joined = join(link_shares(links, apart.nearest(gathered), count))
+    return Communities(centers, joined) if joined.max() > 0 else None
+
+
+def link_shares(links: csr_array, member_of: NDArray[np.int64], count: int) -> Floats:
+    """Return the shares of links between communities, (count, count); nodes of community -1 do not count."""
+    ends = np.repeat(member_of, np.diff(links.indptr)), member_of[links.indices]
+    known = (ends[0] >= 0) & (ends[1] >= 0)
+    cells = ends[0][known] * count + ends[1][known]
+    table = np.bincount(cells, minlength=count**2).reshape(count, count)
+    return np.asarray(table / max(table.sum(), 1))
+
+
+def join(shares: Floats) -> NDArray[np.int64]:
+    """Join the two communities that gain most modularity until none gain; return each one's new community."""
+    shares = shares.copy()
+    member_of, alive = np.arange(len(shares)), np.ones(len(shares), dtype=bool)
+    while alive.sum() > 1:
+        ends = shares.sum(axis=1)
+        gains = 2 * (shares - np.outer(ends, ends))
+        gains[~alive] = gains[:, ~alive] = -np.inf
+        np.fill_diagonal(gains, -np.inf)
+        one, other = np.unravel_index(gains.argmax(), gains.shape)
+        if gains[one, other] <= 1e-12:
+            break
+        shares[one] += shares[other]
+        shares[:, one] += shares[:, other]
+        shares[other] = shares[:, other] = 0
+        member_of[member_of == other] = one
+        alive[other] = False
+    return np.unique(member_of, return_inverse=True)[1].astype(np.int64)
+
+
+def _spherical_means(points: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Return the centres (count, d) of spherical k-means of unit vectors, from a k-means++ start."""
+    centers = points[[rng.integers(len(points))]]
+    distances = 1 - points @ centers[0]
+    while len(centers) < count:
+        chances = np.maximum(distances, 1e-12)
+        centers = np.vstack([centers, points[rng.choice(len(points), p=chances / chances.sum())]])
+        distances = np.minimum(distances, 1 - points @ centers[-1])
+    columns, ones = np.arange(len(points)), np.ones(len(points))
+    for _ in range(_MAX_ROUNDS):
+        nearest = (points @ centers.T).argmax(axis=1)
+        sums = csr_array((ones, (nearest, columns)), shape=(count, len(points))) @ points
+        moved = np.where(np.any(sums, axis=1)[:, None], _unit(sums), centers)
+        if np.allclose(moved, centers, atol=1e-6):
+            break
+        centers = moved
+    return centers
+
+
+def _unit(vectors: NDArray[Any]) -> Floats:
+    wide = vectors.astype(np.float64)
+    unit: Floats = wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12)
+    return unit
+
+
+# scikit-learn's GaussianMixture reads no counts of equal rows and keeps the start of highest likelihood: with
+# twelve starts it takes 20 s on Cora (here 5 s) for a criterion of 27,193 (here 26,816; lower is better).
+_VARIANCE_FLOOR = 0.15  # coordinates are counts and shares: no group is narrower than 0.4 deviations
+_STARTS, _SHORT_RUN, _LONG_RUN, _TOLERANCE = 12, 60, 300, 1e-7
+_EQUALLY_GOOD = 2.0  # difference of the criterion up to which fewer groups are preferred
+_MAX_ROWS = 4_000
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A mixture of Gaussians with diagonal covariances.
+
+    Attributes
+    ----------
+    shares : float64 array (g,)
+        Sum to 1.
+    means, variances : float64 array (g, c)
+    """
+
+    shares: Floats
+    means: Floats
+    variances: Floats
+
+    def __len__(self) -> int:
+        return len(self.shares)
+
+    def log_joint(self, rows: Floats) -> Floats:
+        """Return log(share times density) of every row in every group, (n, g)."""
+        precisions = 1 / self.variances
+        distances = (
+            np.square(rows) @ precisions.T
+            - 2 * rows @ (self.means * precisions).T
+            + (np.square(self.means) * precisions).sum(axis=1)
+        )
+        sizes = np.log(2 * np.pi * self.variances).sum(axis=1)
+        joint: Floats = np.log(self.shares) - 0.5 * (distances + sizes)
+        return joint
+
+    def log_density(self, rows: Floats) -> Floats:
+        """Return the log density of every row, (n,)."""
+        return np.asarray(np.logaddexp.reduce(self.log_joint(rows), axis=1))
+
+    def memberships(self, rows: Floats) -> Floats:
+        """Return the probability of every group given a row, (n, g); rows sum to 1."""
+        return np.asarray(softmax(self.log_joint(rows), axis=1))
+
+
+def distinct(rows: Floats) -> tuple[Floats, Floats]:
+    """Return the different rows, sorted so that node order does not matter, and how often each occurs.
+
+    Of more than 4,000 rows, as many are taken at even distances of the sorted order.
+    """
+    rows = rows.round(6)
+    if len(rows) > _MAX_ROWS:
+        rows = rows[np.lexsort(rows.T[::-1])][np.linspace(0, len(rows) - 1, _MAX_ROWS).astype(np.int64)]
+    found, counts = np.unique(rows, axis=0, return_counts=True)
+    return found, counts.astype(np.float64)
+
+
+def choose_mixture(rows: Floats, counts: Floats, seed: int = 0) -> tuple[Mixture, dict[int, float]]:
+    """Fit 1 to 6 groups and keep the smallest number within 2 of the best criterion.
+
+    Parameters
+    ----------
+    rows : float64 array (m, c)
+        Different rows, as ``distinct`` gives them.
+    counts : float64 array (m,)
+        How often each occurs.
+    seed : int
+
+    Returns
+    -------
+    Mixture, {groups: completed_likelihood}
+        A further group has to explain the rows better *and* be separate.
+    """
+    tried = {n: fit_mixture(rows, counts, n, seed) for n in range(1, min(MAX_TRIED, len(rows)) + 1)}
+    scores = {n: completed_likelihood(mixture, rows, counts) for n, mixture in tried.items()}
+    enough = min(scores.values()) + _EQUALLY_GOOD
+    return next(mixture for n, mixture in tried.items() if scores[n] <= enough), scores
+
+
+def fit_mixture(rows: Floats, counts: Floats, groups: int, seed: int = 0) -> Mixture:
+    """Fit so many groups by expectation maximisation, from the start of best completed likelihood.
+
+    The highest likelihood would favour the most peaked groups.
+    """
+    starts = (
+        _expectation_maximisation(rows, counts, _start(rows, counts, groups, seed, n), _SHORT_RUN)
+        for n in range(_STARTS if groups > 1 else 1)
+    )
+    best = min(starts, key=lambda mixture: completed_likelihood(mixture, rows, counts))
+    return _expectation_maximisation(rows, counts, best, _LONG_RUN)
+
+
+def completed_likelihood(mixture: Mixture, rows: Floats, counts: Floats) -> float:
+    """Return BIC plus twice the entropy of the memberships; lower is better."""
+    groups, columns = mixture.means.shape
+    likelihood = counts @ mixture.log_density(rows)
+    entropy = counts @ entr(mixture.memberships(rows)).sum(axis=1)
+    parameters = groups - 1 + 2 * groups * columns
+    return float(-2 * likelihood + parameters * np.log(counts.sum()) + 2 * entropy)
+
+
+def _start(rows: Floats, counts: Floats, groups: int, seed: int, number: int) -> Mixture:
+    """Draw means far from each other (k-means++)."""
+    rng = np.random.default_rng([seed, groups, number])
+    means = rows[[rng.choice(len(rows), p=counts / counts.sum())]]
+    while len(means) < groups:
+        distances = np.square(rows[:, None] - means).sum(axis=2).min(axis=1) * counts
+        means = np.vstack([means, rows[rng.choice(len(rows), p=distances / distances.sum())]])
+    return Mixture(np.full(groups, 1 / groups), means, np.ones(means.shape))
+
+
+def _expectation_maximisation(rows: Floats, counts: Floats, mixture: Mixture, max_steps: int) -> Mixture:
+    squares, total, before = np.square(rows), counts.sum(), -np.inf
+    for _ in range(max_steps):
+        joint = mixture.log_joint(rows)
+        log_density = np.logaddexp.reduce(joint, axis=1)
+        likelihood = float(counts @ log_density) / total
+        if abs(likelihood - before) < _TOLERANCE:
+            break
+        before = likelihood
+        parts = np.exp(joint - log_density[:, None]) * counts[:, None]  # (m, g)
+        sizes = np.maximum(parts.sum(axis=0), 1e-9)
+        means = (parts.T @ rows) / sizes[:, None]
+        variances = np.maximum((parts.T @ squares) / sizes[:, None] - np.square(means), 0) + _VARIANCE_FLOOR
+        mixture = Mixture(sizes / sizes.sum(), means, variances)
+    return mixture
+
+
+_ANY = np.inf
+# A title, its pattern in deviations from the rest of the network (in the order of COORDINATES), and the open
+# ranges that a role has to lie in: of its typical numbers, of "ratio" (the neighbours' degree over its own)
+# and of "more_..." (its deviations).
+_TITLES: dict[str, tuple[tuple[float, float, float, float], dict[str, tuple[float, float]]]] = {
+    "hub": ((2.0, -0.6, 2.0, 0.3), {"more_neighbors": (0.5, _ANY), "ratio": (-1, 1), "share": (-1, 0.4)}),
+    "bridge": ((0.3, -0.8, 0.2, 2.2), {"more_communities": (0.5, _ANY), "communities": (1.3, _ANY)}),
+    "broker": (
+        (0.6, -1.2, 0.6, 0.8),
+        {"more_acquainted": (-_ANY, -0.3), "acquainted": (-1, 0.25), "neighbors": (2, _ANY)},
+    ),
+    "clique member": (
+        (0.3, 1.6, 0.0, -0.4),
+        {"more_acquainted": (0.3, _ANY), "acquainted": (0.4, _ANY), "neighbors": (2, _ANY)},
+    ),
+    "small circle": (
+        (-0.6, 1.5, -0.6, -0.5),
+        {"more_acquainted": (0.3, _ANY), "acquainted": (0.5, _ANY), "more_neighbors": (-_ANY, 0)},
+    ),
+    "core member": (
+        (0.9, 0.5, 0.5, 0.0),
+        {"more_neighbors": (0.25, _ANY), "acquainted": (0.2, _ANY), "share": (-1, 0.4)},
+    ),
+    "member": ((0.4, 0.2, 0.1, -0.4), {"more_neighbors": (-0.5, _ANY)}),
+    "satellite": ((-1.0, -0.3, -2.0, -0.4), {"more_neighbors": (-_ANY, -0.25), "ratio": (4, _ANY)}),
+    "periphery": ((-1.6, -0.3, -1.4, -0.5), {"more_neighbors": (-_ANY, -0.25)}),
+    "chain": (
+        (-1.2, -1.6, -0.4, -0.2),
+        {"neighbors": (-1, 4), "connected": (-1, 4.5), "acquainted": (-1, 0.1)},
+    ),
+    "go-between": ((-0.4, -0.8, -0.4, 0.5), {"neighbors": (1, 5), "acquainted": (-1, 0.2)}),
+    "outer member": ((-0.4, 0.0, -0.5, 0.0), {"more_neighbors": (-_ANY, 0)}),
+}
+
+
+def choose_titles(contrasts: Floats, typical: list[Typical]) -> list[str]:
+    """Give every role a different title: of those whose ranges hold, the one whose pattern is nearest.
+
+    Parameters
+    ----------
+    contrasts : float64 array (g, c)
+        By how many deviations a role's coordinates lie above the rest's.
+    typical : list of Typical (g,)
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    if len(contrasts) == 1:
+        return ["isolated" if typical[0].neighbors_high == 0 else "member"]
+    patterns = np.array([pattern[: contrasts.shape[1]] for pattern, _ in _TITLES.values()])
+    costs = np.square(np.clip(contrasts, -3, 3)[:, None] - patterns).sum(axis=2)  # (g, titles)
+    holds = np.array([_titles_that_hold(role, row) for role, row in zip(typical, contrasts, strict=True)])
+    _, chosen = linear_sum_assignment(np.where(holds, costs, costs + 1e3))
+    names = list(_TITLES)
+    return [
+        "isolated" if role.neighbors_high == 0 else names[title] if fits[title] else f"role {number}"
+        for number, (role, title, fits) in enumerate(zip(typical, chosen, holds, strict=True), start=1)
+    ]
+
+
+def _titles_that_hold(role: Typical, contrast: Floats) -> list[bool]:
+    values = {name: value or 0.0 for name, value in asdict(role).items()}
+    values["ratio"] = role.connected / max(role.neighbors, 1e-9)
+    values |= {f"more_{name}": 0.0 for name in COORDINATES}
+    values |= {f"more_{name}": value for name, value in zip(COORDINATES, contrast.tolist(), strict=False)}
+    return [
+        all(low < values[name] < high for name, (low, high) in ranges.items())
+        for _, ranges in _TITLES.values()
+    ]
+
+
+_NOTABLE = 0.5  # deviations from the rest that a description mentions
+_ACQUAINTED_WORDS = (  # up to this share, and beyond the last
+    (0.1, "that hardly know each other"),
+    (0.25, "of which few know each other"),
+    (0.55, "of which some know each other"),
+    (np.inf, "that mostly know each other"),
+)
+
+
+def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
+    """Say in one sentence what sets a role apart.
+
+    Parameters
+    ----------
+    role, rest : Typical
+        Of the role, and of the rest of the network.
+    contrast : float64 array (c,)
+        By how many deviations the role's coordinates lie above the rest's.
+    """
+    if role.neighbors_high == 0:
+        return "no neighbours at all"
+
+    def elsewhere(value: str, coordinate: int, before: str = "") -> str:
+        return f"{before}elsewhere {value}" if abs(contrast[coordinate]) >= _NOTABLE else ""
+
+    is_single, more = role.neighbors == role.neighbors_high == 1, contrast[NEIGHBORS]
+    if is_single or role.neighbors == 0:
+        text = "a single neighbour" if is_single else "hardly any neighbours"
+        beside = elsewhere(str(rest.neighbors), NEIGHBORS)
+        text += f" ({beside})" if beside else ""
+    else:
+        some = "many" if more >= _NOTABLE else "few" if more <= -_NOTABLE else "a usual number of"
+        beside = elsewhere(str(rest.neighbors), NEIGHBORS, "; ")
+        text = f"{some} neighbours (typically {role.neighbors}{beside})"
+    if role.acquainted is not None and role.neighbors >= 2:
+        words = next(words for most, words in _ACQUAINTED_WORDS if role.acquainted <= most)
+        other = "-" if rest.acquainted is None else f"{100 * rest.acquainted:.0f} %"
+        text += f" {words} ({100 * role.acquainted:.0f} %{elsewhere(other, ACQUAINTED, '; ')})"
+    if role.communities is not None and role.neighbors >= 2:
+        spans = f"spans {role.communities:.1f} communities"
+        beside = elsewhere(f"{rest.communities:.1f}", COMMUNITIES)
+        text += f", {spans if role.communities >= 1.15 else 'all in one community'}"
+        text += f" ({beside})" if beside else ""
+    if role.neighbors >= 1:
+        if contrast[PROMINENCE] >= _NOTABLE and role.neighbors > role.connected:
+            text += f"; the neighbours have fewer themselves (about {role.connected:.0f})"
+        elif contrast[PROMINENCE] <= -_NOTABLE and role.neighbors < role.connected:
+            who = "that neighbour has" if is_single else "the neighbours have"
+            text += f"; {who} more (about {role.connected:.0f})"
+    return text
