@@ -31,14 +31,14 @@ class Split:
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well classes are read off some vectors.
+    """How well classes are read from some vectors.
 
     Attributes
     ----------
     vectors : str
         Which vectors.
     accuracy, deviation : float
-        Mean and standard deviation over splits, of the share of test nodes that are classified rightly.
+        Mean and standard deviation over splits, of the share of test nodes that are classified correctly.
     C : tuple of float
         The inverse penalty that validation nodes chose, per split; empty where nothing was fitted.
     """
@@ -50,47 +50,33 @@ class ClassScore:
 
 
 def class_numbers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
-    """Return labels as numbers, -1 where unknown, and the classes in order.
-
-    Examples
-    --------
-    >>> class_numbers(np.array(["b", None, "a"], dtype=object))
-    (array([ 1, -1,  0]), ['a', 'b'])
-    """
+    """Return labels as numbers, -1 where unknown, and the classes in order."""
     classes = sorted({str(label) for label in labels.tolist() if label is not None})
-    place = {name: number for number, name in enumerate(classes)}
-    return np.array([-1 if one is None else place[str(one)] for one in labels.tolist()], np.int64), classes
+    number_of = {name: number for number, name in enumerate(classes)}
+    numbers = [-1 if label is None else number_of[str(label)] for label in labels.tolist()]
+    return np.array(numbers, np.int64), classes
 
 
 def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int) -> Split:
     """Split the nodes of known label at random, each class in these shares.
 
-    A class gives at least one node to training; what it has left goes to validation and test. One of three
-    nodes or more gives some to each.
-
-    Examples
-    --------
-    >>> split = random_split(np.repeat([0, 1, -1], 10), train=0.2, val=0.1, seed=0)
-    >>> len(split.train), len(split.val), len(split.test)
-    (4, 2, 14)
+    A class gives at least one node to training, and what is left to validation and test.
     """
     if not (0 < train < 1 and 0 < val < 1 and train + val < 1):
         raise ParameterError(f"shares of training and validation must leave some to test; got {train}, {val}")
     rng = np.random.default_rng([seed, 23])
-    parts: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
-    for number in range(int(labels.max(initial=-1)) + 1):
+    count = int(labels.max(initial=-1)) + 1
+    parts: list[list[NDArray[np.int64]]] = []  # per class
+    for number in range(count):
         nodes = rng.permutation(np.flatnonzero(labels == number))
-        trained = max(1, min(round(train * len(nodes)), len(nodes) - 2))
-        checked = max(1, min(round(val * len(nodes)), len(nodes) - trained - 1))
-        ends = [trained, trained + checked]
-        for part, some in zip(parts, np.split(nodes, ends), strict=True):
-            part.append(some)
-    found = [np.concatenate(part) if part else np.empty(0, np.int64) for part in parts]
-    if min(map(len, found)) == 0 or len(parts[0]) < 2:
-        known = int((labels >= 0).sum())
+        num_train = max(1, min(round(train * len(nodes)), len(nodes) - 2))
+        num_val = max(1, min(round(val * len(nodes)), len(nodes) - num_train - 1))
+        parts.append(np.split(nodes, [num_train, num_train + num_val]))
+    found = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    if count < 2 or min(map(len, found)) == 0:
         raise ParameterError(
-            f"{known} nodes of known label in {len(parts[0])} classes are too few to split into training, "
-            "validation and test; label at least three nodes of each of two classes"
+            f"{int((labels >= 0).sum())} nodes of known label in {count} classes are too few to split into "
+            "training, validation and test; label at least three nodes of each of two classes"
         )
     return Split(*found)
 
@@ -104,7 +90,7 @@ def score_classes(
     repeats: int = 5,
     seed: int = 0,
 ) -> list[ClassScore]:
-    """Classify nodes by each of several vectors, on the same splits; the largest class stands last.
+    """Classify nodes by each of several vectors, on the same splits; the largest class comes last.
 
     Parameters
     ----------
@@ -130,16 +116,14 @@ def score_classes(
     scores = []
     for name, vectors in rows.items():
         found = [probe(vectors, labels, split.train, split.val, split.test) for split in splits]
-        scores.append(_score(name, [one.accuracy for one in found], tuple(one.C for one in found)))
-    largest = [float((labels[s.test] == np.bincount(labels[s.train]).argmax()).mean()) for s in splits]
-    return [*scores, _score("largest class", largest, ())]
+        accuracy = [one.accuracy for one in found]
+        Cs = tuple(one.C for one in found)
+        scores.append(ClassScore(name, float(np.mean(accuracy)), float(np.std(accuracy)), Cs))
+    largest = [(labels[s.test] == np.bincount(labels[s.train]).argmax()).mean() for s in splits]
+    return [*scores, ClassScore("largest class", float(np.mean(largest)), float(np.std(largest)))]
 
 
-def _score(name: str, accuracies: list[float], chosen: tuple[float, ...]) -> ClassScore:
-    return ClassScore(name, float(np.mean(accuracies)), float(np.std(accuracies)), chosen)
-
-
-_MOST_TRAINING = 5000  # edges that teach the Hadamard probe
+_MAX_TRAINING = 5000  # edges that train the Hadamard probe
 _TRIES = 100
 
 
@@ -167,7 +151,7 @@ class HiddenEdges:
     graph : Graph
         What is left; every node is still there.
     train : Pairs
-        Edges that are left, and as many non-edges: these may teach a classifier.
+        Edges that are left, and as many non-edges, to train a classifier.
     val, test : Pairs
         Hidden edges, and as many non-edges of the whole network.
     """
@@ -180,7 +164,7 @@ class HiddenEdges:
 
 @dataclass(frozen=True)
 class LinkScore:
-    """How well hidden edges are told from non-edges.
+    """How well hidden edges are distinguished from non-edges.
 
     Attributes
     ----------
@@ -226,8 +210,8 @@ def hide_edges(graph: Graph, share: float = 0.1, *, seed: int = 0) -> HiddenEdge
         )
     order = rng.permutation(len(edges))
     test, val, rest = np.split(order, [num_test, num_test + num_val])
-    taught = rest[: min(_MOST_TRAINING, free - num_test - num_val)]
-    others = _non_edges(graph, edges, num_test + num_val + len(taught), rng)
+    trained = rest[: min(_MAX_TRAINING, free - num_test - num_val)]
+    others = _non_edges(len(graph), edges, num_test + num_val + len(trained), rng)
     rest = np.sort(rest)
     left = Graph.from_edges(
         edges[rest],
@@ -238,7 +222,10 @@ def hide_edges(graph: Graph, share: float = 0.1, *, seed: int = 0) -> HiddenEdge
         feature_names=graph.feature_names,
     )
     parts = np.split(others, [num_test, num_test + num_val])
-    asked = [_pairs(edges[some], other) for some, other in zip((test, val, taught), parts, strict=True)]
+    asked = [
+        Pairs(np.vstack([edges[some], other]), np.arange(len(some) + len(other)) < len(some))
+        for some, other in zip((test, val, trained), parts, strict=True)
+    ]
     return HiddenEdges(replace(left, report=None), asked[2], asked[1], asked[0])
 
 
@@ -261,91 +248,54 @@ def score_links(name: str, vectors: Any, hidden: HiddenEdges) -> list[LinkScore]
     >>> [score.by for score in score_links("sides", sides, hidden) if score.auc > 0.9]
     ['dot', 'cosine', 'hadamard']
     """
+    rows: Any = csr_array(vectors, dtype=np.float64) if issparse(vectors) else np.asarray(vectors, np.float64)
     pairs = (hidden.train, hidden.val, hidden.test)
-    products = [_products(vectors, part.nodes) for part in pairs]
-    dots = np.asarray(products[2].sum(axis=1)).ravel()
-    lengths = np.sqrt(np.asarray(_products(vectors, None).sum(axis=1)).ravel())
-    norms = lengths[hidden.test.nodes].prod(axis=1)
-    stacked: Any = np.vstack(products) if not issparse(products[0]) else _stacked(products)
-    ends = np.cumsum([len(part.nodes) for part in pairs])
-    rows = np.split(np.arange(ends[2]), ends[:2])
+    nodes = np.concatenate([part.nodes for part in pairs])
     is_edge = np.concatenate([part.is_edge for part in pairs]).astype(np.int64)
-    probed = probe(stacked, is_edge, rows[0], rows[1], rows[2]).scores[:, 1]
-    scored = {"dot": dots, "cosine": dots / np.where(norms > 0, norms, 1), "hadamard": probed}
+    products = _products(rows[nodes[:, 0]], rows[nodes[:, 1]])
+    train, val, test = np.split(np.arange(len(nodes)), np.cumsum([len(part.nodes) for part in pairs[:2]]))
+    dots = np.asarray(products[test].sum(axis=1)).ravel()
+    lengths = np.sqrt(np.asarray(_products(rows, rows).sum(axis=1)).ravel())
+    norms = lengths[hidden.test.nodes].prod(axis=1)
+    scored = {
+        "dot": dots,
+        "cosine": dots / np.where(norms > 0, norms, 1),
+        "hadamard": probe(products, is_edge, train, val, test).scores[:, 1],
+    }
     return [_link_score(name, by, hidden.test, values) for by, values in scored.items()]
 
 
 def neighbour_scores(hidden: HiddenEdges) -> list[LinkScore]:
-    """Score the test pairs by what needs no vectors: common neighbours, Adamic-Adar, product of degrees.
-
-    Examples
-    --------
-    >>> from spinegraph import made
-    >>> [score.vectors for score in neighbour_scores(hide_edges(made.barbell(10), 0.2))]
-    ['common neighbours', 'Adamic-Adar', 'preferential attachment']
-    """
-    graph, ask = hidden.graph, hidden.test
-    n, degrees = len(graph), graph.degrees.astype(np.float64)
-    ties = csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
-    rare = 1 / np.log(np.maximum(degrees, 2))
-    rarely = csr_array((rare[graph.indices], graph.indices, graph.indptr), shape=(n, n))
-    lower, upper = ask.nodes.T
+    """Score the test pairs by what needs no vectors: common neighbours, Adamic-Adar, product of degrees."""
+    graph, n = hidden.graph, len(hidden.graph)
+    degrees = graph.degrees.astype(np.float64)
+    rarity = 1 / np.log(np.maximum(degrees, 2))
+    links, weighted = (
+        csr_array((values, graph.indices, graph.indptr), shape=(n, n))
+        for values in (np.ones(len(graph.indices)), rarity[graph.indices])
+    )
+    lower, upper = hidden.test.nodes.T
     measures = {
-        "common neighbours": np.asarray(ties[lower].multiply(ties[upper]).sum(axis=1)).ravel(),
-        "Adamic-Adar": np.asarray(rarely[lower].multiply(ties[upper]).sum(axis=1)).ravel(),
+        "common neighbours": np.asarray(links[lower].multiply(links[upper]).sum(axis=1)).ravel(),
+        "Adamic-Adar": np.asarray(weighted[lower].multiply(links[upper]).sum(axis=1)).ravel(),
         "preferential attachment": degrees[lower] * degrees[upper],
     }
-    return [_link_score(name, "itself", ask, values) for name, values in measures.items()]
-
-
-def average_precision(positive: ArrayLike, scores: ArrayLike) -> float:
-    """Return the mean precision over the ranks of the positives; equal scores are one rank.
-
-    Parameters
-    ----------
-    positive : bool array (n,)
-    scores : float array (n,)
-
-    Examples
-    --------
-    >>> round(average_precision([True, False, True], [3.0, 2.0, 1.0]), 3)
-    0.833
-    """
-    is_positive, values = np.asarray(positive, dtype=bool), np.asarray(scores, dtype=np.float64)
-    if not is_positive.any():
-        raise ParameterError("average precision needs positives; got none")
-    order = np.argsort(-values, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(values[order])), len(values) - 1)  # last place of each rank
-    found = np.cumsum(is_positive[order])[ends]
-    return float((np.diff(found, prepend=0) * found / (ends + 1)).sum() / found[-1])
+    return [_link_score(name, "itself", hidden.test, values) for name, values in measures.items()]
 
 
 def _link_score(name: str, by: str, pairs: Pairs, values: NDArray[np.float64]) -> LinkScore:
-    return LinkScore(name, by, ranking_auc(pairs.is_edge, values), average_precision(pairs.is_edge, values))
+    from sklearn.metrics import average_precision_score
+
+    precision = float(average_precision_score(pairs.is_edge, values))
+    return LinkScore(name, by, ranking_auc(pairs.is_edge, values), precision)
 
 
-def _pairs(edges: NDArray[np.int64], others: NDArray[np.int64]) -> Pairs:
-    return Pairs(np.vstack([edges, others]), np.arange(len(edges) + len(others)) < len(edges))
+def _products(one: Any, other: Any) -> Any:
+    return csr_array(one.multiply(other)) if issparse(one) else one * other
 
 
-def _products(vectors: Any, nodes: NDArray[np.int64] | None) -> Any:
-    """Return the products of two nodes' vectors, entry by entry; of every node with itself for None."""
-    rows: Any = csr_array(vectors, dtype=np.float64) if issparse(vectors) else np.asarray(vectors, np.float64)
-    one, other = (rows, rows) if nodes is None else (rows[nodes[:, 0]], rows[nodes[:, 1]])
-    return csr_array(one.multiply(other)) if issparse(rows) else one * other
-
-
-def _stacked(parts: list[Any]) -> Any:
-    from scipy.sparse import vstack
-
-    return csr_array(vstack(parts, format="csr"))
-
-
-def _non_edges(
-    graph: Graph, edges: NDArray[np.int64], count: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _non_edges(n: int, edges: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw distinct pairs of nodes that no edge joins, (count, 2)."""
-    n = len(graph)
     taken = np.sort(edges[:, 0] * n + edges[:, 1])
     found = np.empty(0, np.int64)
     for _ in range(_TRIES):
@@ -355,7 +305,7 @@ def _non_edges(
         found = found[~np.isin(found, taken, assume_unique=True)]
         if len(found) >= count:
             break
-    else:  # nearly complete: list what is left
+    else:  # nearly complete: list all
         lower, upper = np.triu_indices(n, 1)
         found = np.setdiff1d(lower * n + upper, taken, assume_unique=True)
     chosen = rng.permutation(found)[:count]
@@ -363,12 +313,12 @@ def _non_edges(
 
 
 _STARTS = 5
-_MOST_COMPARED = 3000  # nodes whose distances make up a silhouette
+_MAX_COMPARED = 3000  # nodes of which a silhouette is computed
 
 
 @dataclass(frozen=True)
 class ClusterScore:
-    """What clusters of some vectors agree with.
+    """How well clusters of some vectors agree with classes and network.
 
     Attributes
     ----------
@@ -399,12 +349,6 @@ def clusters(vectors: Any, count: int, *, seed: int = 0) -> NDArray[np.int64]:
     count : int
         Clusters.
     seed : int
-
-    Examples
-    --------
-    >>> found = clusters(np.array([[1, 0], [2, 0.1], [0, 1], [0, 3]]), 2)
-    >>> found[0] == found[1], found[2] == found[3], found[0] == found[2]
-    (np.True_, np.True_, np.False_)
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -418,22 +362,15 @@ def clusters(vectors: Any, count: int, *, seed: int = 0) -> NDArray[np.int64]:
 
 
 def modularity(graph: Graph, assignment: ArrayLike) -> float:
-    """Return the modularity of a partition of a network's nodes, 0 where there is no edge.
-
-    Examples
-    --------
-    >>> from spinegraph import made
-    >>> round(modularity(made.barbell(5), [0] * 5 + [1] * 5), 2)
-    0.45
-    """
-    places = np.asarray(assignment, dtype=np.int64)
+    """Return the modularity of a partition of a network's nodes, 0 where there is no edge."""
+    cluster_of = np.asarray(assignment, dtype=np.int64)
     weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights.astype(np.float64)
     total = float(weights.sum())  # each edge twice
     if not total:
         return 0.0
     sources = np.repeat(np.arange(len(graph)), np.diff(graph.indptr))
-    inside = float(weights[places[sources] == places[graph.indices]].sum()) / total
-    strengths = np.bincount(places, weights=graph.strengths) / total
+    inside = float(weights[cluster_of[sources] == cluster_of[graph.indices]].sum()) / total
+    strengths = np.bincount(cluster_of, weights=graph.strengths) / total
     return inside - float(np.square(strengths).sum())
 
 
@@ -474,25 +411,22 @@ def score_clusters(
             known = labels >= 0
             nmi = float(normalized_mutual_info_score(labels[known], found[known]))
             ari = float(adjusted_rand_score(labels[known], found[known]))
-        some = np.random.default_rng([seed, 29]).permutation(len(found))[:_MOST_COMPARED]
-        parted = 2 <= len(np.unique(found[some])) < len(some)
-        apart = float(silhouette_score(_unit(vectors)[some], found[some])) if parted else 0.0
+        some = np.random.default_rng([seed, 29]).permutation(len(found))[:_MAX_COMPARED]
+        is_defined = 2 <= len(np.unique(found[some])) < len(some)
+        silhouette = float(silhouette_score(_unit(vectors)[some], found[some])) if is_defined else 0.0
         inside = None if graph is None else modularity(graph, found)
-        scores.append(ClusterScore(name, nmi, ari, inside, apart))
+        scores.append(ClusterScore(name, nmi, ari, inside, silhouette))
     return scores
 
 
 def _unit(vectors: Any) -> Any:
-    """Return vectors scaled to unit length; those that are zero stay, and so does a single column."""
-    if issparse(vectors):
-        rows = csr_array(vectors, dtype=np.float64)
-        norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-        scaled = csr_array(rows.multiply(1 / np.where(norms > 0, norms, 1)[:, None]))
-        # scikit-learn takes no other indices
-        scaled.indices, scaled.indptr = scaled.indices.astype(np.int32), scaled.indptr.astype(np.int32)
-        return scaled
-    rows = np.asarray(vectors, dtype=np.float64)
-    if rows.shape[1] == 1:
-        return rows
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms > 0, norms, 1)
+    """Return vectors scaled to unit length; a zero vector and a single column stay as they are."""
+    from sklearn.preprocessing import normalize
+
+    if not issparse(vectors):
+        rows = np.asarray(vectors, dtype=np.float64)
+        return rows if rows.shape[1] == 1 else normalize(rows)
+    scaled = normalize(csr_array(vectors, dtype=np.float64))
+    # scikit-learn takes no other indices
+    scaled.indices, scaled.indptr = scaled.indices.astype(np.int32), scaled.indptr.astype(np.int32)
+    return scaled
