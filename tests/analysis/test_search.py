@@ -12,9 +12,9 @@ import reference
 import strategies
 from spinegraph import Embeddings, Graph, made, rooted_pagerank
 from spinegraph.analysis.search import (
-    NUM_NEAR,
-    LikeProfiles,
+    NUM_CANDIDATES,
     Match,
+    ProfileCandidates,
     Search,
     StructuralSearch,
     TwofoldSearch,
@@ -216,7 +216,7 @@ def test_mirror_images_play_the_same_role():
 def test_few_candidates_hold_most_of_the_nearest():
     graph = made.random_graph(800, 3, heavy_tailed=True)
     profile = rooted_pagerank(graph, k=10, tolerance=0.01)
-    like = LikeProfiles(profile.weights)
+    like = ProfileCandidates(profile.weights)
     exact = StructuralSearch(graph, profile)
     hits = []
     for place in range(0, 800, 40):
@@ -231,7 +231,7 @@ def test_a_search_among_candidates_measures_what_it_misses():
     graph = made.random_graph(3000, 3, heavy_tailed=True)
     profile = rooted_pagerank(graph, k=10, tolerance=0.05)
     search = StructuralSearch(graph, profile, exact=False)
-    assert len(search.candidates(7)) == NUM_NEAR
+    assert len(search.candidates(7)) == NUM_CANDIDATES
     assert search.recall(5, sample=40) > 0.95
     assert StructuralSearch(graph, profile).recall() == 1
     assert len(search.similar(7, 3)) == 3
