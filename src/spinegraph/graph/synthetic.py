@@ -13,35 +13,13 @@ from spinegraph.kernels.adjacency import position_type
 
 __all__ = ["Planted", "barbell", "karate", "mirrored", "perturbed", "planted", "random_graph"]
 
-# Zachary (1977): who met whom outside the club, node 0 the instructor and node 33 the president.
-_KARATE = {
-    0: (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 17, 19, 21, 31),
-    1: (2, 3, 7, 13, 17, 19, 21, 30),
-    2: (3, 7, 8, 9, 13, 27, 28, 32),
-    3: (7, 12, 13),
-    4: (6, 10),
-    5: (6, 10, 16),
-    6: (16,),
-    8: (30, 32, 33),
-    9: (33,),
-    13: (33,),
-    14: (32, 33),
-    15: (32, 33),
-    18: (32, 33),
-    19: (33,),
-    20: (32, 33),
-    22: (32, 33),
-    23: (25, 27, 29, 32, 33),
-    24: (25, 27, 31),
-    25: (31,),
-    26: (29, 33),
-    27: (33,),
-    28: (31, 33),
-    29: (32, 33),
-    30: (32, 33),
-    31: (32, 33),
-    32: (33,),
-}
+# Zachary (1977): a member, then members they met outside the club; 0 is the instructor, 33 the president.
+_KARATE = """
+    0 1 2 3 4 5 6 7 8 10 11 12 13 17 19 21 31; 1 2 3 7 13 17 19 21 30; 2 3 7 8 9 13 27 28 32; 3 7 12 13;
+    4 6 10; 5 6 10 16; 6 16; 8 30 32 33; 9 33; 13 33; 14 32 33; 15 32 33; 18 32 33; 19 33; 20 32 33; 22
+    32 33; 23 25 27 29 32 33; 24 25 27 31; 25 31; 26 29 33; 27 33; 28 31 33; 29 32 33; 30 32 33; 31 32
+    33; 32 33
+"""
 
 
 def barbell(clique: int, bridge: int = 0) -> Graph:
@@ -70,8 +48,8 @@ def karate() -> Graph:
     >>> karate()
     Graph(34 nodes, 78 edges)
     """
-    edges = [(member, other) for member, others in _KARATE.items() for other in others]
-    return Graph.from_edges(np.array(edges))
+    rows = [list(map(int, row.split())) for row in _KARATE.split(";")]
+    return Graph.from_edges(np.array([(member, other) for member, *others in rows for other in others]))
 
 
 def mirrored(graph: Graph, seed: int = 0) -> tuple[Graph, NDArray[np.int64]]:
@@ -99,7 +77,7 @@ def mirrored(graph: Graph, seed: int = 0) -> tuple[Graph, NDArray[np.int64]]:
     (68, True)
     """
     n = len(graph)
-    order = np.random.default_rng(seed).permutation(n)  # the copy's place i holds node order[i]
+    order = np.random.default_rng(seed).permutation(n)  # position i of the copy holds node order[i]
     copy = graph.subgraph(graph.names[order])
     if np.array_equal(graph.names, np.arange(n)):
         union = Graph.union([graph, copy.relabel(np.arange(n))])
@@ -207,13 +185,13 @@ def _swapped(features: Any, rng: np.random.Generator) -> Any:
     width, counts = matrix.shape[1], np.diff(matrix.indptr)
     rows = np.flatnonzero((counts > 0) & (counts < width))
     leaving = matrix.indptr[rows] + rng.integers(counts[rows])
-    # The r-th zero of a row lies at column r plus the stored columns before it. Sorted column c at place p
-    # has c - p zeros before it, so it comes before the r-th zero if that is at most r.
+    # The r-th zero of a row lies at column r plus the stored columns before it. Sorted column c at index i
+    # has c - i zeros before it, so it comes before the r-th zero if that is at most r.
     rank = rng.integers(width - counts[rows])  # (rows,)
     ranks = np.full(matrix.shape[0], -1, dtype=np.int64)
     ranks[rows] = rank
-    place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
-    before = matrix.indices - place <= np.repeat(ranks, counts)
+    index = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
+    before = matrix.indices - index <= np.repeat(ranks, counts)
     owner = np.repeat(np.arange(matrix.shape[0]), counts)
     matrix.indices[leaving] = rank + np.bincount(owner[before], minlength=matrix.shape[0])[rows]
     matrix.has_sorted_indices = False
@@ -222,86 +200,46 @@ def _swapped(features: Any, rng: np.random.Generator) -> Any:
 
 
 def _at_least(name: str, value: int, least: int) -> None:
-    """Check a count."""
     if not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"{name} must be an integer of at least {least}; got {value!r}")
 
 
-DEPARTMENTS = {
-    "Engineering": """
-        python kubernetes databases testing refactoring apis latency compilers linux
-        deployment
-    """,
-    "Research": """
-        statistics papers experiments simulation proofs optics chemistry grants models
-        peer-review
-    """,
-    "Sales": """
-        prospects quotas pipeline demos renewals territories pricing accounts
-        negotiation forecasts
-    """,
-    "Marketing": """
-        campaigns branding newsletters audiences copywriting events surveys social-media
-        seo press
-    """,
-    "Finance": """
-        budgets invoices audits taxes payroll ledgers cash-flow treasury reporting
-        depreciation
-    """,
-    "Operations": """
-        warehouses shipping suppliers inventory scheduling fleet maintenance customs
-        packaging safety
-    """,
-    "Support": """
-        tickets helpdesk onboarding manuals escalations refunds call-centre
-        troubleshooting training chat
-    """,
-    "People": """
-        hiring interviews benefits wellbeing appraisals mentoring relocation diversity
-        contracts culture
-    """,
-    "Legal": """
-        licences patents litigation privacy compliance trademarks statutes disputes
-        governance contracts-law
-    """,
-    "Design": """
-        typography wireframes prototypes colour accessibility sketches usability icons
-        layouts motion
-    """,
-    "Product": """
-        roadmaps backlog user-stories metrics launches personas prioritisation feedback
-        releases scoping
-    """,
-    "Security": """
-        firewalls encryption incidents threat-models passwords penetration logging
-        phishing access keys
-    """,
-}
-
-COMMON = """
-    english spanish french german mandarin arabic spreadsheets presentations email planning meetings
-    writing travel teamwork first-aid leadership volunteering cycling football cooking chess music
-    photography gardening
+# A department a line, with the words of its topic.
+_DEPARTMENTS = """
+    Engineering python kubernetes databases testing refactoring apis latency compilers linux deployment
+    Research statistics papers experiments simulation proofs optics chemistry grants models peer-review
+    Sales prospects quotas pipeline demos renewals territories pricing accounts negotiation forecasts
+    Marketing campaigns branding newsletters audiences copywriting events surveys social-media seo press
+    Finance budgets invoices audits taxes payroll ledgers cash-flow treasury reporting depreciation
+    Operations warehouses shipping suppliers inventory scheduling fleet maintenance customs packaging safety
+    Support tickets helpdesk onboarding manuals escalations refunds call-centre troubleshooting training chat
+    People hiring interviews benefits wellbeing appraisals mentoring relocation diversity contracts culture
+    Legal licences patents litigation privacy compliance trademarks statutes disputes governance contracts-law
+    Design typography wireframes prototypes colour accessibility sketches usability icons layouts motion
+    Product roadmaps backlog user-stories metrics launches personas prioritisation feedback releases scoping
+    Security firewalls encryption incidents threat-models passwords penetration logging phishing access keys
 """
-
-FIRST_NAMES = """
-    Ada Aisha Akira Amara Ana Anders Anika Arjun Astrid Bao Beatriz Bruno Camille Carlos Chen Chidi
-    Clara Daan Diego Dina Elena Elif Emeka Emil Erik Esra Farid Fatima Felix Freya Gita Hana Hassan
-    Helena Hugo Ida Ines Ingrid Isabel Ivan Jamal Jana Jonas Julia Kaito Karim Kofi Lars Laila Leo Lin
-    Luca Lucia Maja Malik Marco Maria Mateo Mei Mina Nadia Nia Nikolai Nina Noor Olga Omar Oscar Paula
-    Pedro Priya Rafael Rana Ravi Rosa Ruth Sami Sara Sofia Sven Tariq Tessa Theo Tomas Uma Vera Viktor
-    Wei Yara Yuki Zara Zoe
+_COMMON = """
+    english spanish french german mandarin arabic spreadsheets presentations email planning meetings writing
+    travel teamwork first-aid leadership volunteering cycling football cooking chess music photography
+    gardening
 """
-
-LAST_NAMES = """
+_FIRST_NAMES = """
+    Ada Aisha Akira Amara Ana Anders Anika Arjun Astrid Bao Beatriz Bruno Camille Carlos Chen Chidi Clara
+    Daan Diego Dina Elena Elif Emeka Emil Erik Esra Farid Fatima Felix Freya Gita Hana Hassan Helena Hugo Ida
+    Ines Ingrid Isabel Ivan Jamal Jana Jonas Julia Kaito Karim Kofi Lars Laila Leo Lin Luca Lucia Maja Malik
+    Marco Maria Mateo Mei Mina Nadia Nia Nikolai Nina Noor Olga Omar Oscar Paula Pedro Priya Rafael Rana Ravi
+    Rosa Ruth Sami Sara Sofia Sven Tariq Tessa Theo Tomas Uma Vera Viktor Wei Yara Yuki Zara Zoe
+"""
+_LAST_NAMES = """
     Abebe Adeyemi Ahmed Almeida Andersen Aydin Bakker Banerjee Bauer Berg Bianchi Bonnet Boateng Castro
-    Chandra Chopra Costa Cruz Dahl Das Delgado Demir Diallo Dubois Eriksen Farah Ferrari Fischer
-    Fontaine Fujita Garcia Gomez Gupta Haddad Hansen Hara Hassan Hoffmann Horvat Ibrahim Ito Ivanov
-    Jansen Johansson Kaya Keller Khan Kim Kovac Kowalski Kumar Larsen Laurent Lehmann Lim Lindqvist
-    Lopez Mancini Marin Martins Mbeki Mehta Meyer Mensah Moreau Moretti Mori Mwangi Nakamura Nguyen
-    Nielsen Novak Nowak Okafor Olsen Ortega Osei Ozturk Park Patel Pereira Petrov Popescu Ramos Rao
-    Reyes Ricci Rossi Saito Salazar Santos Sato Schmidt Schneider Silva Singh Sokolov Soto Suzuki Takeda
-    Tanaka Torres Tran Vargas Vega Visser Volkov Wagner Wang Weber Wong Yamada Yilmaz Zhang
+    Chandra Chopra Costa Cruz Dahl Das Delgado Demir Diallo Dubois Eriksen Farah Ferrari Fischer Fontaine
+    Fujita Garcia Gomez Gupta Haddad Hansen Hara Hassan Hoffmann Horvat Ibrahim Ito Ivanov Jansen Johansson
+    Kaya Keller Khan Kim Kovac Kowalski Kumar Larsen Laurent Lehmann Lim Lindqvist Lopez Mancini Marin
+    Martins Mbeki Mehta Meyer Mensah Moreau Moretti Mori Mwangi Nakamura Nguyen Nielsen Novak Nowak Okafor
+    Olsen Ortega Osei Ozturk Park Patel Pereira Petrov Popescu Ramos Rao Reyes Ricci Rossi Saito Salazar
+    Santos Sato Schmidt Schneider Silva Singh Sokolov Soto Suzuki Takeda Tanaka Torres Tran Vargas Vega
+    Visser Volkov Wagner Wang Weber Wong Yamada Yilmaz Zhang
 """
 
 
@@ -391,9 +329,8 @@ def planted(
     >>> here.community_names[:2]
     ('Engineering', 'Research')
     """
-    for name, count, least in (("communities", communities, 1), ("size", size, 10)):
-        if not isinstance(count, int | np.integer) or count < least:
-            raise ParameterError(f"{name} must be an integer of at least {least}; got {count!r}")
+    _at_least("communities", communities, 1)
+    _at_least("size", size, 10)
     for name, share in (("feature_noise", feature_noise), ("role_strength", role_strength)):
         if not 0 <= share <= 1:
             raise ParameterError(f"{name} must be from 0 to 1; got {share!r}")
@@ -401,28 +338,24 @@ def planted(
     rng, profile_rng, name_rng = (np.random.default_rng([seed, stream]) for stream in (1, 2, 3))
     people = _hire(communities, size, role_strength, rng)
     ties = np.concatenate(
-        [
-            _member_ties(people, rng),
-            _leader_ties(people, rng),
-            _bridge_ties(people, rng),
-            _fringe_ties(people, rng),
-        ]
+        [draw(people, rng) for draw in (_member_ties, _leader_ties, _bridge_ties, _fringe_ties)]
     )
     words, topics = _topics(communities, np.random.default_rng([topics_seed, 4]))
     profiles = _profiles(people.department, topics, feature_noise, profile_rng)
     n = len(people.role)
-    order = rng.permutation(n)  # place i holds person order[i]: position tells nothing
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
+    order = rng.permutation(n)  # position i holds person order[i]: the position says nothing
+    position = np.empty(n, dtype=np.int64)
+    position[order] = np.arange(n)
     graph = Graph.from_edges(
-        place[ties[ties[:, 0] != ties[:, 1]]],
+        position[ties[ties[:, 0] != ties[:, 1]]],
         num_nodes=n,
         names=_names(n, name_rng),
         features=profiles[order],
         feature_names=words,
     )
-    titles = [*DEPARTMENTS, *(f"Department {number + 1}" for number in range(len(DEPARTMENTS), communities))]
-    return Planted(graph, people.department[order], people.role[order], tuple(titles[:communities]))
+    titles = [line.split()[0] for line in _DEPARTMENTS.strip().splitlines()][:communities]
+    titles += [f"Department {number + 1}" for number in range(len(titles), communities)]
+    return Planted(graph, people.department[order], people.role[order], tuple(titles))
 
 
 def _hire(communities: int, size: int, role_strength: float, rng: np.random.Generator) -> _People:
@@ -523,10 +456,10 @@ def _fringe_ties(people: _People, rng: np.random.Generator) -> Ties:
 
 def _topics(communities: int, rng: np.random.Generator) -> tuple[list[str], NDArray[np.float64]]:
     """Return the words and each department's distribution over them, (communities, words)."""
-    listed = [text.split() for text in DEPARTMENTS.values()][:communities]
+    listed = [line.split()[1:] for line in _DEPARTMENTS.strip().splitlines()][:communities]
     for number in range(len(listed), communities):
-        listed.append([f"topic-{number + 1}-{place + 1}" for place in range(_OWN_WORDS)])
-    words = [word for own in listed for word in own] + COMMON.split()
+        listed.append([f"topic-{number + 1}-{word + 1}" for word in range(_OWN_WORDS)])
+    words = [word for own in listed for word in own] + _COMMON.split()
     zipf = 1.0 / np.arange(1, _OWN_WORDS + 1)
     topics = np.zeros((communities, len(words)))
     for number in range(communities):
@@ -549,9 +482,9 @@ def _profiles(
     word = rng.integers(width, size=len(person))
     topical = rng.random(len(person)) >= noise
     # One search over all departments' cumulated distributions, laid end to end.
-    ladder = (np.cumsum(topics, axis=1) + np.arange(len(topics))[:, None]).ravel()
+    cumulative = (np.cumsum(topics, axis=1) + np.arange(len(topics))[:, None]).ravel()
     drawn = department[person[topical]] + rng.random(int(topical.sum())) * (1 - 1e-9)
-    word[topical] = np.minimum(np.searchsorted(ladder, drawn, side="right"), ladder.size - 1) % width
+    word[topical] = np.minimum(np.searchsorted(cumulative, drawn, side="right"), cumulative.size - 1) % width
     profiles = sp.csr_array((np.ones(len(person), np.float32), (person, word)), shape=(n, width))
     profiles.data[:] = 1.0
     return profiles
@@ -559,7 +492,7 @@ def _profiles(
 
 def _names(n: int, rng: np.random.Generator) -> list[str]:
     """Return n different person-like names in random order."""
-    first, last = FIRST_NAMES.split(), LAST_NAMES.split()
+    first, last = _FIRST_NAMES.split(), _LAST_NAMES.split()
     plain = len(first) * len(last)
     # Past the plain pairs, a middle initial and then a number keep names apart.
     numbers = np.concatenate([rng.permutation(plain), np.arange(plain, max(n, plain))])[:n]
