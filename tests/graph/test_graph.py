@@ -180,7 +180,7 @@ def test_isolated_nodes_no_edges_and_one_node_are_legal():
         ),
         ({"edges": [(0, 1), (-1, 0)]}, GraphFormatError, r"edges\[1, 0\] is -1"),
         ({"edges": [(0, 10**12)]}, GraphFormatError, r"largest node id is 1000000000000.*np.unique\(edges\)"),
-        ({"edges": [(0, 1, 2)]}, GraphFormatError, r"edges\[0\] must be a pair .* pass weights apart"),
+        ({"edges": [(0, 1, 2)]}, GraphFormatError, r"edges\[0\] must be a pair .* pass weights separately"),
         ({"edges": np.zeros((4, 3), int)}, GraphFormatError, r"shape \(m, 2\), .* got \(4, 3\)"),
         (
             {"edges": [(0, 1)], "num_nodes": 2**40},
@@ -193,7 +193,7 @@ def test_isolated_nodes_no_edges_and_one_node_are_legal():
             GraphFormatError,
             r"edges\[1\] must be a pair \(source, target\); got \(1,\)",
         ),
-        ({"edges": [("a", "b", 2.0)]}, GraphFormatError, r"edges\[0\] must be a pair.*pass weights apart"),
+        ({"edges": [("a", "b", 2.0)]}, GraphFormatError, r"edges\[0\] must be a pair.*pass weights separately"),
         ({"edges": ["ab"]}, GraphFormatError, r"edges\[0\] must be a pair .* got 'ab'"),
         ({"edges": [1, 2]}, GraphFormatError, r"got \(2,\)|must be a pair"),
         ({"edges": np.zeros((2, 5), int)}, GraphFormatError, r"got \(2, 5\); pass edges.T"),

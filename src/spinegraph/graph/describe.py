@@ -94,11 +94,10 @@ def describe(graph: Graph, labels: NDArray[Any] | None = None) -> Description:
     >>> found.components, found.degree_largest, found.best_connected
     (1, 2, 'bob')
     """
-    degrees = graph.degrees
-    carried = np.ones(len(graph.indices), np.int8)
-    matrix = csr_array((carried, graph.indices, graph.indptr), shape=(len(graph), len(graph)))
+    degrees, weights = graph.degrees, graph.weights
+    linked = np.ones(len(graph.indices), np.int8)
+    matrix = csr_array((linked, graph.indices, graph.indptr), shape=(len(graph), len(graph)))
     components, member_of = connected_components(matrix, directed=False)
-    weights = graph.weights
     return Description(
         nodes=len(graph),
         edges=graph.num_edges,
@@ -110,41 +109,28 @@ def describe(graph: Graph, labels: NDArray[Any] | None = None) -> Description:
         degree_mean=float(degrees.mean()),
         degree_largest=int(degrees.max()),
         best_connected=str(graph.names[int(degrees.argmax())]),
-        degrees=degree_bins(degrees),
+        degrees=_degree_bins(degrees),
         features=None if graph.features is None else _feature_summary(graph.features),
         labels=None if labels is None else _label_summary(np.asarray(labels), len(graph)),
     )
 
 
-def degree_bins(degrees: NDArray[np.int64]) -> tuple[DegreeBin, ...]:
-    """Count nodes by degree in bins that double: 0, 1, 2-3, 4-7, ...
-
-    Examples
-    --------
-    >>> [(found.low, found.high, found.nodes) for found in degree_bins(np.array([0, 1, 3, 3]))]
-    [(0, 0, 1), (1, 1, 1), (2, 3, 2)]
-    """
+def _degree_bins(degrees: NDArray[np.int64]) -> tuple[DegreeBin, ...]:
+    """Count nodes by degree in bins that double: 0, 1, 2-3, 4-7, ..."""
     # The exponent of frexp is the number of binary digits: 0 for 0, 1 for 1, 2 for 2 and 3, ...
-    digits = np.frexp(degrees.astype(np.float64))[1]
-    counts = np.bincount(digits)
-    first = int(np.flatnonzero(counts)[0])
+    counts = np.bincount(np.frexp(degrees.astype(np.float64))[1])
     return tuple(
-        DegreeBin(2 ** (place - 1) if place else 0, 2**place - 1, int(counts[place]))
-        for place in range(first, len(counts))
+        DegreeBin(2 ** (digits - 1) if digits else 0, 2**digits - 1, int(counts[digits]))
+        for digits in range(int(np.flatnonzero(counts)[0]), len(counts))
     )
 
 
 def _feature_summary(features: Any) -> FeatureSummary:
-    is_dense = isinstance(features, np.ndarray)
-    if is_dense:
-        filled = np.count_nonzero(features, axis=1)
-    else:
-        rows = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
-        filled = np.bincount(rows[features.data != 0], minlength=features.shape[0])
+    filled, _ = _filled(features)
     cells = features.shape[0] * features.shape[1]
     return FeatureSummary(
         columns=features.shape[1],
-        kind="dense" if is_dense else "sparse",
+        kind="sparse" if issparse(features) else "dense",
         density=float(filled.sum()) / cells if cells else 0.0,
         empty_rows=int(np.count_nonzero(filled == 0)),
     )
@@ -156,47 +142,28 @@ def _label_summary(labels: NDArray[Any], n: int) -> LabelSummary:
     if labels.ndim == 2:
         per_label = np.count_nonzero(labels, axis=0)
         order = np.argsort(-per_label, kind="stable")
-        counts = tuple((str(place), int(per_label[place])) for place in order)
+        counts = tuple((str(label), int(per_label[label])) for label in order)
         return LabelSummary(counts, int(np.count_nonzero(~labels.astype(bool).any(axis=1))), True)
     known = [value for value in labels.tolist() if value not in (None, "", -1) and value == value]
-    found = Counter(map(str, known)).most_common()
-    return LabelSummary(tuple(found), n - len(known), False)
+    return LabelSummary(tuple(Counter(map(str, known)).most_common()), n - len(known), False)
 
 
-_LONGEST = 120
-_CELL = "text-align:left;padding:2px 14px 2px 0;vertical-align:top"
-
-
-def html_table(title: str, rows: Iterable[tuple[object, ...]], head: tuple[object, ...] = ()) -> str:
-    """Return a titled table: of rows whose first cell is quiet, under an optional head."""
-    lines = "".join(_row(row, "td") for row in rows)
-    titles = _row(head, "th") if head else ""
-    return f"<div><b>{cell(title)}</b><table>{titles}{lines}</table></div>"
-
-
-def cell(value: object) -> str:
-    """Return one value as escaped text, cut where it is very long."""
-    text = str(value)
-    return escape(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
-
-
-def _row(values: tuple[object, ...], tag: str) -> str:
-    styles = [f"{_CELL};opacity:.65", *[_CELL] * (len(values) - 1)]
-    cells = [
-        f'<{tag} style="{style}">{cell(value)}</{tag}>' for style, value in zip(styles, values, strict=True)
-    ]
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def graph_html(graph: "Graph") -> str:
-    """Return what a graph holds."""
-    degrees = graph.degrees
-    isolated = int(np.count_nonzero(degrees == 0))
+def graph_html(graph: Graph) -> str:
+    """Return what a notebook shows of a graph."""
+    degrees, weights, features = graph.degrees, graph.weights, graph.features
+    weigh, columns = "1 each", "none"
+    if weights is not None and len(weights):
+        weigh = f"{weights.min():g} to {weights.max():g}"
+    if features is not None:
+        names = ", ".join((graph.feature_names or ())[:5])
+        kind = f"sparse, {features.nnz:,} values" if issparse(features) else "dense"
+        more = ", ..." if names and graph.num_features > 5 else ""
+        columns = f"{graph.num_features:,}, {kind}{': ' if names else ''}{names}{more}"
     rows: list[tuple[object, ...]] = [
-        ("neighbours", f"in the middle {np.median(degrees):g}, at most {degrees.max():,}"),
-        ("isolated nodes", f"{isolated:,}"),
-        ("edges weigh", _weights(graph)),
-        ("features", _features(graph)),
+        ("neighbours", f"median {np.median(degrees):g}, at most {degrees.max():,}"),
+        ("isolated nodes", f"{np.count_nonzero(degrees == 0):,}"),
+        ("edges weigh", weigh),
+        ("features", columns),
         ("names", ", ".join(map(str, graph.names[:5].tolist())) + ", ..." * (len(graph) > 5)),
     ]
     if graph.report is not None:
@@ -204,30 +171,34 @@ def graph_html(graph: "Graph") -> str:
     return html_table(f"Graph: {len(graph):,} nodes, {graph.num_edges:,} edges", rows)
 
 
-def _weights(graph: "Graph") -> str:
-    if graph.weights is None or not len(graph.weights):
-        return "1 each"
-    return f"{graph.weights.min():g} to {graph.weights.max():g}"
+def html_table(title: str, rows: Iterable[tuple[object, ...]], head: tuple[object, ...] = ()) -> str:
+    """Return a titled table, the first column in grey, under an optional head; all text is escaped."""
+    lines = [_html_row(head, "th")] * bool(head) + [_html_row(row, "td") for row in rows]
+    return f"<div><b>{_html_text(title)}</b><table>{''.join(lines)}</table></div>"
 
 
-def _features(graph: "Graph") -> str:
-    features: Any = graph.features
-    if features is None:
-        return "none"
-    columns = ", ".join((graph.feature_names or ())[:5])
-    more = ", ..." if columns and features.shape[1] > 5 else ""
-    kind = "dense" if isinstance(features, np.ndarray) else f"sparse, {features.nnz:,} values"
-    return f"{features.shape[1]:,}, {kind}{': ' if columns else ''}{columns}{more}"
+def _html_row(values: tuple[object, ...], tag: str) -> str:
+    style = "text-align:left;padding:2px 14px 2px 0;vertical-align:top"
+    cells = [
+        f'<{tag} style="{style}{"" if column else ";opacity:.65"}">{_html_text(value)}</{tag}>'
+        for column, value in enumerate(values)
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
 
 
-_ODD_SHARE = 0.2  # of nodes, before it is worth a word
-_PIECE = 2**18  # nodes looked at a time
-_GLANCE = 1_000  # weights
+def _html_text(value: object) -> str:
+    text = str(value)
+    return escape(text if len(text) <= 120 else text[:119] + "…")
+
+
+_UNUSUAL_SHARE = 0.2  # of nodes, before a warning
+_PIECE = 2**18  # nodes read at a time
+_WEIGHTS_READ = 1_000
 
 
 @dataclass(frozen=True)
 class TrainingStats:
-    """What was seen in training.
+    """Statistics of the training graph, to warn of data that differs from it.
 
     Attributes
     ----------
@@ -236,7 +207,7 @@ class TrainingStats:
     empty_share : float
         Share of nodes whose features are all zero.
     blank_columns : tuple of int
-        Feature columns that were zero for every node: the generator knows nothing of them.
+        Feature columns that were zero for every node, so that nothing was learned of them.
     is_weighted : bool or None
         Whether edges had different weights; None for a model saved before this was noted.
     """
@@ -264,52 +235,52 @@ class TrainingStats:
         return cls(len(graph), smallest, largest, empty, blank, _has_weights(graph))
 
     def warn(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> None:
-        """Warn once, with numbers and advice, when a graph lies outside what was seen."""
-        odd = self.oddities(graph, positions)
-        if odd:
+        """Warn once, with numbers and advice, when a graph differs from those of training."""
+        found = "; ".join(self.differences(graph, positions))
+        if found:
             warnings.warn(
-                f"{'; '.join(odd)}. Vectors are defined but may mean little: refit with such data included.",
+                f"{found}. Vectors are defined but may mean little: refit with such data included.",
                 UnfamiliarDataWarning,
                 stacklevel=3,
             )
 
-    def oddities(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> list[str]:
+    def differences(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> list[str]:
         """Say, one sentence part each, how the nodes differ from those of training."""
         count = len(graph) if positions is None else len(positions)
         if not count:
             return []
-        odd, outside, largest = [], 0, 0
+        found, outside, largest = [], 0, 0
         for some in _degrees(graph, positions):
             outside += int(((some < self.smallest_degree) | (some > self.largest_degree)).sum())
             largest = max(largest, int(some.max()))
-        if outside > _ODD_SHARE * count or largest > 2 * max(self.largest_degree, 1):
-            odd.append(
+        if outside > _UNUSUAL_SHARE * count or largest > 2 * max(self.largest_degree, 1):
+            found.append(
                 f"{outside} of {count} nodes have a degree outside the "
                 f"{self.smallest_degree} to {self.largest_degree} seen in training, up to {largest}"
             )
         if self.is_weighted is not None and _has_weights(graph) != self.is_weighted:
             seen, given = ("weights", "none") if self.is_weighted else ("no weights", "some")
-            odd.append(f"edges had {seen} in training, these have {given}")
+            found.append(f"edges had {seen} in training, these have {given}")
         if graph.has_features:
             rows = graph.features if positions is None else graph.feature_rows(positions)
-            odd += self._feature_oddities(rows)
-        return odd
+            found += self._feature_differences(rows)
+        return found
 
-    def _feature_oddities(self, rows: Any) -> list[str]:
-        odd = []
+    def _feature_differences(self, rows: Any) -> list[str]:
+        found = []
         filled, columns = _filled(rows)
         # As many as three deviations more than chance: one empty node of one is no news where half were.
         chance = 3 * np.sqrt(self.empty_share * (1 - self.empty_share) / len(filled))
-        if np.mean(filled == 0) > self.empty_share + max(_ODD_SHARE, chance):
-            odd.append(
+        if np.mean(filled == 0) > self.empty_share + max(_UNUSUAL_SHARE, chance):
+            found.append(
                 f"{int((filled == 0).sum())} of {len(filled)} nodes have empty features, "
                 f"{self.empty_share:.0%} had in training"
             )
         if self.blank_columns and filled.sum():
             unknown = columns[list(self.blank_columns)].sum() / filled.sum()
-            if unknown > _ODD_SHARE:
-                odd.append(f"{unknown:.0%} of feature values lie in columns that were empty in training")
-        return odd
+            if unknown > _UNUSUAL_SHARE:
+                found.append(f"{unknown:.0%} of feature values lie in columns that were empty in training")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -325,10 +296,10 @@ def _degrees(graph: GraphLike, positions: NDArray[np.int64] | None) -> Iterator[
 
 
 def _has_weights(graph: GraphLike) -> bool:
-    """Say whether edges have different weights, by a look at the first; equal ones are as good as none."""
+    """Return whether edges have different weights, by the first ones; equal ones are as good as none."""
     base: Any = getattr(graph, "base", graph)
     weights = base.weights
-    return weights is not None and bool((weights[:_GLANCE] != weights[:1]).any())
+    return weights is not None and bool((weights[:_WEIGHTS_READ] != weights[:1]).any())
 
 
 def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -25,7 +25,7 @@ Features = Any  # csr_array (float32) or NDArray[np.float32], shape (n, f)
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view of an array; the caller's own stays as it is; names on disk are so anyway."""
+    """Return a read-only view of an array; names of a store are returned as they are."""
     if not isinstance(array, np.ndarray):
         return array
     view = array.view()
@@ -37,27 +37,24 @@ def as_weights(
     weights: Any, sources: NDArray[Any], targets: NDArray[Any], names: NDArray[Any]
 ) -> NDArray[np.floating[Any]]:
     """Return one finite, non-negative weight per listed edge as a float array (m,)."""
-    num_edges = len(sources)
     array = np.asarray(weights)
-    if array.shape != (num_edges,):
+    if array.shape != (len(sources),):
         raise GraphFormatError(
-            f"weights must hold one number per listed edge, shape ({num_edges},); got shape {array.shape}"
+            f"weights must hold one number per listed edge, shape ({len(sources)},); got shape {array.shape}"
         )
-    if array.dtype.kind not in "biuf":
-        if array.dtype.kind != "O":
-            raise GraphFormatError(f"weights must be numbers; got dtype {array.dtype}")
+    if array.dtype.kind not in "biufO":
+        raise GraphFormatError(f"weights must be numbers; got dtype {array.dtype}")
+    if array.dtype.kind != "f":
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise GraphFormatError(f"weights must be numbers: {error}") from error
-    if array.dtype.kind != "f":
-        array = array.astype(np.float64)
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
-        place = int(wrong.argmax())
-        source, target = quoted(names[sources[place]]), quoted(names[targets[place]])
+        at = int(wrong.argmax())
+        source, target = quoted(names[sources[at]]), quoted(names[targets[at]])
         raise GraphFormatError(
-            f"weights[{place}] of edge ({source}, {target}) is {array[place].item()!r}; "
+            f"weights[{at}] of edge ({source}, {target}) is {array[at].item()!r}; "
             "weights must be finite and not negative"
         )
     return array
@@ -141,29 +138,18 @@ def check_adjacency(
             raise GraphFormatError(
                 "weights must be finite and above 0; Graph.from_edges drops edges of weight 0"
             )
-    _check_rows(degrees, indices, names)
-    _check_symmetry(indptr, indices, weights, names)
-
-
-def _check_rows(degrees: NDArray[Any], indices: NDArray[Any], names: Any) -> None:
-    rows = np.repeat(np.arange(len(names)), degrees)
-    wrong = np.zeros(len(indices), dtype=bool)
-    np.logical_and(rows[1:] == rows[:-1], indices[1:] <= indices[:-1], out=wrong[1:])
-    wrong |= rows == indices
+    rows = np.repeat(np.arange(n), degrees)
+    wrong = rows == indices
+    wrong[1:] |= (rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])
     if wrong.any():
         raise GraphFormatError(
             f"the row of node {quoted(names[rows[wrong.argmax()]])} must be sorted, without repeats and "
             "without the node itself; Graph.from_edges cleans any list of edges"
         )
-
-
-def _check_symmetry(
-    indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[Any] | None, names: Any
-) -> None:
-    carried = np.ones(len(indices), np.int8) if weights is None else weights
-    turned = csr_array((carried, indices, indptr), shape=(len(names),) * 2).tocsc()
+    values = np.ones(len(indices), np.int8) if weights is None else weights
+    turned = csr_array((values, indices, indptr), shape=(n, n)).tocsc()
     same = np.array_equal(turned.indptr, indptr) and np.array_equal(turned.indices, indices)
-    if not same or (weights is not None and not np.array_equal(turned.data, weights)):
+    if not same or not np.array_equal(turned.data, values):
         raise GraphFormatError(
             "the arrays must be symmetric, edge (u, v) as well as (v, u) with the same weight; "
             "Graph.from_scipy(matrix) makes directed input symmetric"
@@ -183,9 +169,9 @@ def _sparse_features(features: Any, names: NDArray[Any]) -> csr_array:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
-        place = int((~np.isfinite(matrix.data)).argmax())
-        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
-        _refuse_feature(row, int(matrix.indices[place]), matrix.data[place], names)
+        at = int((~np.isfinite(matrix.data)).argmax())
+        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+        _refuse_feature(row, int(matrix.indices[at]), matrix.data[at], names)
     return matrix
 
 
@@ -206,12 +192,11 @@ def _refuse_feature(row: int, column: int, value: Any, names: NDArray[Any]) -> N
 
 
 def row_entries(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where the entries of the given CSR rows lie, row after row."""
+    """Return the indices of the entries of the given CSR rows, row after row."""
     starts, lengths = indptr[rows], indptr[rows + 1] - indptr[rows]
-    ends = np.cumsum(lengths)
-    shifts = np.repeat(starts - (ends - lengths), lengths)
-    places: NDArray[np.int64] = shifts + np.arange(len(shifts))
-    return places
+    shifts = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    entries: NDArray[np.int64] = shifts + np.arange(len(shifts))
+    return entries
 
 
 def pointers(lengths: NDArray[Any]) -> NDArray[np.int64]:
@@ -229,15 +214,13 @@ def stacked(blocks: Sequence[Features]) -> Features:
 
 
 def rows_at(features: Features, positions: NDArray[Any]) -> Features:
-    """Return feature rows at the given positions, by plain gathers: much quicker than SciPy for a few."""
+    """Return feature rows at the given positions; for a few, this is much quicker than SciPy's indexing."""
     if not issparse(features):
         return features[positions]
-    places = row_entries(features.indptr, positions)
+    entries = row_entries(features.indptr, positions)
     indptr = pointers(features.indptr[positions + 1] - features.indptr[positions])
-    return csr_array(
-        (features.data[places], features.indices[places], indptr),
-        shape=(len(positions), features.shape[1]),
-    )
+    parts = features.data[entries], features.indices[entries], indptr
+    return csr_array(parts, shape=(len(positions), features.shape[1]))
 
 
 def row_sums(indptr: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
@@ -335,8 +318,24 @@ def clean_edges(
     n, listed = len(names), len(sources)
     if n > MAX_NODES:
         raise GraphFormatError(f"a graph holds at most {MAX_NODES} nodes; got {n}")
-    kept, self_loops, zero_weights = _worth_keeping(sources, targets, weights)
-    keys, sums = _directed_edges(sources, targets, weights, kept, n)
+    dropped = sources == targets
+    self_loops, zero_weights = int(np.count_nonzero(dropped)), 0
+    if weights is not None:
+        # A weight too small for float32 is 0 in the graph, so it is treated as 0 here.
+        with np.errstate(over="ignore"):  # too large ones are named when directions are combined
+            dropped |= weights.astype(np.float32) == 0
+        zero_weights = int(np.count_nonzero(dropped)) - self_loops
+    # Sorted keys of directed edges: (low * n + high) * 2 + (source > target).
+    keys = np.minimum(sources, targets).astype(np.int64, copy=False)
+    keys *= n - 1
+    keys += sources  # low * (n - 1) + low + high, without a temporary array for high
+    keys += targets
+    keys <<= 1
+    keys |= sources > targets
+    if self_loops or zero_weights:
+        keys, weights = keys[~dropped], None if weights is None else weights[~dropped]
+    del dropped
+    keys, sums = sum_repeats(keys, weights)
     one_direction = len(keys)
     # Keys that differ in the last bit alone are the two directions of one edge.
     backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
@@ -344,8 +343,10 @@ def clean_edges(
     if len(backward):
         keys = np.delete(keys, backward)
     keys >>= 1
-    edges = len(keys)
-    above, high = _halves(keys, n)
+    edges, high = len(keys), np.empty(len(keys), dtype=np.int32)
+    np.remainder(keys, n, out=high, casting="unsafe")
+    keys //= n
+    above = np.bincount(keys, minlength=n)  # (n,) larger neighbours of each node
     del keys  # the largest array by now
     report = EdgeReport(
         listed=listed,
@@ -373,41 +374,6 @@ def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:
         warnings.warn(message, EdgeCleaningWarning, stacklevel=stacklevel + 1)
 
 
-def _worth_keeping(
-    sources: NDArray[Any], targets: NDArray[Any], weights: NDArray[Any] | None
-) -> tuple[NDArray[np.bool_] | None, int, int]:
-    """Return which listings count (None: all), and how many are self-loops and of weight 0."""
-    loops = sources == targets
-    self_loops = int(np.count_nonzero(loops))
-    zero_weights = 0
-    if weights is not None:
-        # A weight too small for float32 is 0 in the graph, so it is treated as 0 here.
-        with np.errstate(over="ignore"):  # what is too large is named when directions are combined
-            zeros = (weights.astype(np.float32) == 0) & ~loops
-        zero_weights = int(np.count_nonzero(zeros))
-        loops |= zeros
-    return (~loops if self_loops or zero_weights else None), self_loops, zero_weights
-
-
-def _directed_edges(
-    sources: NDArray[Any],
-    targets: NDArray[Any],
-    weights: NDArray[Any] | None,
-    kept: NDArray[np.bool_] | None,
-    n: int,
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return the distinct directed edges as sorted keys ``(low * n + high) * 2 + (source > target)``."""
-    keys = np.minimum(sources, targets).astype(np.int64, copy=False)
-    keys *= n - 1
-    keys += sources  # low * (n - 1) + low + high, without a temporary array for high
-    keys += targets
-    keys <<= 1
-    keys |= sources > targets
-    if kept is not None:
-        keys, weights = keys[kept], None if weights is None else weights[kept]
-    return sum_repeats(keys, weights)
-
-
 def sum_repeats(
     keys: NDArray[np.int64], weights: NDArray[Any] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
@@ -416,7 +382,7 @@ def sum_repeats(
         keys.sort()
         is_first = _starts(keys)
         return (keys if is_first.all() else keys[is_first]), None
-    order = np.argsort(keys, kind="stable")  # stable: sums do not depend on the sort's whims
+    order = np.argsort(keys, kind="stable")  # stable, so that sums are the same on every machine
     keys, weights = keys[order], weights[order]
     starts = np.flatnonzero(_starts(keys))
     sums = np.add.reduceat(weights, starts, dtype=np.float64) if len(starts) else np.zeros(0)
@@ -478,21 +444,13 @@ def _require_equal(
         )
 
 
-def _halves(keys: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return how many larger neighbours each node has (n,), and these; overwrites ``low * n + high``."""
-    high = np.empty(len(keys), dtype=np.int32)
-    np.remainder(keys, n, out=high, casting="unsafe")
-    keys //= n
-    return np.bincount(keys, minlength=n), high
-
-
 def _symmetric(
     above: NDArray[np.int64], high: NDArray[np.int32], weights: NDArray[np.float32] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]:
     """Return the CSR arrays of both directions of edges that are given from their smaller end."""
     n = len(above)
-    carried = np.ones(len(high), np.int8) if weights is None else weights
-    turned = csr_array((carried, high, pointers(above)), shape=(n, n)).tocsc()
+    values = np.ones(len(high), np.int8) if weights is None else weights
+    turned = csr_array((values, high, pointers(above)), shape=(n, n)).tocsc()
     below = np.diff(turned.indptr)  # (n,) smaller neighbours
     # Each row is its smaller neighbours, then its larger ones, and both parts are sorted already.
     is_above = np.repeat(np.tile([False, True], n), np.column_stack((below, above)).ravel())  # (nnz,)
@@ -536,7 +494,9 @@ def read_listing(
     if known is not None and num_nodes is not None and len(known) != num_nodes:
         raise GraphFormatError(f"num_nodes is {num_nodes} but {len(known)} names were given")
     if np.issubdtype(pairs.dtype, np.integer) and (
-        known is None or num_nodes is not None or not _any_whole(known)
+        known is None
+        or num_nodes is not None
+        or not (known.dtype == np.int64 or any(isinstance(name, int | np.integer) for name in known))
     ):
         given = len(known) if known is not None else num_nodes
         n = _require_in_range(pairs, None if given is None else int(given))
@@ -549,7 +509,10 @@ def read_listing(
             )
         known, flat = in_order_of_appearance(pairs.ravel())
     else:
-        flat = _positions(known, pairs)
+        try:
+            flat = NameIndex(known).positions(pairs.ravel())
+        except UnknownNodeError as error:
+            raise GraphFormatError(f"edges: {error}. Add what is missing to names=...") from error
     return flat[::2], flat[1::2], known
 
 
@@ -580,7 +543,7 @@ def matrix_entries(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
     """Return sources, targets and weights of an adjacency matrix's entries, each direction one.
 
-    What SciPy stores several times at one place adds. Weights are None unless ``weighted``, by default
+    Entries that SciPy stores several times add. Weights are None unless ``weighted``, by default
     unless every entry other than 0 is 1; then entries of 0 that are stored are left out.
     """
     rows = csr_array(matrix)
@@ -616,18 +579,13 @@ def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:
 def _row_by_row(rows: list[Any]) -> NDArray[Any]:
     """Return an (m, 2) object array of rows whose names may be sequences themselves."""
     pairs = np.empty((len(rows), 2), dtype=object)
-    for place, row in enumerate(rows):
-        if isinstance(row, str | bytes) or not hasattr(row, "__len__") or len(row) != 2:
-            hint = (
-                "; pass weights apart, as weights=[...]" if hasattr(row, "__len__") and len(row) == 3 else ""
-            )
-            raise GraphFormatError(f"edges[{place}] must be a pair (source, target); got {row!r}{hint}")
-        pairs[place, 0], pairs[place, 1] = row
+    for at, row in enumerate(rows):
+        length = 0 if isinstance(row, str | bytes) or not hasattr(row, "__len__") else len(row)
+        if length != 2:
+            hint = "; pass weights separately, as weights=[...]" if length == 3 else ""
+            raise GraphFormatError(f"edges[{at}] must be a pair (source, target); got {row!r}{hint}")
+        pairs[at, 0], pairs[at, 1] = row
     return pairs
-
-
-def _any_whole(names: NDArray[Any]) -> bool:
-    return names.dtype == np.int64 or any(isinstance(name, int | np.integer) for name in names)
 
 
 def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
@@ -650,16 +608,8 @@ def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
                 f"or num_nodes={n}"
             )
     if largest >= n or int(pairs.min()) < 0:
-        place, side = np.argwhere((pairs < 0) | (pairs >= n))[0].tolist()
+        row, side = np.argwhere((pairs < 0) | (pairs >= n))[0].tolist()
         raise GraphFormatError(
-            f"edges[{place}, {side}] is {int(pairs[place, side])}; with {n} nodes, positions are 0 .. {n - 1}"
+            f"edges[{row}, {side}] is {int(pairs[row, side])}; with {n} nodes, positions are 0 .. {n - 1}"
         )
     return n
-
-
-def _positions(names: NDArray[Any], pairs: NDArray[Any]) -> NDArray[np.int64]:
-    flat = pairs.ravel()
-    try:
-        return NameIndex(names).positions(flat)
-    except UnknownNodeError as error:
-        raise GraphFormatError(f"edges: {error}. Add what is missing to names=...") from error

@@ -200,7 +200,7 @@ def _tried(service: Service, change: Any, n: int) -> dict[str, Any]:
                 "vector": vector.tolist(),
                 "place": None if place is None else [float(part) for part in place],
                 "nearest": matches(service, now, vector, n, None),
-                "warnings": service.familiarity.oddities(tried, np.array([position])),
+                "warnings": service.familiarity.differences(tried, np.array([position])),
             }
         )
     return {"version": now.version, "nodes": nodes}
