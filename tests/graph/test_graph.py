@@ -193,7 +193,11 @@ def test_isolated_nodes_no_edges_and_one_node_are_legal():
             GraphFormatError,
             r"edges\[1\] must be a pair \(source, target\); got \(1,\)",
         ),
-        ({"edges": [("a", "b", 2.0)]}, GraphFormatError, r"edges\[0\] must be a pair.*pass weights separately"),
+        (
+            {"edges": [("a", "b", 2.0)]},
+            GraphFormatError,
+            r"edges\[0\] must be a pair.*pass weights separately",
+        ),
         ({"edges": ["ab"]}, GraphFormatError, r"edges\[0\] must be a pair .* got 'ab'"),
         ({"edges": [1, 2]}, GraphFormatError, r"got \(2,\)|must be a pair"),
         ({"edges": np.zeros((2, 5), int)}, GraphFormatError, r"got \(2, 5\); pass edges.T"),
