@@ -136,16 +136,20 @@ def split_by_graph(dataset: Dataset) -> list[Dataset]:
     if "graph_id" not in extras:
         raise ParameterError(f"{dataset.name} is one network: it has no graph_id")
     graph_id, titles = extras.pop("graph_id"), extras.pop("graph_names", None)
+    splits = {"train": dataset.train, "val": dataset.val, "test": dataset.test}
     parts = []
-    for place, number in enumerate(np.unique(graph_id)):
+    for index, number in enumerate(np.unique(graph_id)):
         members = np.flatnonzero(graph_id == number)
-        title = f"{dataset.name}/{number if titles is None else titles[place]}"
+        title = f"{dataset.name}/{number if titles is None else titles[index]}"
         parts.append(
             Dataset(
                 title,
                 graph.subgraph(graph.names[members]),
                 labels=None if dataset.labels is None else dataset.labels[members],
-                **{split: _within(members, getattr(dataset, split)) for split in ("train", "val", "test")},
+                **{
+                    split: None if chosen is None else np.flatnonzero(np.isin(members, chosen))
+                    for split, chosen in splits.items()
+                },
                 extras={
                     key: value[members] if value.shape[:1] == (len(graph),) else value
                     for key, value in extras.items()
@@ -163,12 +167,12 @@ def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Datas
     >>> read_dataset("cora.npz").labels.shape   # doctest: +SKIP
     (2708,)
     """
-    arrays, place = read_npz(path), str(path)
+    arrays = read_npz(path)
     for key in ("edges", "num_nodes"):
         if key not in arrays:
-            raise GraphFormatError(f"{place}: the key {key!r} is missing; found {', '.join(sorted(arrays))}")
+            raise GraphFormatError(f"{path}: the key {key!r} is missing; found {', '.join(sorted(arrays))}")
     if arrays["num_nodes"].shape != () or arrays["num_nodes"].dtype.kind not in "iu":
-        raise GraphFormatError(f"{place}: num_nodes must be one integer; got {arrays['num_nodes']!r}")
+        raise GraphFormatError(f"{path}: num_nodes must be one integer; got {arrays['num_nodes']!r}")
     num_nodes = int(arrays["num_nodes"])
     columns = arrays.get("feature_names")
     try:
@@ -177,16 +181,16 @@ def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Datas
             num_nodes=num_nodes,
             weights=arrays.get("weights"),
             names=arrays.get("names", arrays.get("node_ids")),
-            features=features_of(arrays, place),
+            features=features_of(arrays, str(path)),
             feature_names=None if columns is None else tuple(map(str, columns.tolist())),
         )
     except GraphFormatError as fault:
-        raise GraphFormatError(f"{place}: {fault}") from fault
+        raise GraphFormatError(f"{path}: {fault}") from fault
     return Dataset(
         name or Path(path).stem,
         graph,
-        labels=_labels(arrays, num_nodes, place),
-        **{split: _positions(arrays, f"{split}_idx", num_nodes, place) for split in ("train", "val", "test")},
+        labels=_labels(arrays.get("labels"), num_nodes, path),
+        **{split: _split(arrays, f"{split}_idx", num_nodes, path) for split in ("train", "val", "test")},
         extras={key: value for key, value in arrays.items() if key not in _KNOWN_KEYS},
     )
 
@@ -216,41 +220,28 @@ def _find(name: str, folder: str | os.PathLike[str] | None) -> Path | None:
             raise MissingFileError(f"{path}: no such file; leave folder out to look in SPINEGRAPH_DATA")
         return path
     data = os.environ.get("SPINEGRAPH_DATA")
-    for place in ([Path(data)] if data else []) + [cache_folder()]:
-        if (place / f"{name}.npz").is_file():
-            return place / f"{name}.npz"
-    return None
+    places = [Path(data), cache_folder()] if data else [cache_folder()]
+    return next((place / f"{name}.npz" for place in places if (place / f"{name}.npz").is_file()), None)
 
 
-def _labels(arrays: Mapping[str, NDArray[Any]], num_nodes: int, place: str) -> NDArray[Any] | None:
+def _labels(labels: NDArray[Any] | None, n: int, path: object) -> NDArray[Any] | None:
     """Return labels as int64 (n,) or uint8 (n, c)."""
-    if "labels" not in arrays:
+    if labels is None:
         return None
-    labels = arrays["labels"]
-    if labels.ndim not in (1, 2) or len(labels) != num_nodes or labels.dtype.kind not in "iub":
+    if labels.ndim not in (1, 2) or len(labels) != n or labels.dtype.kind not in "iub":
         raise GraphFormatError(
-            f"{place}: labels must be integers of shape ({num_nodes},) or ({num_nodes}, c); "
-            f"got {labels.dtype} {labels.shape}"
+            f"{path}: labels must be integers of shape ({n},) or ({n}, c); got {labels.dtype} {labels.shape}"
         )
     return labels.astype(np.int64 if labels.ndim == 1 else np.uint8)
 
 
-def _positions(
-    arrays: Mapping[str, NDArray[Any]], key: str, num_nodes: int, place: str
-) -> NDArray[np.int64] | None:
+def _split(arrays: Mapping[str, NDArray[Any]], key: str, n: int, path: object) -> NDArray[np.int64] | None:
     """Return a split's node positions, checked."""
-    if key not in arrays:
+    found = arrays.get(key)
+    if found is None:
         return None
-    found = arrays[key]
     if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise GraphFormatError(f"{place}: {key} must be one row of integers; got {found.dtype} {found.shape}")
-    if len(found) and not (found.min() >= 0 and found.max() < num_nodes):
-        raise GraphFormatError(
-            f"{place}: {key} must lie in 0..{num_nodes - 1}; got {found.min()}..{found.max()}"
-        )
+        raise GraphFormatError(f"{path}: {key} must be one row of integers; got {found.dtype} {found.shape}")
+    if len(found) and not (found.min() >= 0 and found.max() < n):
+        raise GraphFormatError(f"{path}: {key} must lie in 0..{n - 1}; got {found.min()}..{found.max()}")
     return found.astype(np.int64)
-
-
-def _within(members: NDArray[np.int64], chosen: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    """Return the places in ``members`` (ascending) that ``chosen`` names."""
-    return None if chosen is None else np.flatnonzero(np.isin(members, chosen))

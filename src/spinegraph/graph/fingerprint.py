@@ -15,14 +15,13 @@ _PIECE = 2**20  # entries at a time: a memory-mapped array is never whole in mem
 def fingerprint(graph: Graph) -> str:
     """Return 32 hexadecimal digits that depend on links, weights, names, features and their column names.
 
-    That of a store stands in its header.
+    A store has its fingerprint in its header.
     """
-    known: str | None = getattr(graph, "known_fingerprint", None)
-    return computed_fingerprint(graph) if known is None else known
+    return computed_fingerprint(graph) if graph.known_fingerprint is None else graph.known_fingerprint
 
 
 def computed_fingerprint(graph: Graph) -> str:
-    """Return the fingerprint by a look at all the data."""
+    """Return the fingerprint, read from all the data."""
     digest = blake2b(digest_size=16)
     features: Any = graph.features
     parts = [graph.indptr, graph.indices, graph.weights]
@@ -38,10 +37,10 @@ def computed_fingerprint(graph: Graph) -> str:
             whole = piece.astype(np.int64, copy=False) if piece.dtype.kind == "i" else piece
             digest.update(np.ascontiguousarray(whole).data)
     digest.update(f"{None if features is None else features.shape}|{graph.feature_names}|".encode(*_ANY_TEXT))
-    for place, piece in enumerate(_pieces(graph.names)):
+    for number, piece in enumerate(_pieces(graph.names)):
         if graph.names.dtype == object:
             text = "\0".join(map(_text, piece.tolist()))
-            digest.update(("\0" * (place > 0) + text).encode(*_ANY_TEXT))
+            digest.update(("\0" * (number > 0) + text).encode(*_ANY_TEXT))
         else:
             digest.update(np.ascontiguousarray(piece).data)
     return digest.hexdigest()
@@ -58,7 +57,7 @@ def _pieces(array: Any) -> Iterator[Any]:
 
 
 def _text(name: Any) -> str:
-    """Write a name down, the same for NumPy's kinds of text and integers as for Python's."""
+    """Return a name as text, the same for NumPy's text and integers as for Python's."""
     if isinstance(name, str):
         return repr(str(name))
     if isinstance(name, tuple):

@@ -1,7 +1,8 @@
 """Node names: made, checked and looked up."""
 
 import math
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
@@ -18,20 +19,21 @@ UNHASHABLE = "node names must be hashable, such as str or int"
 def as_names(values: Iterable[Any]) -> NDArray[Any]:
     """Return unique node names as an int64 array, or as an object array of hashables."""
     names = as_array(values)
+    repeated: list[Any] = []
     if names.dtype == np.int64:
         if not is_range(names):
             ordered = np.sort(names)
-            repeated: list[Any] = np.unique(ordered[1:][ordered[1:] == ordered[:-1]]).tolist()
-            _refuse_repeated(repeated)
-        return names
-    for place, name in enumerate(names):
-        if name is None or (isinstance(name, float) and math.isnan(name)):
-            raise GraphFormatError(f"names[{place}] is {name!r}; every node needs a name")
-    seen: set[Hashable] = set()
-    try:
-        _refuse_repeated([name for name in names if name in seen or seen.add(name)])  # type: ignore[func-returns-value]
-    except TypeError as error:
-        raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
+            repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]]).tolist()
+    else:
+        for position, name in enumerate(names):
+            if name is None or (isinstance(name, float) and math.isnan(name)):
+                raise GraphFormatError(f"names[{position}] is {name!r}; every node needs a name")
+        try:
+            repeated = [name for name, count in Counter(names.tolist()).items() if count > 1]
+        except TypeError as error:
+            raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
+    if repeated:
+        raise GraphFormatError(f"node names must be unique; given more than once: {first_few(repeated)}")
     return names
 
 
@@ -45,7 +47,7 @@ def in_order_of_appearance(values: Iterable[Any]) -> tuple[NDArray[Any], NDArray
         rank[order] = np.arange(len(order))
         return found[order], rank[inverse]
     try:
-        index = {name: place for place, name in enumerate(dict.fromkeys(array.tolist()))}
+        index = {name: position for position, name in enumerate(dict.fromkeys(array.tolist()))}
     except TypeError as error:
         raise GraphFormatError(f"{UNHASHABLE}: {error}") from error
     return as_names(index), np.fromiter(map(index.__getitem__, array.tolist()), np.int64, len(array))
@@ -57,9 +59,9 @@ def is_range(names: NDArray[Any]) -> bool:
 
 
 def draw_keys(names: Iterable[Any]) -> NDArray[np.uint64]:
-    """Return a number for each name that random draws may depend on: a whole number's own, or a digest's.
+    """Return a number for each name to seed random draws: a whole number itself, or a digest.
 
-    A draw that depends on the name alone is the same wherever the node stands, whoever else comes or goes.
+    Draws then depend on the name alone, not on the node's position or on other nodes.
     """
     listed = as_array(names)
     if listed.dtype == np.int64:
@@ -83,7 +85,7 @@ class NameIndex:
         self._order: NDArray[np.int64] | None = None
         self._table: dict[Any, int] | None = None
         if names.dtype != np.int64:
-            self._table = {name: place for place, name in enumerate(names)}
+            self._table = {name: position for position, name in enumerate(names)}
         elif not self._range:
             self._order = np.argsort(names)
 
@@ -108,10 +110,10 @@ class NameIndex:
             return np.fromiter((self._find_one(name) for name in array), np.int64, len(array))
         if self._range:
             return np.where((array >= 0) & (array < len(self._names)), array, -1)
-        places = np.searchsorted(self._names, array, sorter=self._order)
-        places = np.minimum(places, len(self._names) - 1)
-        places = places if self._order is None else self._order[places]
-        return np.where(self._names[places] == array, places, -1)
+        found = np.searchsorted(self._names, array, sorter=self._order)
+        found = np.minimum(found, len(self._names) - 1)
+        found = found if self._order is None else self._order[found]
+        return np.where(self._names[found] == array, found, -1)
 
     def find_one(self, name: Any) -> int:
         """Return the position of one name, -1 where it is unknown."""
@@ -134,13 +136,13 @@ class NameIndex:
 
 
 def require_known(
-    found: NDArray[np.int64], wanted: NDArray[Any], names: NDArray[Any], place: str = ""
+    found: NDArray[np.int64], wanted: NDArray[Any], names: NDArray[Any], title: str = ""
 ) -> None:
     """Refuse names that were not found (-1), with the first few of them and some that are there."""
     unknown = np.flatnonzero(found < 0)
     if len(unknown):
         raise UnknownNodeError(
-            f"{place}{len(unknown)} of {len(found)} names are not in the graph: "
+            f"{title}{len(unknown)} of {len(found)} names are not in the graph: "
             f"{first_few(wanted[unknown[:6]])}; its names look like {first_few(names[:4], most=3)}"
         )
 
@@ -172,8 +174,7 @@ def as_array(values: Iterable[Any]) -> NDArray[Any]:
         ):
             return values.astype(np.int64, copy=False)
         values = values.tolist()
-    listed = list(values)
-    return _whole_numbers(listed, None)
+    return _whole_numbers(list(values), None)
 
 
 def concatenated(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
@@ -193,10 +194,3 @@ def _whole_numbers(listed: list[Any], array: NDArray[Any] | None) -> NDArray[Any
         with suppress(OverflowError):
             return np.array(listed, dtype=np.int64)
     return np.fromiter(listed, dtype=object, count=len(listed)) if array is None else array
-
-
-def _refuse_repeated(repeated: list[Any]) -> None:
-    if repeated:
-        raise GraphFormatError(
-            f"node names must be unique; given more than once: {first_few(dict.fromkeys(repeated))}"
-        )
