@@ -56,7 +56,7 @@ def test_shards_cover_every_node_once():
 
 
 @pytest.mark.parametrize("kind", ["featured", "bare"])
-def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(kind, request, tmp_path):
+def test_a_resumed_run_ends_with_the_same_bytes(kind, request, tmp_path):
     model = request.getfixturevalue(kind)
     whole = embed_to_folder(model.generator_, model.graph_, tmp_path / "whole", rows=64)
     done = []
@@ -116,7 +116,7 @@ def test_other_files_are_left_alone(featured, tmp_path):
 )
 def test_a_manifest_that_cannot_be_read_is_named(featured, tmp_path, text):
     (tmp_path / MANIFEST).write_text(text)
-    with pytest.raises(GraphFormatError, match=r"manifest.json: cannot be read .* begin anew"):
+    with pytest.raises(GraphFormatError, match=r"manifest.json: cannot be read .* start again"):
         embed_to_folder(featured.generator_, featured.graph_, tmp_path)
 
 
@@ -132,7 +132,7 @@ def test_a_manifest_with_a_wrong_value_is_named(tmp_path, field, value):
 def test_a_shard_takes_as_many_vectors_as_it_has_nodes(tmp_path):
     shards = ShardFolder.open(tmp_path, "run", 4, 2)
     with pytest.raises(GraphFormatError, match="needs 2 vectors; got 3"):
-        shards.write(Shard(0, 0, 2), Embeddings(np.arange(3), np.zeros((3, 2), np.float32)))
+        shards.fill([(Shard(0, 0, 2), Embeddings(np.arange(3), np.zeros((3, 2), np.float32)))])
 
 
 def test_names_of_two_kinds_are_refused_before_anything_is_made(featured, tmp_path):
@@ -162,7 +162,7 @@ embed_to_folder(model.generator_, model.graph_, sys.argv[2], rows=int(sys.argv[3
 """
 
 
-def test_a_killed_run_goes_on(featured, tmp_path):
+def test_a_killed_run_is_resumed(featured, tmp_path):
     featured.save(tmp_path / "model")
     folder = tmp_path / "vectors"
     command = [sys.executable, "-c", LOOP, tmp_path / "model", folder, "1"]
@@ -177,7 +177,7 @@ def test_a_killed_run_goes_on(featured, tmp_path):
     np.testing.assert_allclose(joined(folder)[1], featured.embeddings_.vectors, rtol=1e-4, atol=1e-5)
 
 
-def test_finished_shards_stay_valid_on_a_full_disk_and_the_run_goes_on(featured, tmp_path):
+def test_finished_shards_stay_valid_on_a_full_disk_and_the_run_is_resumed(featured, tmp_path):
     featured.save(tmp_path / "model")
     place = tmp_path / "small"
     place.mkdir()

@@ -8,7 +8,7 @@ import pytest
 
 from injected import cuts, flips, outcome
 from spinegraph import SPINE, Embeddings, made
-from spinegraph.engines.shards import ShardFolder, embed_shard, fill
+from spinegraph.engines.shards import ShardFolder, embed_shard
 from spinegraph.graph.store import open_store, write_store
 
 COUNTS = [6, pytest.param(1500, marks=pytest.mark.slow)]
@@ -65,7 +65,7 @@ def test_a_store_cut_short_is_noticed_without_reading_it(graph, tmp_path, inject
 def test_damaged_shards_are_the_same_vectors_or_an_error_or_made_again(graph, tmp_path, count, injected):
     model = SPINE(dim=4, steps=2, k=6, threads=1).fit(graph)
     shards = ShardFolder.open(tmp_path / "whole", "run", len(graph), rows=6)
-    fill(shards, lambda shard: embed_shard(model.generator_, graph, shard))
+    shards.fill((shard, embed_shard(model.generator_, graph, shard)) for shard in shards.missing())
     files = sorted(file.name for file in (tmp_path / "whole").iterdir())
     expected = read(tmp_path / "whole", model, graph)
     found = Counter()
@@ -81,9 +81,9 @@ def test_damaged_shards_are_the_same_vectors_or_an_error_or_made_again(graph, tm
 
 
 def read(folder, model, graph):
-    """Go on with a run, verify it and read all its vectors."""
+    """Resume a run, verify it and read all its vectors."""
     shards = ShardFolder.open(folder, "run", len(graph), rows=6)
-    fill(shards, lambda shard: embed_shard(model.generator_, graph, shard))
+    shards.fill((shard, embed_shard(model.generator_, graph, shard)) for shard in shards.missing())
     shards.verify()
     parts = [Embeddings.load(folder / shard.file) for shard in shards.shards]
     names = [name for part in parts for name in part.names.tolist()]

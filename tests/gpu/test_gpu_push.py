@@ -1,4 +1,4 @@
-"""Push on a device, by kernel and by sorting, against the CPU's kernel."""
+"""Push by the CUDA kernel, compiled for the host or the device, against the CPU's kernel."""
 
 import contextlib
 import ctypes
@@ -14,10 +14,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spinegraph import Graph, made
+from spinegraph import Config, Graph, made
+from spinegraph.engines.gpu import engine as gpu_engine
 from spinegraph.engines.gpu import push as push_kernel
+from spinegraph.engines.gpu.engine import GpuEngine
 from spinegraph.engines.gpu.graph import DeviceGraph
-from spinegraph.engines.gpu.push import DeviceProfile, Limits, push, push_by_sorting
+from spinegraph.engines.gpu.push import DeviceProfile, Limits
 from spinegraph.structure.pagerank import rooted_pagerank
 from strategies import graphs
 
@@ -30,12 +32,13 @@ SETTINGS = st.fixed_dictionaries(
     }
 )
 HERE = Path(__file__).parent
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 def kernel_by_host(folder: Path, name: str, *definitions: str):
     """push.cu as the host's compiler makes it: blocks of one thread, one after the other."""
     source = folder / f"{name}.cpp"
-    kernel = files("spinegraph.gpu").joinpath("push.cu")
+    kernel = files("spinegraph.engines.gpu").joinpath("push.cu")
     lines = [
         f'#include "{HERE / "one_thread.h"}"',
         "static unsigned char memory[1 << 22];",
@@ -76,43 +79,38 @@ def by_host(tmp_path_factory):
             push_kernel, "shared_layout", lambda device, k: push_kernel.layout_within(shared_bytes, k)
         )
         links, roots = DeviceGraph.of(graph, "cpu"), torch.arange(len(graph))
-        limits = Limits.of(links, continuation, tolerance, threshold)
-        bounds = (limits.goal, limits.least, limits.budget)
-        return push_kernel.push_by_kernel(kernels, links, roots, k, continuation, bounds)
+        limits = Limits.of(graph.adjacency(), continuation, tolerance, threshold)
+        return push_kernel.push(kernels, links, roots, k=k, continuation=continuation, limits=limits)
 
     yield run
     patch.undo()
 
 
-def assert_alike(found: DeviceProfile, expected, within: float) -> None:
-    np.testing.assert_allclose(found.weights.cpu(), expected.weights, atol=within)
-    np.testing.assert_allclose(found.mass.cpu(), expected.mass, atol=within)
-    np.testing.assert_allclose(found.unassigned.cpu(), expected.unassigned, atol=10 * within)
-    np.testing.assert_array_equal(found.kept.cpu(), expected.kept)
-    np.testing.assert_array_equal(found.tied_indptr.cpu(), expected.tied_indptr)
+def assert_alike(found, expected, within: float) -> None:
+    np.testing.assert_allclose(found.weights, expected.weights, atol=within)
+    np.testing.assert_allclose(found.mass, expected.mass, atol=within)
+    np.testing.assert_allclose(found.unassigned, expected.unassigned, atol=10 * within)
+    np.testing.assert_array_equal(found.kept, expected.kept)
+    np.testing.assert_array_equal(found.tied_indptr, expected.tied_indptr)
     operator = expected.operator().toarray()
-    np.testing.assert_allclose(found.operator().dense().cpu(), operator, atol=max(within, 1e-6))
+    np.testing.assert_allclose(found.operator().toarray(), operator, atol=max(within, 1e-6))
 
 
-def assert_mostly_alike(found: DeviceProfile, expected) -> None:
+def assert_mostly_alike(found, expected) -> None:
     """Where a residual lies within 1e-9 of a level, one of the two pushes it once more than the other."""
-    apart = np.abs(found.weights.cpu().numpy() - expected.weights).max(axis=1)
+    apart = np.abs(found.weights - expected.weights).max(axis=1)
     assert (apart > 1e-6).mean() <= 5e-3
     assert apart.max() < 1e-3
-
-
-@given(graphs(), SETTINGS)
-@settings(max_examples=40, deadline=None)
-def test_sorting_gives_the_profiles_of_the_cpu(graph, how):
-    found = push(DeviceGraph.of(graph, "cpu"), torch.arange(len(graph)), **how)
-    assert_alike(found, rooted_pagerank(graph, **how, threads=1), within=1e-7)
 
 
 @pytest.mark.compiled
 @given(graphs(), SETTINGS)
 @settings(max_examples=60, deadline=None)
 def test_the_kernel_gives_the_profiles_of_the_cpu(by_host, graph, how):
-    assert_alike(by_host(graph, 60_000, **how), rooted_pagerank(graph, **how, threads=1), within=1e-6)
+    found = by_host(graph, 60_000, **how)
+    assert_alike(found.to_host(), rooted_pagerank(graph, **how, threads=1), within=1e-6)
+    operator = found.to_host().operator().toarray()
+    np.testing.assert_allclose(found.operator().dense(), operator, atol=1e-6)
 
 
 @pytest.mark.compiled
@@ -120,23 +118,17 @@ def test_roots_that_reach_too_much_for_shared_memory_go_to_wide_tables(by_host):
     graph = made.random_graph(1200, 4, heavy_tailed=True)
     how = {"k": 20, "continuation": 0.7, "tolerance": 0.05, "threshold": 5e-5}
     found = by_host(graph, 20_000, **how)  # slots for a few hundred nodes
-    assert_mostly_alike(found, rooted_pagerank(graph, **how, threads=1))
+    assert_mostly_alike(found.to_host(), rooted_pagerank(graph, **how, threads=1))
 
 
-def test_some_roots_have_the_rows_that_they_have_among_all():
-    graph = made.karate()
-    links, how = DeviceGraph.of(graph, "cpu"), {"k": 6, "continuation": 0.6, "tolerance": 1e-3}
-    every = push(links, torch.arange(34), **how)
-    some = push(links, torch.tensor([33, 0, 33]), **how)
-    assert torch.equal(some.weights, every.weights[[33, 0, 33]])
-
-
-def test_parts_joined_are_the_whole():
-    graph = made.barbell(6, 2)
-    limits = Limits.of(links := DeviceGraph.of(graph, "cpu"), 0.5, 1e-3, 0.0)
-    whole = push_by_sorting(links, torch.arange(len(graph)), 4, 0.5, limits)
-    joined = DeviceProfile.joined([whole.part(0, 5), whole.part(5, len(graph))])
-    assert torch.equal(joined.operator().dense(), whole.operator().dense())
+@pytest.mark.parametrize("device", DEVICES)
+def test_some_roots_have_the_rows_that_they_have_among_all(device, monkeypatch):
+    monkeypatch.setattr(gpu_engine, "_ROOTS_TOGETHER", 10)
+    found, graph, config = GpuEngine(device), made.karate(), Config(k=6, threshold=0.0, threads=1)
+    every = found.profile(graph, config)
+    some = found.profile(graph, config, np.array([33, 0, 33]))
+    np.testing.assert_array_equal(some.weights, every.weights[[33, 0, 33]])
+    np.testing.assert_array_equal(some.operator().toarray(), every.operator().toarray()[[33, 0, 33]])
 
 
 @pytest.mark.gpu
@@ -150,17 +142,15 @@ def test_the_device_gives_the_profiles_of_the_cpu(heavy_tailed, weighted):
         weights = np.random.default_rng(0).random(len(ends)) + 0.1
         graph = Graph.from_edges(ends, num_nodes=len(graph), weights=weights)
     how = {"k": 30, "continuation": 0.7, "tolerance": 0.05, "threshold": 5e-5}
-    found = push(DeviceGraph.of(graph, "cuda"), torch.arange(len(graph), device="cuda"), **how)
-    again = push(DeviceGraph.of(graph, "cuda"), torch.arange(len(graph), device="cuda"), **how)
-    expected = rooted_pagerank(graph, **how)
-    assert torch.equal(found.weights, again.weights)
-    assert torch.equal(found.nodes, again.nodes)
-    assert_mostly_alike(found, expected)
+    found, again = (GpuEngine("cuda").profile(graph, Config(**how)) for _ in range(2))
+    np.testing.assert_array_equal(found.weights, again.weights)
+    np.testing.assert_array_equal(found.nodes, again.nodes)
+    assert_mostly_alike(found, rooted_pagerank(graph, **how))
 
 
 @pytest.mark.gpu
 def test_sweeps_on_the_device_are_those_of_the_cpu():
     graph = made.random_graph(3000, 3)
     how = {"k": 20, "continuation": 0.5, "tolerance": 1e-4, "threshold": 0.0}
-    found = push(DeviceGraph.of(graph, "cuda"), torch.arange(3000, device="cuda"), **how)
+    found = GpuEngine("cuda").profile(graph, Config(**how))
     assert_alike(found, rooted_pagerank(graph, **how), within=1e-6)

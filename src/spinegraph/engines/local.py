@@ -1,28 +1,15 @@
 """LocalEngine: every stage in this process, on its cores."""
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.atomic import explained
 from spinegraph.config import Config
-from spinegraph.engines.shards import (
-    ROWS,
-    Shard,
-    ShardFolder,
-    columns_shard,
-    embed_shard,
-    fill,
-    needs_columns,
-    plan,
-    require_names,
-    run_of,
-)
+from spinegraph.engines.shards import ROWS, Progress, Shard, ShardFolder, columns_shard, embed_shard, plan
 from spinegraph.generator import Generator, profile_of
 from spinegraph.graph.graph import Graph
 from spinegraph.structure.pagerank import RootedPageRank
@@ -31,38 +18,36 @@ from spinegraph.structure.similarity import SimilarNodes, candidates, similar_no
 if TYPE_CHECKING:
     from spinegraph.learning.checkpoint import Checkpoints, TrainingRecord
     from spinegraph.learning.sampling import TrainingData
-    from spinegraph.learning.training import Progress
 
 
-@dataclass(frozen=True)
 class LocalEngine:
-    """Runs the stages here; the engine that others are compared with."""
+    """Runs the stages in this process; other engines are compared with it."""
 
     def profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
         """Return the profile of all nodes, or of those at some positions."""
         return profile_of(graph, config, nodes)
 
     def similar(self, profile: RootedPageRank, degrees: NDArray[np.int64], config: Config) -> SimilarNodes:
-        """Return the structural twins of the nodes of a profile, by place."""
+        """Return the structurally similar nodes of each node of a profile, as rows of the profile."""
         near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
         return similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
 
     def learn(
-        self, lesson: "TrainingData", config: Config, states: "Checkpoints | None", progress: "Progress"
+        self, data: "TrainingData", config: Config, states: "Checkpoints | None", progress: Progress
     ) -> "tuple[NDArray[np.float32], list[TrainingRecord]]":
         """Return W_M and the training history."""
         from spinegraph.learning.training import learn
 
-        return learn(lesson, config, states, progress)
+        return learn(data, config, states, progress)
 
     def embed(
         self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
     ) -> NDArray[np.float32]:
-        """Return the vectors (n, d) of all nodes; those of a large graph in shards, as other engines do."""
+        """Return the vectors (n, d) of all nodes; a large graph is embedded in shards, as on a cluster."""
         if profile is not None or len(graph) <= ROWS:
             return generator.embed(graph, profile=profile)
         shards, columns = plan(len(graph), ROWS), None
-        if needs_columns(generator):
+        if generator.inputs.through:
             columns = np.concatenate([columns_shard(generator, graph, shard) for shard in shards])
         vectors = np.empty((len(graph), generator.dim), dtype=np.float32)
         for shard in shards:
@@ -76,9 +61,9 @@ def embed_to_folder(
     folder: str | Path,
     *,
     rows: int = ROWS,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
-    """Write the vectors of all nodes to a folder of Parquet parts; what a stopped run left is gone on from.
+    """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run.
 
     Besides what the graph itself holds (a store holds nothing), memory is that of one shard.
 
@@ -89,7 +74,7 @@ def embed_to_folder(
         See ``open_store`` for one larger than memory.
     folder : path
     rows : int
-        Nodes a shard.
+        Nodes per shard.
     progress : callable (stage, done, total), optional
 
     Returns
@@ -97,35 +82,26 @@ def embed_to_folder(
     Path
         The folder: part-00000.parquet and so on, in graph order, and manifest.json.
     """
-    require_names(graph, folder)
-    shards = ShardFolder.open(folder, run_of(generator, graph), len(graph), rows)
-    columns, scratch = None, shards.folder / ".columns.bin"
-    if needs_columns(generator) and shards.missing():
-        columns = _columns_on_disk(generator, graph, scratch, shards.shards, progress)
-
-    def embed(shard: Shard) -> Any:
-        return embed_shard(generator, graph, shard, columns)
-
-    fill(shards, embed, progress)
+    parts = ShardFolder.of_run(folder, generator, graph, rows)
+    missing, columns, scratch = parts.missing(), None, parts.folder / ".columns.bin"
+    if generator.inputs.through and missing:
+        columns = _columns_on_disk(generator, graph, scratch, parts.shards, progress)
+    parts.fill(((shard, embed_shard(generator, graph, shard, columns)) for shard in missing), progress)
     scratch.unlink(missing_ok=True)
-    return shards.folder
+    return parts.folder
 
 
 def _columns_on_disk(
-    generator: Generator,
-    graph: Graph,
-    path: Path,
-    shards: list[Shard],
-    progress: Callable[[str, int, int], None] | None,
+    generator: Generator, graph: Graph, path: Path, shards: list[Shard], progress: Progress | None
 ) -> NDArray[np.float32]:
-    """Return the structural columns of all nodes, (n, s), in a file that a stopped run goes on with."""
-    told = progress or (lambda stage, done, total: None)
+    """Return the structural columns of all nodes, (n, s), in a file that an interrupted run resumes."""
     width = 4 * len(generator.inputs.columns)
     with explained(path), path.open("ab") as file:
-        whole = [shard for shard in shards if shard.stop * width <= file.tell()]
-        file.truncate(whole[-1].stop * width if whole else 0)
-        for shard in shards[len(whole) :]:
-            told("structure around every node", shard.start, len(graph))
+        finished = [shard for shard in shards if shard.stop * width <= file.tell()]
+        file.truncate(finished[-1].stop * width if finished else 0)
+        for shard in shards[len(finished) :]:
+            if progress is not None:
+                progress("structure around every node", shard.start, len(graph))
             file.write(columns_shard(generator, graph, shard).data)
             file.flush()
             os.fsync(file.fileno())

@@ -1,8 +1,8 @@
-"""Vectors of a whole graph in shards: cut and embedded alike by every engine, kept as Parquet parts."""
+"""Shards of consecutive nodes, the same for every engine, and a folder of them as Parquet parts."""
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -17,10 +17,12 @@ from spinegraph.generator import Generator
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import digest_of
+from spinegraph.structure.pagerank import RootedPageRank
 
+Progress = Callable[[str, int, int], None]  # stage, done, total
 ROWS = 65_536
-# Nodes whose surroundings are held at a time: so many, or as many as have surroundings of about this size.
-_LEAST_BLOCK, _MOST_BLOCK, _BLOCK_BYTES = 16, 32_768, 2**27
+# Nodes embedded at a time: as many as read about this many bytes of features, within limits.
+_MIN_BLOCK, _MAX_BLOCK, _BLOCK_BYTES = 16, 32_768, 2**27
 _BYTES_PER_VALUE = 16  # of a feature, while it is gathered and scaled
 
 
@@ -32,6 +34,10 @@ class Shard:
     start: int
     stop: int
 
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return self.stop - self.start
+
     @property
     def file(self) -> str:
         """Name of its part."""
@@ -39,7 +45,7 @@ class Shard:
 
 
 def plan(num_nodes: int, rows: int = ROWS) -> list[Shard]:
-    """Cut a graph's nodes into shards; the same whoever embeds them."""
+    """Cut a graph's nodes into shards of ``rows`` nodes."""
     if not isinstance(rows, int | np.integer) or rows < 1:
         raise ParameterError(f"rows of a shard must be a whole number of at least 1; got {rows!r}")
     starts = range(0, num_nodes, rows)
@@ -49,7 +55,7 @@ def plan(num_nodes: int, rows: int = ROWS) -> list[Shard]:
 def embed_shard(
     generator: Generator, graph: Graph, shard: Shard, columns: NDArray[np.float32] | None = None
 ) -> Embeddings:
-    """Return the vectors of one shard, in graph order, holding little beside them.
+    """Return the vectors of one shard, in graph order, with little memory beside them.
 
     Parameters
     ----------
@@ -60,7 +66,7 @@ def embed_shard(
         Structural columns of all nodes (see ``columns_shard``), where the generator smooths them: without
         them those of all nodes around the shard are computed again.
     """
-    vectors = np.empty((shard.stop - shard.start, generator.dim), dtype=np.float32)
+    vectors = np.empty((len(shard), generator.dim), dtype=np.float32)
     for start, stop in _blocks(shard, _rows_at_a_time(generator, graph)):
         positions = np.arange(start, stop)
         vectors[start - shard.start : stop - shard.start] = generator.embed(graph, positions, columns=columns)
@@ -70,13 +76,25 @@ def embed_shard(
 def columns_shard(generator: Generator, graph: Graph, shard: Shard) -> NDArray[np.float32]:
     """Return the standardised structural columns (r, s) of one shard, for ``embed_shard``."""
     inputs = generator.inputs
-    parts = [inputs.structural(graph, np.arange(start, stop)) for start, stop in _blocks(shard, _MOST_BLOCK)]
+    parts = [inputs.structural(graph, np.arange(start, stop)) for start, stop in _blocks(shard, _MAX_BLOCK)]
     return np.concatenate(parts)
 
 
-def needs_columns(generator: Generator) -> bool:
-    """Say whether a generator smooths structural columns, so that shards need those of nodes elsewhere."""
-    return generator.inputs.through
+def join_profiles(parts: list[RootedPageRank]) -> RootedPageRank:
+    """Stack the rows of several profiles."""
+    ends = np.cumsum([0, *(part.tied_indptr[-1] for part in parts)])
+    starts = [part.tied_indptr[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
+    stacked = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("nodes", "weights", "mass", "kept", "tied_nodes")
+    }
+    left = [part.unassigned for part in parts if part.unassigned is not None]
+    return replace(
+        parts[0],
+        **stacked,  # type: ignore[arg-type]
+        tied_indptr=np.concatenate([*starts, ends[-1:]]),
+        unassigned=np.concatenate(left) if left else None,
+    )
 
 
 def _blocks(shard: Shard, rows: int) -> Iterator[tuple[int, int]]:
@@ -91,30 +109,10 @@ def _rows_at_a_time(generator: Generator, graph: Graph) -> int:
     if features is not None:
         values += int(features.nnz if issparse(features) else features.size) // len(graph)
     around = 4 * generator.inputs.config.k // 3  # ties make rows of T a little longer than k
-    return min(max(_BLOCK_BYTES // (_BYTES_PER_VALUE * around * max(values, 1)), _LEAST_BLOCK), _MOST_BLOCK)
+    return min(max(_BLOCK_BYTES // (_BYTES_PER_VALUE * around * max(values, 1)), _MIN_BLOCK), _MAX_BLOCK)
 
 
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
-
-
-def run_of(generator: Generator, graph: Graph) -> str:
-    """Name a run by what decides its vectors: the generator and the graph's content."""
-    inputs = generator.inputs
-    meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
-    about = [inputs.config.deciding(), meta, inputs.columns, inputs.through, inputs.past, fingerprint(graph)]
-    digest = blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
-    for array in (generator.weights, inputs.mean, inputs.scale, *(arrays[key] for key in sorted(arrays))):
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
-
-
-def require_names(graph: Graph, folder: str | Path) -> None:
-    """Refuse names that are not all text or all whole numbers, before the first of many shards is made.
-
-    Each shard for itself might pass, and its file would then not go with the others.
-    """
-    if graph.store is None:  # a store has names of one kind
-        plain_names(graph.names, folder)
 
 
 @dataclass(frozen=True)
@@ -129,28 +127,39 @@ class Part:
 
 
 def write_part(folder: Path, shard: Shard, embeddings: Embeddings) -> Part:
-    """Write one shard's Parquet file, whole or not at all; :meth:`ShardFolder.record` then lists it.
-
-    Any number of processes may write parts of one folder at a time.
-    """
-    if len(embeddings) != shard.stop - shard.start:
-        raise GraphFormatError(f"{shard} needs {shard.stop - shard.start} vectors; got {len(embeddings)}")
+    """Write one shard's Parquet file, whole or not at all; several processes may write to one folder."""
+    if len(embeddings) != len(shard):
+        raise GraphFormatError(f"{shard} needs {len(shard)} vectors; got {len(embeddings)}")
     path = folder / shard.file
     embeddings.save(path)
     return Part(shard.file, shard.start, shard.stop, path.stat().st_size, digest_of(path))
 
 
+def run_of(generator: Generator, graph: Graph) -> str:
+    """Return a digest of what decides the vectors of a run: the generator and the graph's content."""
+    inputs = generator.inputs
+    meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
+    about = [inputs.config.deciding(), meta, inputs.columns, inputs.through, inputs.past, fingerprint(graph)]
+    digest = blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
+    for array in (generator.weights, inputs.mean, inputs.scale, *(arrays[key] for key in sorted(arrays))):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
 class ShardFolder:
-    """A folder of vectors in shards that a run fills, whoever computes them; a stopped run goes on there.
+    """Vectors as a folder of Parquet parts, with a manifest of finished ones.
+
+    A part is listed once it is on disk, so an interrupted run resumes with the missing ones.
 
     Parameters
     ----------
     folder : Path
-        Made if it is not there; one that holds anything else is refused.
     run : str
-        See ``run_of``: shards of another run are never mixed with these.
+        See ``run_of``.
     num_nodes, rows : int
-        What ``plan`` cuts.
+        Nodes in all, and per shard.
+    parts : dict of Part
+        Finished ones, by file name.
     """
 
     def __init__(self, folder: Path, run: str, num_nodes: int, rows: int, parts: dict[str, Part]) -> None:
@@ -158,8 +167,17 @@ class ShardFolder:
         self._parts = parts
 
     @classmethod
+    def of_run(
+        cls, folder: str | Path, generator: Generator, graph: Graph, rows: int = ROWS
+    ) -> "ShardFolder":
+        """Open the folder for the vectors of a graph, whose names must all be text or all whole numbers."""
+        if graph.store is None:  # names of a store are of one kind
+            plain_names(graph.names, folder)
+        return cls.open(folder, run_of(generator, graph), len(graph), rows)
+
+    @classmethod
     def open(cls, folder: str | Path, run: str, num_nodes: int, rows: int = ROWS) -> "ShardFolder":
-        """Begin a run in a new or empty folder, or go on with the same run where it stopped."""
+        """Start a run in a new or empty folder, or resume the same run."""
         folder = Path(folder)
         if folder.exists() and not folder.is_dir():
             raise ParameterError(f"{folder}: is a file; vectors in shards go to a folder")
@@ -173,13 +191,13 @@ class ShardFolder:
                     f"{folder}: holds vectors of another model, network or setting; name another folder, "
                     "or remove this one"
                 )
-            rows = about.meta["rows"]  # a run goes on as it was cut
+            rows = about.meta["rows"]  # the run keeps its shards
             parts = _listed_parts(about)
             cut = {shard.file: (shard.start, shard.stop) for shard in plan(num_nodes, rows)}
             if any(cut.get(part.file) != (part.start, part.stop) for part in parts.values()):
                 raise GraphFormatError(
                     f"{folder / MANIFEST}: is damaged, it lists parts that are not {rows} nodes long; "
-                    "remove the folder and begin anew"
+                    "remove the folder and start again"
                 )
         elif others := sorted(file.name for file in folder.iterdir() if not file.name.startswith(".")):
             raise ParameterError(
@@ -196,20 +214,26 @@ class ShardFolder:
         return plan(self.num_nodes, self.rows)
 
     def missing(self) -> list[Shard]:
-        """Return the shards still to be computed: not listed, gone, or of another size than listed."""
+        """Return the shards still to be computed: not listed, not there, or of another size than listed."""
         return [shard for shard in self.shards if not self._has(shard)]
 
-    def write(self, shard: Shard, embeddings: Embeddings) -> None:
-        """Write one shard and list it in the manifest."""
-        self.record(write_part(self.folder, shard, embeddings))
-
-    def record(self, part: Part) -> None:
-        """List a written part in the manifest; one process of a run does this."""
-        self._parts[part.file] = part
-        self._save()
+    def fill(
+        self, found: Iterable[tuple[Shard, Embeddings | Part]], progress: Progress | None = None
+    ) -> None:
+        """Write the vectors of the missing shards as they come, or list parts that are written already."""
+        done = self.num_nodes - sum(map(len, self.missing()))
+        if progress is not None:
+            progress("embedding nodes", done, self.num_nodes)
+        for shard, result in found:
+            part = result if isinstance(result, Part) else write_part(self.folder, shard, result)
+            self._parts[part.file] = part
+            self._save()
+            done += len(shard)
+            if progress is not None:
+                progress("embedding nodes", done, self.num_nodes)
 
     def verify(self) -> None:
-        """Refuse parts that are not there or not what the manifest says, by their checksums."""
+        """Check that every part is there and has the checksum that the manifest lists."""
         for shard in self.shards:
             part, path = self._parts.get(shard.file), self.folder / shard.file
             if part is None or not path.is_file():
@@ -219,38 +243,20 @@ class ShardFolder:
 
     def _has(self, shard: Shard) -> bool:
         part, path = self._parts.get(shard.file), self.folder / shard.file
-        is_listed = part is not None and (part.start, part.stop) == (shard.start, shard.stop)
-        return is_listed and path.is_file() and path.stat().st_size == part.bytes  # type: ignore[union-attr]
+        return part is not None and path.is_file() and path.stat().st_size == part.bytes
 
     def _save(self) -> None:
-        is_whole = len(self._parts) == len(self.shards)
         about = {
             "format": FORMAT,
             "version": VERSION,
             "run": self.run,
             "num_nodes": self.num_nodes,
             "rows": self.rows,
-            "is_complete": is_whole,
+            "is_complete": len(self._parts) == len(self.shards),
             "parts": [asdict(self._parts[file]) for file in sorted(self._parts)],
         }
         with whole_file(self.folder / MANIFEST) as partial:
             partial.write_text(json.dumps(about, indent=1), encoding="utf-8")
-
-
-def fill(
-    shards: ShardFolder,
-    embed: Callable[[Shard], Embeddings],
-    progress: Callable[[str, int, int], None] | None = None,
-) -> None:
-    """Compute and write what is missing, one shard after the other; ``progress`` counts nodes."""
-    told = progress or (lambda stage, done, total: None)
-    missing = shards.missing()
-    done = shards.num_nodes - sum(shard.stop - shard.start for shard in missing)
-    told("embedding nodes", done, shards.num_nodes)
-    for shard in missing:
-        shards.write(shard, embed(shard))
-        done += shard.stop - shard.start
-        told("embedding nodes", done, shards.num_nodes)
 
 
 def _read_manifest(folder: Path) -> JsonObject:
@@ -264,13 +270,13 @@ def _read_manifest(folder: Path) -> JsonObject:
         about.list_of("parts", dict)
     except (ValueError, RecursionError) as fault:
         raise GraphFormatError(
-            f"{folder / MANIFEST}: cannot be read ({str(fault)[:200]}); remove the folder and begin anew"
+            f"{folder / MANIFEST}: cannot be read ({str(fault)[:200]}); remove the folder and start again"
         ) from fault
     return about
 
 
 def _listed_parts(about: JsonObject) -> dict[str, Part]:
-    """Return the parts that a manifest lists; what is not a part's entry counts as missing."""
+    """Return the parts that a manifest lists; entries of other shape count as missing."""
     parts = {}
     for entry in about.meta["parts"]:
         try:

@@ -20,7 +20,7 @@ NO_BUDGET = 2**62
 _FIRST_LEVEL = 0.7390851332151607
 _NEXT_LEVEL = 0.5671432904097838
 _NEXT_BOUNDED_LEVEL = 0.2078795763507619  # with a threshold: a few more edges, but fewer scans of the state
-_LAST_LEVEL = 0.9999998765432101
+LAST_LEVEL = 0.9999998765432101
 # A residual mass of exactly ``tolerance`` is pushed on, however the nodes are ordered.
 _MARGIN = 1.0 - 1e-7
 MAX_SWEPT_NODES = 1 << 17  # columns for sweeps take 24 numbers a node
@@ -58,7 +58,7 @@ def push_roots(
     values = np.empty(0, dtype=np.float64)
     for row in range(roots.size):
         state, count, rest, edges = _push_root(
-            adjacency, roots[row], continuation, goal, threshold * _LAST_LEVEL, budget, state
+            adjacency, roots[row], continuation, goal, threshold * LAST_LEVEL, budget, state
         )
         rounds = _rounds_to(rest, goal, continuation) if edges > budget else 0
         unassigned[row] = rest * continuation ** (rounds + 1)

@@ -16,7 +16,7 @@ from spinegraph.structure.similarity import SimilarNodes
 
 TRAINING, HELD_OUT, PRETRAINING = 1, 2, 3  # stages: streams that never meet
 _HELD_OUT_SHARE = 0.05
-_TRIES = 8
+ATTEMPTS = 8
 _CORPUS = 101  # keeps the choice of training nodes apart from the draws of batches
 
 
@@ -107,39 +107,41 @@ class PairSampler:
         walkable = corpus.walks[(corpus.walks[:, 1] >= 0)] if corpus.walks.shape[1] > 1 else corpus.walks[:0]
         held = min(int(np.ceil(len(walkable) * _HELD_OUT_SHARE)), max(len(walkable) - 1, 0))
         order = np.random.default_rng([config.seed, _CORPUS, 1]).permutation(len(walkable))
-        self._walks = {True: walkable[order[:held]], False: walkable[order[held:]]}
-        self._structural = np.zeros(0, dtype=np.int64)
+        self.walks = {True: walkable[order[:held]], False: walkable[order[held:]]}
+        self.structural = np.zeros(0, dtype=np.int64)
         if similar is not None and similar.nodes.shape[1]:
-            self._structural = np.flatnonzero(similar.nodes[:, 0] >= 0)
-            self._ladder = np.cumsum(similar.weights, axis=1)  # (m, c)
+            self.structural = np.flatnonzero(similar.nodes[:, 0] >= 0)
+            self.cumulative = np.cumsum(similar.weights, axis=1)  # (m, c)
         self.num_edges = int(np.sum(degrees)) // 2
         chances = np.asarray(degrees, dtype=np.float64) ** 0.75
         chances = chances if chances.sum() > 0 else np.ones(len(chances))
-        self._negative_ladder = np.cumsum(chances / chances.sum())
+        self.cumulative_negatives = np.cumsum(chances / chances.sum())
 
     @property
     def can_draw(self) -> bool:
         """Whether there is any pair at all."""
-        return len(self._walks[False]) > 0 or len(self._structural) > 0
+        return len(self.walks[False]) > 0 or len(self.structural) > 0
 
     def draw(self, step: int, stage: int = TRAINING, size: int | None = None) -> PairBatch:
         """Return the batch of one step; stage ``HELD_OUT`` draws local pairs from walks never trained on."""
         config = self.config
         rng = np.random.default_rng([config.seed, stage, step])
         size = size or config.batch_size
-        walks = self._walks[stage == HELD_OUT]
-        walks = walks if len(walks) else self._walks[False]
+        walks = self.walks[stage == HELD_OUT]
+        walks = walks if len(walks) else self.walks[False]
         rate = 0.0 if stage == PRETRAINING else config.structural_rate
         if not len(walks):
             rate = 1.0
-        elif not len(self._structural):
+        elif not len(self.structural):
             rate = 0.0
         num_structural = int(rng.binomial(size, rate))
         local = self._local(rng, walks, size - num_structural)
         structural = self._alike(rng, num_structural)
-        negatives = np.searchsorted(self._negative_ladder, rng.random(config.negative_samples), side="right")
+        negatives = np.searchsorted(
+            self.cumulative_negatives, rng.random(config.negative_samples), side="right"
+        )
         pairs = np.concatenate([local, structural])
-        last = len(self._negative_ladder) - 1
+        last = len(self.cumulative_negatives) - 1
         return PairBatch(pairs[:, 0], pairs[:, 1], np.minimum(negatives, last))
 
     def _local(self, rng: np.random.Generator, walks: NDArray[Any], size: int) -> NDArray[np.int64]:
@@ -148,12 +150,12 @@ class PairSampler:
         waiting = np.arange(size)
         length = walks.shape[1] if size else 0
         reach = min(self.config.window, max(length - 1, 1))
-        for attempt in range(_TRIES):
+        for attempt in range(ATTEMPTS):
             if not len(waiting):
                 break
             line = walks[rng.integers(len(walks), size=len(waiting))]
             # On the last try neighbouring places, which never hold one node.
-            gap = rng.integers(1, (1 if attempt == _TRIES - 1 else reach) + 1, size=len(waiting))
+            gap = rng.integers(1, (1 if attempt == ATTEMPTS - 1 else reach) + 1, size=len(waiting))
             first = rng.integers(0, length - gap)
             turned = rng.random(len(waiting)) < 0.5
             each = np.arange(len(waiting))
@@ -167,10 +169,10 @@ class PairSampler:
         """Nodes and candidates of theirs, drawn by similarity, (size, 2)."""
         if not size or self.similar is None:
             return np.empty((0, 2), dtype=np.int64)
-        anchors = self._structural[rng.integers(len(self._structural), size=size)]
-        ladder = self._ladder[anchors]
-        choice = (ladder < rng.random((size, 1)) * ladder[:, -1:]).sum(axis=1)
-        choice = np.minimum(choice, ladder.shape[1] - 1)
+        anchors = self.structural[rng.integers(len(self.structural), size=size)]
+        cumulative = self.cumulative[anchors]
+        choice = (cumulative < rng.random((size, 1)) * cumulative[:, -1:]).sum(axis=1)
+        choice = np.minimum(choice, cumulative.shape[1] - 1)
         return np.stack([anchors, self.similar.nodes[anchors, choice]], axis=1).astype(np.int64)
 
 

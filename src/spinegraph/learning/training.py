@@ -59,7 +59,7 @@ def torch_threads(threads: int | None) -> Iterator[None]:
 
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "identity": lambda x: x,
     "relu": functional.relu,
     "elu": functional.elu,
@@ -120,7 +120,7 @@ class Trainer:
         self.auxiliary = torch.from_numpy(auxiliary).to(self.device).requires_grad_()
         self._adam = torch.optim.Adam([self.weights], lr=config.learning_rate)
         self._sparse_adam = torch.optim.SparseAdam([self.auxiliary], lr=config.learning_rate)
-        self._activation = _ACTIVATIONS[config.activation]
+        self._activation = ACTIVATIONS[config.activation]
 
     def train(
         self, checkpoints: Checkpoints | None = None, progress: Progress | None = None
@@ -137,7 +137,7 @@ class Trainer:
             loss = self._step(step)
             done = step + 1
             if done % _EVALUATE_EVERY == 0 or done == self.steps:
-                history.append(TrainingRecord(done, loss, self.held_out_loss()))
+                history.append(TrainingRecord(done, float(loss), self.held_out_loss()))
                 if progress is not None:
                     progress("training", done, self.steps)
             if checkpoints is not None and checkpoints.is_due(done):
@@ -150,14 +150,14 @@ class Trainer:
         patience = self.config.patience
         return bool(losses) and patience is not None and len(losses) > losses.index(min(losses)) + patience
 
-    def _step(self, step: int) -> float:
+    def _step(self, step: int) -> Tensor:
         loss = self._loss(self.sampler.draw(step), step)
         self._adam.zero_grad()
         self._sparse_adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._adam.step()
         self._sparse_adam.step()  # type: ignore[no-untyped-call]
-        return float(loss.detach())
+        return loss.detach()
 
     def held_out_loss(self) -> float:
         """Objective on pairs of walks that training never sees."""

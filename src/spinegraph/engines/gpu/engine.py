@@ -1,4 +1,4 @@
-"""GpuEngine: profiles, similar nodes, training and vectors on a Torch device."""
+"""GpuEngine: profiles, training and vectors on a Torch device."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -7,31 +7,33 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
+from torch import Tensor
 
 from spinegraph.config import Config
-from spinegraph.engines.gpu.generator import COLUMNS, DeviceGenerator, profile_of
-from spinegraph.engines.gpu.graph import DeviceGraph, Rows, features_of, tensor_of
-from spinegraph.engines.gpu.push import DeviceProfile
-from spinegraph.engines.gpu.similar import candidates, similar_nodes
-from spinegraph.engines.gpu.training import DevicePairs, DeviceTrainer
-from spinegraph.generator import Generator
+from spinegraph.engines.gpu.graph import DeviceGraph, Rows, as_tensor
+from spinegraph.engines.gpu.push import DeviceProfile, Limits, push, push_kernels
+from spinegraph.engines.gpu.training import DeviceTrainer
+from spinegraph.engines.local import LocalEngine
+from spinegraph.engines.shards import join_profiles
+from spinegraph.generator import Generator, profile_of
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import draw_keys
-from spinegraph.learning.training import learn, train, usable_device
+from spinegraph.learning.training import ACTIVATIONS, learn, train, usable_device
 from spinegraph.structure.pagerank import RootedPageRank, Smoothed
-from spinegraph.structure.similarity import SimilarNodes
 
 if TYPE_CHECKING:
     from spinegraph.learning.checkpoint import Checkpoints, TrainingRecord
     from spinegraph.learning.sampling import PairSampler, TrainingData
     from spinegraph.learning.training import Progress
 
+_MAX_INPUT_BYTES = 1 << 31  # of T F as a dense matrix
+_ROOTS_TOGETHER = 1 << 18  # bounds the memory for ties and vectors
 
-_MOST_INPUTS = 1 << 31  # bytes of T F that training may hold as a dense matrix
 
+class GpuEngine(LocalEngine):
+    """Runs the costly stages on a device that Torch knows; results lie in the host's memory.
 
-class GpuEngine:
-    """Runs the stages on a device that Torch knows; what they return lies in the host's memory.
+    Push and training are the device's own; structurally similar nodes, walks and structural columns are the
+    host's, and so are profiles where Torch cannot compile the push kernel.
 
     Parameters
     ----------
@@ -41,69 +43,75 @@ class GpuEngine:
 
     def __init__(self, device: str) -> None:
         self.device = usable_device(device)
-        self._copied: tuple[Any, DeviceGraph] | None = None
+        self._copied: tuple[Graph, DeviceGraph] | None = None
 
     def profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
         """Return the profile of all nodes, or of those at some positions."""
         roots = np.arange(len(graph)) if nodes is None else nodes
-        keys = self._keys(graph, config, roots)
-        found = profile_of(self._links(graph), config, tensor_of(roots, self.device), keys)
-        return RootedPageRank(
-            nodes=found.nodes.cpu().numpy(),
-            weights=found.weights.cpu().numpy(),
-            mass=found.mass.cpu().numpy(),
-            num_nodes=found.num_nodes,
-            kept=found.kept.cpu().numpy(),
-            tied_indptr=found.tied_indptr.cpu().numpy(),
-            tied_nodes=found.tied_nodes.cpu().numpy(),
-            unassigned=None if found.unassigned is None else found.unassigned.cpu().numpy(),
-        )
-
-    def similar(self, profile: RootedPageRank, degrees: NDArray[np.int64], config: Config) -> SimilarNodes:
-        """Return the structural twins of the nodes of a profile, by place."""
-        weights = tensor_of(profile.weights, self.device)
-        near = candidates(tensor_of(degrees, self.device), weights, config.candidates)
-        nodes, chances = similar_nodes(weights, near, config.similarity)
-        return SimilarNodes(nodes.int().cpu().numpy(), chances.cpu().numpy())
+        starts = range(0, max(len(roots), 1), _ROOTS_TOGETHER)
+        parts = (self._push(graph, config, roots[start : start + _ROOTS_TOGETHER]) for start in starts)
+        found = [part.to_host() for part in parts if part is not None]
+        return join_profiles(found) if found else profile_of(graph, config, nodes)
 
     def learn(
-        self, lesson: "TrainingData", config: Config, states: "Checkpoints | None", progress: "Progress"
+        self, data: "TrainingData", config: Config, states: "Checkpoints | None", progress: "Progress"
     ) -> "tuple[NDArray[np.float32], list[TrainingRecord]]":
         """Return W_M and the training history; pairs are drawn on the device, by the same chances."""
-        lesson = replace(lesson, smoothed=self._multiplied(lesson.smoothed))
-        # Other pairs than a CPU draws: a run that went on from its states would end as neither does.
+        data = replace(data, smoothed=self._multiplied(data.smoothed))
+        # A device draws other pairs than a CPU, so neither resumes from the other's states.
         states = None if states is None else states.apart("on a device")
-        return learn(lesson, config, states, progress, self._train)
+        return learn(data, config, states, progress, self._train)
 
     def embed(
         self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes."""
         inputs, config = generator.inputs, generator.inputs.config
-        here = inputs.columns == COLUMNS and not inputs.through
-        if profile is None and inputs.columns and not here:  # other columns are made by the host
+        if profile is None and inputs.through:  # T smooths columns of all nodes
             profile = self.profile(graph, config)
-        links = self._links(graph)
-        features = features_of(inputs.around(graph, None, profile), self.device)
-        links = replace(links, features=features)
-        past = inputs.columns if inputs.past and here else ()
-        rows = inputs.num_through + len(past)
-        device = DeviceGenerator(
-            config,
-            tensor_of(generator.weights[:rows], self.device),
-            tensor_of(inputs.mean[: len(past)], self.device),
-            tensor_of(inputs.scale[: len(past)], self.device),
-            inputs.norm_power,
-        )
-        keys = self._keys(graph, config, np.arange(len(graph)))
-        known = None if profile is None else self._on_device(profile)
-        vectors, start = np.empty((len(graph), generator.dim), dtype=np.float32), 0
-        for some in device.embed(links, known, keys):
-            torch.from_numpy(vectors[start : start + len(some)]).copy_(some)
-            start += len(some)
-        if inputs.past and not here:
-            vectors += inputs.structural(graph, None, profile) @ generator.weights[inputs.num_through :]
+        operator = None if profile is None else Rows.of(profile.operator(config.threads), self.device)
+        columns = None if profile is None or not inputs.past else inputs.structural(graph, None, profile)
+        weights = as_tensor(generator.weights, self.device)
+        through, past = weights[: inputs.num_through], weights[inputs.num_through :]
+        features = self._features(inputs.around(graph, None, profile))
+        # T multiplies the narrower of F and F W.
+        smooth_first = through.shape[0] <= through.shape[1]
+        right = _dense(features) if smooth_first else _times(features, through)
+        vectors = np.empty((len(graph), generator.dim), dtype=np.float32)
+        for start in range(0, len(graph), _ROOTS_TOGETHER):
+            positions = np.arange(start, min(start + _ROOTS_TOGETHER, len(graph)))
+            some = slice(start, start + len(positions))
+            if operator is None:
+                here, rows = self._smoothing(graph, config, positions)
+                own = inputs.structural(graph, positions, here) if inputs.past else None
+            else:
+                rows = operator.part(some.start, some.stop)
+                own = None if columns is None else columns[some]
+            content = rows.times(right) @ through if smooth_first else rows.times(right)
+            found = _shortened(ACTIVATIONS[generator.activation](content), inputs.norm_power)
+            if own is not None:
+                found = torch.addmm(found, as_tensor(own, self.device), past)
+            torch.from_numpy(vectors[some]).copy_(found)
         return vectors
+
+    def _push(self, graph: Graph, config: Config, roots: NDArray[np.int64]) -> DeviceProfile | None:
+        """Return the profile of some roots; None where the host has to compute it."""
+        kernels = push_kernels(self.device) if config.rpr_method == "push" else None
+        if kernels is None:
+            return None
+        limits = Limits.of(graph.adjacency(), config.continuation, config.tolerance, config.threshold)
+        links, some = self._links(graph), as_tensor(roots, self.device)
+        return push(kernels, links, some, k=config.k, continuation=config.continuation, limits=limits)
+
+    def _smoothing(
+        self, graph: Graph, config: Config, positions: NDArray[np.int64]
+    ) -> tuple[RootedPageRank, Rows]:
+        """Return the profile of some nodes and their rows of T."""
+        found = self._push(graph, config, positions)
+        if found is not None:
+            return found.to_host(), found.operator()
+        profile = profile_of(graph, config, positions)
+        return profile, Rows.of(profile.operator(config.threads), self.device)
 
     def _train(
         self,
@@ -114,32 +122,19 @@ class GpuEngine:
         checkpoints: "Checkpoints | None" = None,
         progress: "Progress | None" = None,
     ) -> "tuple[NDArray[np.float32], list[TrainingRecord]]":
-        """Do what ``learning.training.train`` does, without a word to the host between steps."""
-        if 4 * inputs.shape[0] * inputs.shape[1] > _MOST_INPUTS:
+        config = replace(config, device=str(self.device))
+        if 4 * inputs.shape[0] * inputs.shape[1] > _MAX_INPUT_BYTES:
             return train(inputs, start, sampler, config, checkpoints, progress)
-        dense = tensor_of(inputs.toarray() if issparse(inputs) else inputs, self.device)
-        similar = sampler.similar
-        pairs = DevicePairs(
-            tensor_of(sampler.corpus.walks, self.device).long(),
-            None
-            if similar is None
-            else (tensor_of(similar.nodes, self.device).long(), tensor_of(similar.weights, self.device)),
-            tensor_of(sampler.degrees, self.device),
-            config,
-        )
-        trainer = DeviceTrainer(dense, tensor_of(start, self.device), pairs, config)
-        trained, history = trainer.train(checkpoints, progress)
-        return trained.cpu().numpy(), history
+        dense = inputs.toarray() if issparse(inputs) else inputs
+        return DeviceTrainer(dense, start, sampler, config).train(checkpoints, progress)
 
     def _multiplied(self, smoothed: Smoothed) -> Smoothed:
-        """Multiply T F on the device, where it is small: many products with it follow."""
+        """Multiply T F on the device where it is small, since many products with it follow."""
         rows, columns = smoothed.shape
-        if 4 * max(rows, smoothed.features.shape[0]) * columns > _MOST_INPUTS:
+        if 4 * max(rows, smoothed.features.shape[0]) * columns > _MAX_INPUT_BYTES:
             return smoothed
-        operator = features_of(smoothed.operator, self.device)
-        features = features_of(smoothed.features, self.device)
-        assert isinstance(operator, Rows)
-        product = operator.times(features.dense() if isinstance(features, Rows) else features)
+        features = _dense(self._features(smoothed.features))
+        product = Rows.of(smoothed.operator, self.device).times(features)
         return Smoothed(csr_array(eye_array(rows, dtype=np.float32)), product.cpu().numpy(), smoothed.threads)
 
     def _links(self, graph: Graph) -> DeviceGraph:
@@ -148,20 +143,23 @@ class GpuEngine:
             self._copied = graph, DeviceGraph.of(graph, self.device)
         return self._copied[1]
 
-    def _keys(self, graph: Graph, config: Config, roots: NDArray[np.int64]) -> torch.Tensor | None:
-        """Return what the walks of some nodes are drawn by, their names; push draws nothing."""
-        if config.rpr_method == "push":
-            return None
-        return tensor_of(draw_keys(graph.names[roots]).view(np.int64), self.device)
+    def _features(self, features: Any) -> Rows | Tensor:
+        if issparse(features):
+            return Rows.of(features, self.device)
+        return as_tensor(features, self.device).float()
 
-    def _on_device(self, profile: RootedPageRank) -> DeviceProfile:
-        parts = (
-            profile.nodes,
-            profile.weights,
-            profile.mass,
-            profile.kept,
-            profile.tied_indptr,
-            profile.tied_nodes,
-        )
-        nodes, weights, mass, kept, tied_indptr, tied_nodes = (tensor_of(part, self.device) for part in parts)
-        return DeviceProfile(nodes, weights, mass, profile.num_nodes, kept, tied_indptr, tied_nodes)
+
+def _dense(features: Rows | Tensor) -> Tensor:
+    return features.dense() if isinstance(features, Rows) else features
+
+
+def _times(features: Rows | Tensor, right: Tensor) -> Tensor:
+    return features.times(right) if isinstance(features, Rows) else features @ right
+
+
+def _shortened(vectors: Tensor, power: float) -> Tensor:
+    """Divide every vector by a power of its length, as ``generator.shortened`` does."""
+    if power == 0:
+        return vectors
+    lengths = vectors.norm(dim=1, keepdim=True)
+    return vectors * torch.where(lengths > 0, lengths, 1.0) ** -power
