@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import strategies
 from spinegraph import SPINE, Graph, made
-from spinegraph.analysis.explain import Columns, Explanation, Part, Rank, Relation, Standing, explain
+from spinegraph.analysis.explain import Columns, Explanation, Part, Rank, Relation, Surroundings, explain
 from spinegraph.analysis.search import Search, StructuralSearch
 from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ParameterError, UnknownNodeError
@@ -89,11 +89,11 @@ def test_what_lies_around_is_what_networkx_counts(graph):
     found = explain(graph, generator, a, b)
     known = nx.Graph(list(map(tuple, _edges(graph))))
     known.add_nodes_from(graph.names.tolist())
-    for standing, name in ((found.a, a), (found.b, b)):
+    for around, name in ((found.a, a), (found.b, b)):
         near = nx.single_source_shortest_path_length(known, name, cutoff=3)
-        assert standing.degree == known.degree[name]
-        assert standing.hops == tuple(sum(0 < away <= hop for away in near.values()) for hop in (1, 2, 3))
-        assert standing.clustering == pytest.approx(nx.clustering(known, name), abs=1e-6)
+        assert around.degree == known.degree[name]
+        assert around.hops == tuple(sum(0 < away <= hop for away in near.values()) for hop in (1, 2, 3))
+        assert around.clustering == pytest.approx(nx.clustering(known, name), abs=1e-6)
     apart = nx.shortest_path_length(known, a, b) if nx.has_path(known, a, b) else None
     assert found.relation.links_apart == (None if apart is None or apart > 6 else apart)
     assert found.relation.common == len(list(nx.common_neighbors(known, a, b)))
@@ -194,8 +194,8 @@ def example(similarity=0.8, rank=None, parts=(), step=0.1, **changes):
         np.array(["pricing", "chess"]), values, np.array([0.5, 0.1]), np.array([0.5, 0.4]), np.zeros(2, bool)
     )
     given = {
-        "a": Standing("Ann", 3, (3, 8, 20), 1 / 3, 4.0),
-        "b": Standing("12", 1, (1, 4, 9), 0.0, 3.0),
+        "a": Surroundings("Ann", 3, (3, 8, 20), 1 / 3, 4.0),
+        "b": Surroundings("12", 1, (1, 4, 9), 0.0, 3.0),
         "relation": Relation(2, 1, ("Bob",)),
         "similarity": similarity,
         "parts": parts
@@ -243,7 +243,7 @@ def test_the_verdict_follows_the_similarity(similarity, words):
     assert f"are {words}: their similarity is {similarity:.2f}" in example(similarity).words[0]
 
 
-def test_unlike_nodes_are_told_what_sets_them_apart():
+def test_what_sets_unlike_nodes_apart_is_named():
     words = example(0.1).words
     assert words[1].startswith("Hardly anything agrees: content, 70 % of their vectors, gives 0.50; ")
     assert words[2] == "What sets them apart most: chess (more at node 12)."

@@ -34,7 +34,7 @@ def share_kept(vectors, places, count=10, rows=300):
 
 @pytest.mark.parametrize(("n", "method"), [(300, "tsne"), (4000, "landmarks")])
 def test_groups_stay_together_and_neighbours_are_kept_better_than_by_pca(n, method, monkeypatch):
-    monkeypatch.setattr(landmarks, "_LANDMARKS", 300)
+    monkeypatch.setattr(landmarks, "_NUM_LANDMARKS", 300)
     vectors, group = clouds(n)
     places = layout(vectors)
     assert np.array_equal(places, layout(vectors, method=method))
@@ -68,7 +68,7 @@ def test_few_or_equal_vectors_have_a_finite_map(method, vectors):
 
 
 def test_many_equal_vectors_have_a_finite_map(monkeypatch):
-    monkeypatch.setattr(landmarks, "_LANDMARKS", 300)
+    monkeypatch.setattr(landmarks, "_NUM_LANDMARKS", 300)
     vectors = np.zeros((4000, 5), np.float32)
     vectors[:30] = np.random.default_rng(0).normal(size=(30, 5))
     assert np.isfinite(layout(vectors)).all()

@@ -107,8 +107,8 @@ def test_an_ego_network_keeps_the_nearest_and_best_connected():
     assert ego.hops.tolist() == [0] + [1] * 11
     rest = set(graph.neighbors(0)) - set(ego.nodes.tolist())
     assert min(graph.degrees[ego.nodes[1:]]) >= max(graph.degrees[list(rest)])
-    assert ego.places[0] == pytest.approx([0, 0])
-    assert np.isfinite(ego.places).all()
+    assert ego.coordinates[0] == pytest.approx([0, 0])
+    assert np.isfinite(ego.coordinates).all()
 
 
 def hops_from(graph, root):
@@ -123,9 +123,9 @@ def hops_from(graph, root):
 def test_distances_on_a_drawing_follow_steps():
     chain = sg.Graph.from_edges([(place, place + 1) for place in range(4)])
     ego = ego_network(chain, 2, radius=2)
-    lengths = np.linalg.norm(ego.places[ego.edges[:, 0]] - ego.places[ego.edges[:, 1]], axis=1)
+    lengths = np.linalg.norm(ego.coordinates[ego.edges[:, 0]] - ego.coordinates[ego.edges[:, 1]], axis=1)
     assert lengths == pytest.approx(np.ones(4), abs=0.05)
-    assert ego_network(sg.Graph.from_edges([(0, 1)], num_nodes=3), 2).places.tolist() == [[0, 0]]
+    assert ego_network(sg.Graph.from_edges([(0, 1)], num_nodes=3), 2).coordinates.tolist() == [[0, 0]]
 
 
 def test_an_ego_network_of_an_overlay_has_its_new_edges():

@@ -1,4 +1,4 @@
-"""Why two nodes are alike, or not: in words, and in numbers that add up."""
+"""Why two nodes are alike, or not: in words, and in shares that add up to their similarity."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from spinegraph.analysis.search import Search, StructuralSearch
 from spinegraph.embeddings import Embeddings
@@ -19,12 +19,18 @@ from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import Warping, warping
 
+Floats = NDArray[np.float64]
+
 CONTENT, PLACE, STRUCTURE, NOTHING = "content", "place", "structure", "nothing"
+HOPS = 3
+_NAMED_NEIGHBORS = 5
+_TOLERANCE = 1e-6  # of similarities that count as equal in a rank
+_COLUMNS = 12  # listed in the JSON
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one part of the inputs does to the similarity of two nodes.
+    """What one part of the inputs contributes to the similarity of two nodes.
 
     Attributes
     ----------
@@ -48,7 +54,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Column(Part):
-    """What one input column does to the similarity of two nodes.
+    """What one input column contributes to the similarity of two nodes.
 
     Attributes
     ----------
@@ -61,10 +67,14 @@ class Column(Part):
     values: tuple[float, float]
     is_structural: bool
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers by name."""
+        return {**asdict(self), "apart": self.apart}
+
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What all the input columns do that are not 0 for both nodes, as arrays.
+    """Contributions of all input columns that are not 0 for both nodes, as arrays.
 
     Attributes
     ----------
@@ -75,166 +85,44 @@ class Columns:
     """
 
     names: NDArray[Any]
-    values: NDArray[np.float64]
-    alike: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    values: Floats
+    alike: Floats
+    weight: Floats
     is_structural: NDArray[np.bool_]
 
-    def __len__(self) -> int:
-        return len(self.names)
+    def shared(self, count: int, *, structural: bool | None = None) -> list[Column]:
+        """Return the columns that both nodes have and that add most; all, or only (non-)structural ones."""
+        chosen = self.values[0] * self.values[1] > 0
+        if structural is not None:
+            chosen &= self.is_structural == structural
+        return self._largest(np.where(chosen, self.alike, 0), count)
 
-    def shared(self, most: int, *, structural: bool | None = None) -> list[Column]:
-        """Return the columns that both nodes have and that add most; all, or (no) structural ones."""
-        both = self.values[0] * self.values[1] > 0
-        return self._leading(self.alike, both & self._of_kind(structural), most)
-
-    def apart(self, most: int, *, structural: bool | None = None) -> list[Column]:
-        """Return the columns that set the two nodes apart most; all, or (no) structural ones."""
-        return self._leading(self.weight - self.alike, self._of_kind(structural), most)
+    def apart(self, count: int) -> list[Column]:
+        """Return the columns that set the two nodes apart most."""
+        return self._largest(self.weight - self.alike, count)
 
     def structural(self) -> list[Column]:
         """Return the structural columns, in order."""
-        return [self._column(place) for place in np.flatnonzero(self.is_structural)]
+        return [self._column(index) for index in np.flatnonzero(self.is_structural)]
 
-    def _of_kind(self, structural: bool | None) -> NDArray[np.bool_]:
-        return np.ones(len(self), bool) if structural is None else self.is_structural == structural
+    def _largest(self, score: Floats, count: int) -> list[Column]:
+        order = np.argsort(-score, kind="stable")[:count]
+        return [self._column(index) for index in order[score[order] > 0]]
 
-    def _leading(self, score: NDArray[Any], chosen: NDArray[np.bool_], most: int) -> list[Column]:
-        places = np.flatnonzero(chosen & (score > 0))
-        order = np.argsort(-score[places], kind="stable")[:most]
-        return [self._column(place) for place in places[order]]
-
-    def _column(self, place: Any) -> Column:
-        one, other = self.values[:, place].tolist()
+    def _column(self, index: Any) -> Column:
+        one, other = self.values[:, index].tolist()
         return Column(
-            str(self.names[place]),
-            float(self.alike[place]),
-            float(self.weight[place]),
+            str(self.names[index]),
+            float(self.alike[index]),
+            float(self.weight[index]),
             (one, other),
-            bool(self.is_structural[place]),
+            bool(self.is_structural[index]),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Two vectors taken apart.
-
-    Attributes
-    ----------
-    cosine : float
-        A zero vector points in a direction of its own: 1 to another one, 0 to all others.
-    parts : tuple of Part
-        Content, place and structure, those that the model has.
-    columns : Columns
-        Every input that is not 0 for both, in the generator's order.
-    overlap : float
-        Share of what both see that lies at the same nodes, from 0 to 1.
-    """
-
-    cosine: float
-    parts: tuple[Part, ...]
-    columns: Columns
-    overlap: float
-
-
-def compare(
-    graph: GraphLike, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
-) -> Comparison:
-    """Take the vectors of two nodes apart.
-
-    Parameters
-    ----------
-    graph : Graph or Overlay
-    generator : Generator
-    positions : int64 array (2,)
-    profile : RootedPageRank
-        Of the two.
-    """
-    inputs = generator.inputs
-    values, shared, overlap = _inputs(graph, generator, positions, profile)
-    used = np.flatnonzero(values.any(axis=0) | (shared != 0))
-    values, shared, rows = values[:, used], shared[used], generator.weights[used].astype(np.float64)  # (p, d)
-    names, is_structural = np.array(inputs.names, dtype=object)[used], used >= _num_features(generator)
-    is_past = used >= inputs.num_through
-    beside = values[:, is_past] @ rows[is_past]  # (2, d)
-    before = values[:, ~is_past] @ rows[~is_past]  # (2, d)
-    content = generator.activated(before.astype(np.float32)).astype(np.float64)
-    lengths = np.sqrt(np.square(content + beside).sum(axis=1, keepdims=True))
-    if not lengths.all():
-        return _of_nothing(lengths, names, values, is_structural, overlap)
-    slopes = np.divide(content, before, out=np.ones_like(before), where=before != 0) / lengths
-    unit = (content + beside) / lengths
-
-    def along(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what a unit of each input adds along two unit vectors (2, d): (2, p)."""
-        found: NDArray[np.float64] = (slopes * vectors) @ rows.T
-        found[:, is_past] = (vectors / lengths) @ rows[is_past].T
-        return found
-
-    to_other, to_own = along(unit[::-1]), along(unit)
-    elsewhere = values - shared
-    groups = {PLACE: np.broadcast_to(shared, values.shape)}
-    if inputs.encoder is not None:
-        groups = {CONTENT: elsewhere * ~is_structural, **groups}
-    if inputs.columns:
-        groups[STRUCTURE] = elsewhere * is_structural
-    parts = tuple(
-        Part(name, float((group * to_other).sum() / 2), float((group * to_own).sum() / 2))
-        for name, group in groups.items()
-    )
-    alike, weight = (values * to_other).sum(axis=0) / 2, (values * to_own).sum(axis=0) / 2
-    columns = Columns(names, values, alike, weight, is_structural)
-    return Comparison(float(np.clip(unit[0] @ unit[1], -1, 1)), parts, columns, overlap)
-
-
-def _inputs(
-    graph: GraphLike, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return what the generator reads for two nodes (2, f), of that what it reads at the same nodes (f,)."""
-    inputs = generator.inputs
-    operator = profile.operator()  # (2, n)
-    seen, places = np.unique(operator.indices, return_inverse=True)  # (t,)
-    around = inputs.around(graph, seen.astype(np.int64))  # (t, through)
-    seeing = np.zeros((2, len(seen)), dtype=np.float32)
-    seeing[np.repeat([0, 1], np.diff(operator.indptr)), places] = operator.data
-    both = seeing.min(axis=0)  # (t,)
-    past = inputs.structural(graph, positions, profile) if inputs.past else np.zeros((2, 0), np.float32)
-    values = np.hstack([_dense(seeing @ around), past]).astype(np.float64)
-    shared = np.hstack([_dense(both[None] @ around)[0], np.zeros(past.shape[1])])
-    return values, shared, float(both.sum())
-
-
-def _of_nothing(
-    lengths: NDArray[np.float64],
-    names: NDArray[Any],
-    values: NDArray[np.float64],
-    is_structural: NDArray[np.bool_],
-    overlap: float,
-) -> Comparison:
-    """Compare vectors of which one at least is zero: no input has a share in it."""
-    cosine = 0.0 if lengths.any() else 1.0
-    none = np.zeros(len(names))
-    columns = Columns(names, values, none, none, is_structural)
-    return Comparison(cosine, (Part(NOTHING, cosine, 1.0),), columns, overlap)
-
-
-def _num_features(generator: Generator) -> int:
-    encoder = generator.inputs.encoder
-    return 0 if encoder is None else encoder.num_features
-
-
-def _dense(matrix: Any) -> NDArray[Any]:
-    found: NDArray[Any] = csr_array(matrix).toarray() if issparse(matrix) else np.asarray(matrix)
-    return found
-
-
-HOPS = 3
-_NAMED = 5
-
-
 @dataclass(frozen=True)
-class Standing:
-    """What a node's surroundings look like.
+class Surroundings:
+    """A node and what lies around it.
 
     Attributes
     ----------
@@ -258,12 +146,12 @@ class Standing:
 
 @dataclass(frozen=True)
 class Relation:
-    """How two nodes lie to each other.
+    """How two nodes are linked.
 
     Attributes
     ----------
     links_apart : int or None
-        Links on the shortest way, None where it has more than 6.
+        Links on the shortest path, None where it has more than 6.
     common : int
         Neighbours of both.
     common_names : tuple of str
@@ -275,59 +163,6 @@ class Relation:
     common_names: tuple[str, ...]
 
 
-def standing(
-    graph: GraphLike, positions: NDArray[np.int64], profile: RootedPageRank
-) -> tuple[Standing, Standing, Relation]:
-    """Describe two nodes and how they lie to each other."""
-    adjacency = graph.adjacency()
-    levels = [_levels(adjacency, int(root)) for root in positions]
-    described = structural_columns(
-        graph, positions, profile=profile, names=("clustering", "neighbor_log_degree_mean"), threads=1
-    ).values
-    one, other = (
-        Standing(
-            shown(name),
-            int((level == 1).sum()),
-            tuple(int(((level > 0) & (level <= hop)).sum()) for hop in range(1, HOPS + 1)),
-            float(numbers[0]),
-            float(np.expm1(numbers[1])),
-        )
-        for name, level, numbers in zip(graph.names[positions].tolist(), levels, described, strict=True)
-    )
-    return one, other, _relation(graph, *levels)
-
-
-def shown(name: Any) -> str:
-    """Return a node's name as it is printed: the text itself, without quotes."""
-    if isinstance(name, tuple):
-        return ":".join(map(shown, name))
-    return name if isinstance(name, str) else quoted(name)
-
-
-def _relation(graph: GraphLike, one: NDArray[np.int8], other: NDArray[np.int8]) -> Relation:
-    reached = (one >= 0) & (other >= 0)
-    apart = int((one[reached] + other[reached]).min()) if reached.any() else None
-    common = np.flatnonzero((one == 1) & (other == 1))
-    return Relation(apart, len(common), tuple(shown(name) for name in graph.names[common[:_NAMED]].tolist()))
-
-
-def _levels(adjacency: Adjacency, root: int) -> NDArray[np.int8]:
-    """Return how many links away each node is (n,), -1 beyond the last hop."""
-    level = np.full(adjacency.num_nodes, -1, dtype=np.int8)
-    level[root] = 0
-    frontier = np.array([root])
-    for hop in range(1, HOPS + 1):
-        near = adjacency.neighbors(frontier)[1].astype(np.int64)
-        near = near[level[near] < 0]
-        level[near] = hop
-        frontier = np.unique(near)
-    return level
-
-
-_CLOSE = 1e-6
-_COLUMNS = 12
-
-
 @dataclass(frozen=True)
 class Rank:
     """How many other nodes are nearer to the first node than the second is.
@@ -336,12 +171,7 @@ class Rank:
     ----------
     nearer : int
     others : int
-        Nodes but for the first.
-
-    Examples
-    --------
-    >>> Rank(5, 101).share
-    0.05
+        Nodes other than the first.
     """
 
     nearer: int
@@ -359,12 +189,12 @@ class Explanation:
 
     Attributes
     ----------
-    a, b : Standing
+    a, b : Surroundings
         Name, degree, nodes within 1, 2, 3 links, clustering, neighbours' degree.
     relation : Relation
         Links between the two, neighbours in common.
     similarity : float
-        Cosine of the two vectors.
+        Cosine of the two vectors. A zero vector has a cosine of 1 to another one and of 0 to all others.
     parts : tuple of Part
         Shares of content, place and structure; see :mod:`spinegraph.analysis.explain`.
     overlap : float
@@ -388,8 +218,8 @@ class Explanation:
     (16, 17, 2)
     """
 
-    a: Standing
-    b: Standing
+    a: Surroundings
+    b: Surroundings
     relation: Relation
     similarity: float
     parts: tuple[Part, ...]
@@ -413,7 +243,8 @@ class Explanation:
     @property
     def words(self) -> list[str]:
         """The explanation in sentences, the most important first."""
-        return sentences(self)
+        listed = (_verdict(self), _origin(self), *_content(self), _place(self), _role(self))
+        return [sentence for sentence in listed if sentence]
 
     def to_json(self) -> dict[str, Any]:
         """Return words and numbers as plain values; of the columns those that matter most."""
@@ -426,10 +257,10 @@ class Explanation:
             "rank": None if self.rank is None else asdict(self.rank),
             "parts": [{**asdict(part), "apart": part.apart} for part in self.parts],
             "overlap": self.overlap,
-            "shared_columns": [_plain(column) for column in self.columns.shared(_COLUMNS)],
-            "apart_columns": [_plain(column) for column in self.columns.apart(_COLUMNS)],
-            "structural_columns": [_plain(column) for column in self.columns.structural()],
-            "profiles": [[float(value) for value in row] for row in self.profiles],
+            "shared_columns": [column.to_json() for column in self.columns.shared(_COLUMNS)],
+            "apart_columns": [column.to_json() for column in self.columns.apart(_COLUMNS)],
+            "structural_columns": [column.to_json() for column in self.columns.structural()],
+            "profiles": self.profiles.tolist(),
             "warping": {
                 "path": self.warping.path.tolist(),
                 "costs": self.warping.costs.tolist(),
@@ -476,18 +307,15 @@ def explain(
     if positions[0] == positions[1]:
         raise ParameterError(f"an explanation needs two nodes; got {a!r} twice")
     own = generator.inputs.profile(graph, positions)
-    compared = compare(graph, generator, positions, own)
-    one, other, relation = standing(graph, positions, own)
+    cosine, parts, columns, overlap = _compare(graph, generator, positions, own)
     roles = StructuralSearch(graph, profile) if isinstance(profile, RootedPageRank) else profile
     search = Search(embeddings, exact=True) if isinstance(embeddings, Embeddings) else embeddings
     return Explanation(
-        one,
-        other,
-        relation,
-        compared.cosine,
-        compared.parts,
-        compared.overlap,
-        compared.columns,
+        *_surroundings(graph, positions, own),
+        cosine,
+        parts,
+        overlap,
+        columns,
         own.weights,
         warping(*own.weights),
         None if search is None else _rank(search.cosines(a), search.positions([a, b])),
@@ -495,18 +323,117 @@ def explain(
     )
 
 
-def _rank(nearness: NDArray[np.float32], positions: Any) -> Rank:
-    own, other = positions
-    nearer = nearness > nearness[other] + _CLOSE
-    nearer[own] = False
+def _rank(nearness: NDArray[np.float32], positions: NDArray[np.int64]) -> Rank:
+    nearer = nearness > nearness[positions[1]] + _TOLERANCE
+    nearer[positions[0]] = False
     return Rank(int(nearer.sum()), len(nearness) - 1)
 
 
-def _plain(column: Column) -> dict[str, Any]:
-    return {**asdict(column), "apart": column.apart}
+def _compare(
+    graph: GraphLike, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
+) -> tuple[float, tuple[Part, ...], Columns, float]:
+    """Return the cosine of two nodes' vectors, its shares by part and by column, and the overlap."""
+    inputs = generator.inputs
+    values, shared, overlap = _inputs(graph, generator, positions, profile)
+    used = np.flatnonzero(values.any(axis=0) | (shared != 0))
+    values, shared, rows = values[:, used], shared[used], generator.weights[used].astype(np.float64)  # (p, d)
+    names = np.array(inputs.names, dtype=object)[used]
+    is_structural = used >= (0 if inputs.encoder is None else inputs.encoder.num_features)
+    is_direct = used >= inputs.num_through  # not smoothed
+    direct = values[:, is_direct] @ rows[is_direct]  # (2, d)
+    before = values[:, ~is_direct] @ rows[~is_direct]  # (2, d)
+    content = generator.activated(before.astype(np.float32)).astype(np.float64)
+    lengths = np.linalg.norm(content + direct, axis=1, keepdims=True)
+    if not lengths.all():  # no input has a share in a zero vector
+        cosine, none = 0.0 if lengths.any() else 1.0, np.zeros(len(names))
+        columns = Columns(names, values, none, none, is_structural)
+        return cosine, (Part(NOTHING, cosine, 1.0),), columns, overlap
+    # The activation counts as the factor output / input at each node, so that contributions add up.
+    slopes = np.divide(content, before, out=np.ones_like(before), where=before != 0) / lengths
+    unit = (content + direct) / lengths
+
+    def along(vectors: Floats) -> Floats:
+        """Return what one unit of each input adds along two unit vectors (2, d): (2, p)."""
+        found: Floats = (slopes * vectors) @ rows.T
+        found[:, is_direct] = (vectors / lengths) @ rows[is_direct].T
+        return found
+
+    to_other, to_own = along(unit[::-1]), along(unit)
+    elsewhere = values - shared
+    groups = {PLACE: np.broadcast_to(shared, values.shape)}
+    if inputs.encoder is not None:
+        groups = {CONTENT: elsewhere * ~is_structural, **groups}
+    if inputs.columns:
+        groups[STRUCTURE] = elsewhere * is_structural
+    parts = tuple(
+        Part(name, float((group * to_other).sum() / 2), float((group * to_own).sum() / 2))
+        for name, group in groups.items()
+    )
+    alike, weight = (values * to_other).sum(axis=0) / 2, (values * to_own).sum(axis=0) / 2
+    columns = Columns(names, values, alike, weight, is_structural)
+    return float(np.clip(unit[0] @ unit[1], -1, 1)), parts, columns, overlap
 
 
-_SHOWN = 4
+def _inputs(
+    graph: GraphLike, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
+) -> tuple[Floats, Floats, float]:
+    """Return the inputs of two nodes (2, f), what of them lies at the same nodes (f,), and the overlap."""
+    inputs = generator.inputs
+    operator = profile.operator()  # (2, n)
+    seen, columns = np.unique(operator.indices, return_inverse=True)  # (t,)
+    around = inputs.around(graph, seen.astype(np.int64))  # (t, through)
+    around = around.toarray() if issparse(around) else around
+    weights = np.zeros((2, len(seen)), dtype=np.float32)
+    weights[np.repeat([0, 1], np.diff(operator.indptr)), columns] = operator.data
+    both = weights.min(axis=0)  # (t,)
+    direct = inputs.structural(graph, positions, profile) if inputs.past else np.zeros((2, 0), np.float32)
+    values = np.hstack([weights @ around, direct]).astype(np.float64)
+    shared = np.hstack([both @ around, np.zeros(direct.shape[1])])
+    return values, shared, float(both.sum())
+
+
+def _surroundings(
+    graph: GraphLike, positions: NDArray[np.int64], profile: RootedPageRank
+) -> tuple[Surroundings, Surroundings, Relation]:
+    """Describe what lies around two nodes, and how they are linked."""
+    adjacency = graph.adjacency()
+    one, other = levels = [_levels(adjacency, int(root)) for root in positions]
+    measured = structural_columns(
+        graph, positions, profile=profile, names=("clustering", "neighbor_log_degree_mean"), threads=1
+    ).values
+    a, b = (
+        Surroundings(
+            shown(name),
+            int((level == 1).sum()),
+            tuple(int(((level > 0) & (level <= hop)).sum()) for hop in range(1, HOPS + 1)),
+            float(clustering),
+            float(np.expm1(neighbor_degree)),
+        )
+        for name, level, (clustering, neighbor_degree) in zip(
+            graph.names[positions].tolist(), levels, measured, strict=True
+        )
+    )
+    reached = (one >= 0) & (other >= 0)
+    links = int((one[reached] + other[reached]).min()) if reached.any() else None
+    common = np.flatnonzero((one == 1) & (other == 1))
+    names = graph.names[common[:_NAMED_NEIGHBORS]].tolist()
+    return a, b, Relation(links, len(common), tuple(map(shown, names)))
+
+
+def _levels(adjacency: Adjacency, root: int) -> NDArray[np.int8]:
+    """Return how many links away each node is (n,), -1 beyond the last hop."""
+    level = np.full(adjacency.num_nodes, -1, dtype=np.int8)
+    level[root] = 0
+    frontier = np.array([root])
+    for hop in range(1, HOPS + 1):
+        near = adjacency.neighbors(frontier)[1].astype(np.int64)
+        near = near[level[near] < 0]
+        level[near] = hop
+        frontier = np.unique(near)
+    return level
+
+
+_COLUMNS_IN_WORDS = 4
 _ALIKE = ((0.9, "nearly the same"), (0.7, "much alike"), (0.45, "alike in part"), (0.2, "a little alike"))
 _MEANING = {
     CONTENT: "what describes the nodes around them",
@@ -527,13 +454,11 @@ _NAMED_COLUMNS = {
 }
 
 
-def sentences(found: Explanation) -> list[str]:
-    """Return the explanation in sentences: the verdict, its parts, content, place, role."""
-    return [
-        sentence
-        for sentence in (_verdict(found), _origin(found), *_content(found), _place(found), _role(found))
-        if sentence
-    ]
+def shown(name: Any) -> str:
+    """Return a node's name as it is printed: the text itself, without quotes."""
+    if isinstance(name, tuple):
+        return ":".join(map(shown, name))
+    return name if isinstance(name, str) else quoted(name)
 
 
 def column_title(name: str) -> str:
@@ -549,7 +474,7 @@ def percent(share: float) -> str:
 
 
 def difference(ratio: float) -> str:
-    """Return how far two values differ, the larger over the smaller less 1 being given."""
+    """Return in words how far two values differ, given the larger over the smaller less 1."""
     return f"by {percent(ratio)}" if ratio < 1 else f"by a factor of {1 + ratio:.1f}"
 
 
@@ -559,18 +484,20 @@ def short_difference(ratio: float) -> str:
 
 
 def titled(name: str) -> str:
-    """Return a node's name as a sentence has it: numbers are called nodes."""
+    """Return a node's name for a sentence: numbers become "node 7"."""
     return f"node {name}" if name.lstrip("-").replace(":", "").isdecimal() else name
 
 
 def _verdict(found: Explanation) -> str:
-    similarity = found.similarity
+    similarity, both = found.similarity, f"{titled(found.a.name)} and {titled(found.b.name)}"
+    if both.startswith("node "):
+        both = f"N{both[1:]}"
     if found.parts[0].name == NOTHING:
         which = "both vectors are" if similarity else "one of the vectors is"
-        return _begun(f"{_both(found)} cannot be compared by what they hold: {which} zero.")
+        return f"{both} cannot be compared by what they hold: {which} zero."
     how = next((word for least, word in _ALIKE if similarity >= least), "not alike")
-    verdict = f"{_both(found)} are {how}: their similarity is {similarity:.2f}, 1 being the same"
-    return _begun(f"{verdict} and 0 unrelated.{_nearer(found, found.rank)}")
+    verdict = f"{both} are {how}: their similarity is {similarity:.2f}, 1 being the same and 0 unrelated."
+    return verdict + _nearer(found, found.rank)
 
 
 def _nearer(found: Explanation, rank: Rank | None) -> str:
@@ -599,27 +526,23 @@ def _origin(found: Explanation) -> str:
         return f"Hardly anything agrees: {'; '.join(agreeing)}."
     giving = [part for part in parts if part.alike >= 0.005]
     taking = [part for part in parts if part.alike <= -0.005]
-    told = _listed([f"{part.alike:.2f} is {part.name} ({_MEANING[part.name]})" for part in giving])
+    more = _listed([f"{part.alike:.2f} is {part.name} ({_MEANING[part.name]})" for part in giving])
     less = _listed([f"{part.name} ({_MEANING[part.name]}) takes {-part.alike:.2f} away" for part in taking])
-    return f"Of the {found.similarity:.2f}, {told}{'; ' * bool(less)}{less}."
+    return f"Of the {found.similarity:.2f}, {more}{'; ' * bool(less)}{less}."
 
 
 def _content(found: Explanation) -> Iterator[str]:
-    shared = found.columns.shared(_SHOWN)
+    shared = found.columns.shared(_COLUMNS_IN_WORDS)
     if shared and found.similarity >= _ALIKE[-1][0]:
         yield f"What makes them alike most: {_titles(shared)}."
-    apart = found.columns.apart(_SHOWN)
-    if apart and found.similarity < _ALIKE[1][0]:
-        yield _apart(found, apart)
-
-
-def _apart(found: Explanation, columns: Sequence[Column]) -> str:
-    told = []
-    for place, name in enumerate((found.a.name, found.b.name)):
-        more = [column for column in columns if column.values[place] > column.values[1 - place]]
-        if more:
-            told.append(f"{_titles(more)} (more at {titled(name)})")
-    return f"What sets them apart most: {'; '.join(told)}." if told else ""
+    if found.similarity < _ALIKE[1][0]:
+        apart, sides = found.columns.apart(_COLUMNS_IN_WORDS), []
+        for side, name in enumerate((found.a.name, found.b.name)):
+            more = [column for column in apart if column.values[side] > column.values[1 - side]]
+            if more:
+                sides.append(f"{_titles(more)} (more at {titled(name)})")
+        if sides:
+            yield f"What sets them apart most: {'; '.join(sides)}."
 
 
 def _place(found: Explanation) -> str:
@@ -666,7 +589,7 @@ def _linked(one: float, other: float) -> str:
 
 
 def _role_word(found: Explanation) -> str:
-    """Judge by how far the profiles differ, and by how many are closer where that is known."""
+    """Judge by how far the profiles differ, and by how many nodes are closer where that is known."""
     step, share = found.step_difference, 1.0 if found.role_rank is None else found.role_rank.share
     if step <= 0.05 or share <= 0.01:
         return "play nearly the same role"
@@ -676,15 +599,6 @@ def _role_word(found: Explanation) -> str:
 def _titles(columns: Sequence[Column]) -> str:
     titles = [column_title(column.name) for column in columns]
     return "; ".join(titles) if any("," in title for title in titles) else _listed(titles)
-
-
-def _both(found: Explanation) -> str:
-    return f"{titled(found.a.name)} and {titled(found.b.name)}"
-
-
-def _begun(text: str) -> str:
-    """Begin a sentence; a name stays as it is."""
-    return f"N{text[1:]}" if text.startswith("node ") else text
 
 
 def _count(number: int, noun: str) -> str:

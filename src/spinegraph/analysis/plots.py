@@ -584,7 +584,7 @@ def twins(subject: Any, a: Any, b: Any, *, radius: int = 2, most: int = 40) -> A
     """
     graph = graph_of(subject)
     egos = [ego_network(graph, node, radius=radius, most=most) for node in (a, b)]
-    boxes = [(ego.places.min(axis=0), ego.places.max(axis=0)) for ego in egos]
+    boxes = [(ego.coordinates.min(axis=0), ego.coordinates.max(axis=0)) for ego in egos]
     reach = 0.56 * max(1.0, *(float((high - low).max()) for low, high in boxes))  # one scale for both
     traces = [trace for side, ego in enumerate(egos) for trace in _ego_traces(ego, graph, side)]
     figure = new_figure(traces, height=320, showlegend=False, margin={"l": 4, "r": 4, "t": 32, "b": 4})
@@ -621,7 +621,7 @@ def _ego_traces(ego: Ego, graph: Graph, side: int) -> list[Any]:
 
     axes = {} if side == 0 else {"xaxis": "x2", "yaxis": "y2"}
     ends = np.full((len(ego.edges), 3, 2), np.nan)
-    ends[:, :2] = ego.places[ego.edges]
+    ends[:, :2] = ego.coordinates[ego.edges]
     lines = ends.reshape(-1, 2)
     ring = np.minimum(ego.hops, len(RING_COLORS) - 1)
     order = np.argsort(-ring, kind="stable")  # the root is drawn last, on top
@@ -639,8 +639,8 @@ def _ego_traces(ego: Ego, graph: Graph, side: int) -> list[Any]:
         **axes,
     )
     nodes = go.Scatter(
-        x=ego.places[order, 0],
-        y=ego.places[order, 1],
+        x=ego.coordinates[order, 0],
+        y=ego.coordinates[order, 1],
         text=[texts[place] for place in order],
         mode="markers",
         marker={

@@ -369,8 +369,8 @@ def _around(now: Snapshot, name: Any, radius: int, most: int) -> dict[str, Any]:
         "names": now.overlay.names_at(ego.nodes),
         "hops": ego.hops.tolist(),
         "degrees": now.overlay.degrees[ego.nodes].tolist(),
-        "x": ego.places[:, 0].round(4).tolist(),
-        "y": ego.places[:, 1].round(4).tolist(),
+        "x": ego.coordinates[:, 0].round(4).tolist(),
+        "y": ego.coordinates[:, 1].round(4).tolist(),
         "edges": ego.edges.tolist(),
         "left_out": int(ego.left_out),
     }
