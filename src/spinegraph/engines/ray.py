@@ -229,7 +229,7 @@ class Shared:
     key : str
         Names it in the processes that hold it.
     reference : tuple of one ObjectRef, or empty
-        Its place in the object store; in a tuple, so that Ray leaves it to the task to fetch it.
+        Of the object store; in a tuple, so that Ray leaves it to the task to fetch it.
     store, fingerprint : Path and str, optional
         For a graph on disk: its folder, which every machine has to see, and its fingerprint.
     """
