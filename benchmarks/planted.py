@@ -60,7 +60,7 @@ def vectors_of(cell, here, there):
     """Return row name -> vectors of the fitted and of the unseen organisation, None where there are none."""
     _, strength, seed = cell
     model = SPINE(seed=seed, threads=1).fit(here.graph)
-    made_by = methods(model, here.graph, seed, role=True)
+    made_by = methods(model.generator_, here.graph, seed, role=True)
     vectors = {name: (made_by[name](here.graph), made_by[name](there.graph)) for name in ROWS[:1] + ROWS[2:]}
     return model, vectors | {"node2vec": (by_ties(strength, seed), None)}
 

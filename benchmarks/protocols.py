@@ -34,7 +34,7 @@ def transductive(name, seed, settings, wanted):
     data = load(name)
     model = fitted(data.graph, seed, settings)
     result = {}
-    for row, vectors in chosen(methods(model, data.graph, seed), wanted):
+    for row, vectors in chosen(methods(model.generator_, data.graph, seed), wanted):
         result[row] = {"accuracy": [transductive_accuracy(data, vectors(data.graph))]}
     return result
 
@@ -45,7 +45,7 @@ def inductive(case, seed, settings, wanted):
     removal = Removal.draw(load(name), int(rate), seed)
     model = fitted(removal.train, seed, settings)
     result = {}
-    for row, vectors in chosen(methods(model, removal.train, seed), wanted):
+    for row, vectors in chosen(methods(model.generator_, removal.train, seed), wanted):
         found = removal.accuracies(vectors, seed)
         result[row] = {measure: [value] for measure, value in found.items()}
     return result
@@ -57,7 +57,7 @@ def roles(name, seed, settings, wanted):
     n = len(data.graph)
     model = fitted(data.graph, seed, settings)
     result = {}
-    for row, vectors in chosen(methods(model, data.graph, seed, role=True), wanted):
+    for row, vectors in chosen(methods(model.generator_, data.graph, seed, role=True), wanted):
         values, scores = vectors(data.graph), []
         for split in range(seed * _SPLITS_PER_SEED, (seed + 1) * _SPLITS_PER_SEED):
             order = np.random.default_rng([split, n]).permutation(n)
@@ -76,7 +76,7 @@ def across(name, seed, settings, wanted):
     labels = np.concatenate([*(data.labels for data in seen), unseen.labels])
     trained, tested = np.split(np.arange(len(labels)), [len(train)])
     result, ranked = {}, {}
-    for row, vectors in chosen(methods(model, train, seed), {*wanted, "SPINE"}):
+    for row, vectors in chosen(methods(model.generator_, train, seed), {*wanted, "SPINE"}):
         parts = [vectors(train), vectors(unseen.graph)]
         found = once(probe_cv, stacked(parts), labels, trained, tested, seed=0)
         ranked[row] = found.scores[:, 1]
@@ -96,7 +96,7 @@ def mirror(case, seed, settings, wanted):
     """FB-686 beside a mirrored copy: equal features, features shuffled over both, or both perturbed."""
     union, pairs = mirror_network("perturbed 0.5" if case == "perturbed" else case, seed)
     model = fitted(union, seed, settings)
-    rows = methods(model, union, seed, role=True)
+    rows = methods(model.generator_, union, seed, role=True)
     if "struc2vec" in wanted:
         from paper.baselines import struc2vec
 
@@ -120,7 +120,7 @@ def correlation(name, seed, settings, wanted):
     structural = pair_distances(rooted_pagerank(graph, k=20, continuation=0.5).weights, edges)
     model = fitted(graph, seed, settings)
     result = {}
-    for row, vectors in chosen(methods(model, graph, seed, role=True), wanted):
+    for row, vectors in chosen(methods(model.generator_, graph, seed, role=True), wanted):
         apart = lengths(dense(vectors(graph)), edges)
         result[row] = {
             "Pearson": [pearsonr(apart, structural).statistic],

@@ -121,7 +121,7 @@ def _fit_row(row: str, settings: Mapping[str, Any]) -> Fit:
 @lru_cache(maxsize=2)
 def _fit_rows(graph: Graph, seed: int, settings: tuple[tuple[str, Any], ...]) -> dict[str, Embed]:
     """Fit SPINE once, for its own row and for the controls beside it."""
-    return methods(fitted(graph, seed, dict(settings)), graph, seed, role=True)
+    return methods(fitted(graph, seed, dict(settings)).generator_, graph, seed, role=True)
 
 
 def _fit_random(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:

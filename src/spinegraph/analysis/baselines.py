@@ -1,9 +1,9 @@
-"""Baselines without learning, and node2vec."""
+"""Baselines: controls that learn nothing, and node2vec."""
 
 import heapq
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.extmath import randomized_svd
 
-from spinegraph.errors import SpineWarning
 from spinegraph.generator import Generator
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.skipgram import second_order_walks, train_hierarchical, train_negative
@@ -20,45 +19,53 @@ Embed = Callable[[Graph], Any]  # from a graph to the vectors of all its nodes, 
 CONTROLS = ("raw features", "T F", "PCA of T F", "PCA of T F + columns", "random W_M")
 
 
-def dense(matrix: Any) -> NDArray[np.float32]:
-    """Return a matrix as a float32 array."""
-    return np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float32)
+def methods(generator: Generator, train: Graph, seed: int, role: bool = False) -> dict[str, Embed]:
+    """Return row name -> function from a graph to the vectors of all its nodes: SPINE's and its controls.
 
+    ``T F`` is the smoothed input. ``PCA of T F`` has at most as many columns as SPINE's vectors. With
+    ``+ columns`` the structural columns that are not smoothed are appended at the share that the model gives
+    them: the model without its learning. ``random W_M`` has the shape and size of the fitted one, and its
+    columns.
 
-def methods(model: Any, train: Graph, seed: int, role: bool = False) -> dict[str, Embed]:
-    """Return row name -> function from a graph to the vectors of all its nodes.
-
-    ``T F`` is what goes through T. ``PCA of T F`` has at most as many columns as SPINE's vectors. With
-    ``+ columns`` the structural columns that go past T are appended at the share that the model gives them:
-    the model without its learning. ``random W_M`` has the shape and size of the fitted one, and its channel.
+    Parameters
+    ----------
+    generator : Generator
+        Of a fitted model.
+    train : Graph
+        The network it was fitted on.
+    seed : int
+        Of the random weights.
+    role : bool
+        Whether to add the logarithm of the degree.
     """
-    generator: Generator = model.generator_
     inputs = generator.inputs
-    seen: dict[int, tuple[Graph, Any]] = {}  # T F by graph: several rows read it
 
+    @cache
     def smoothed(graph: Graph) -> Any:
-        if id(graph) not in seen:
-            seen[id(graph)] = graph, inputs.matrix(graph)[:, : inputs.num_through]
-        return seen[id(graph)][1]
-
-    def spine(graph: Graph) -> NDArray[np.float32]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SpineWarning)
-            found: NDArray[np.float32] = model.transform(graph).vectors
-            return found
+        return inputs.matrix(graph)[:, : inputs.num_through]
 
     def raw(graph: Graph) -> Any:
         return (
             inputs.structural(graph) if inputs.encoder is None else inputs.encoder.transform(graph.features)
         )
 
-    rows: dict[str, Embed] = {"SPINE": spine, "raw features": raw, "T F": smoothed}
+    rows: dict[str, Embed] = {"SPINE": generator.embed, "raw features": raw, "T F": smoothed}
     rows["PCA of T F"] = principal(smoothed, train, generator.dim)
     if inputs.past:
         content = principal(smoothed, train, generator.dim - inputs.num_past)
-        rows["PCA of T F + columns"] = with_columns(content, model, train)
-    random = replace(generator, weights=random_weights(generator, seed))
-    rows["random W_M"] = random.embed
+        share = float(inputs.config.structural_share or 0.0)
+
+        @cache
+        def scale() -> float:
+            wide, narrow = (
+                np.square(part(train)).sum(axis=1).mean() for part in (content, inputs.structural)
+            )
+            return float(np.sqrt(share / max(1 - share, 1e-6) * float(wide) / max(float(narrow), 1e-12)))
+
+        rows["PCA of T F + columns"] = lambda graph: np.hstack(
+            [content(graph), scale() * inputs.structural(graph)]
+        )
+    rows["random W_M"] = replace(generator, weights=_random_weights(generator, seed)).embed
     if role:
         rows["log degree"] = lambda graph: np.log1p(graph.degrees)[:, None]
     return rows
@@ -66,113 +73,33 @@ def methods(model: Any, train: Graph, seed: int, role: bool = False) -> dict[str
 
 def principal(smoothed: Embed, train: Graph, dim: int) -> Embed:
     """Return the function from a graph to components of T F along the training graph's main directions."""
-    fitted: list[tuple[Any, Any]] = []  # on first use
+
+    @cache
+    def directions() -> tuple[Any, Any]:
+        values = dense(smoothed(train))
+        center = values.mean(axis=0)
+        return center, randomized_svd(values - center, min(dim, *values.shape), n_iter=7, random_state=0)[2].T
 
     def components(graph: Graph) -> NDArray[np.float32]:
-        if not fitted:
-            values = dense(smoothed(train))
-            centre = values.mean(axis=0)
-            count = min(dim, *values.shape)
-            fitted.append((centre, randomized_svd(values - centre, count, n_iter=7, random_state=0)[2].T))
-        centre, directions = fitted[0]
-        found: NDArray[np.float32] = (dense(smoothed(graph)) - centre) @ directions
+        center, along = directions()
+        found: NDArray[np.float32] = (dense(smoothed(graph)) - center) @ along
         return found
 
     return components
 
 
-def with_columns(content: Embed, model: Any, train: Graph) -> Embed:
-    """Return the function that appends the structural columns at the share they have in the model."""
-    inputs, share = model.generator_.inputs, float(model.config_.structural_share or 0.0)
-    squares = [float(np.square(part(train)).sum(axis=1).mean()) for part in (content, inputs.structural)]
-    scale = np.sqrt(share / max(1 - share, 1e-6) * squares[0] / max(squares[1], 1e-12))
-    return lambda graph: np.hstack([content(graph), scale * inputs.structural(graph)])
+def dense(matrix: Any) -> NDArray[np.float32]:
+    """Return a matrix as a float32 array."""
+    return np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float32)
 
 
-def random_weights(generator: Generator, seed: int) -> NDArray[np.float32]:
+def _random_weights(generator: Generator, seed: int) -> NDArray[np.float32]:
     """Return W_M with its trained entries drawn at random, of the same mean square."""
-    through = generator.inputs.num_through
     weights = generator.weights.copy()
-    trained = weights[:through]
+    trained = weights[: generator.inputs.num_through]
     drawn = np.random.default_rng([seed, 99]).standard_normal(trained.shape) * (trained != 0)
-    weights[:through] = drawn * (np.linalg.norm(trained) / max(float(np.linalg.norm(drawn)), 1e-12))
+    trained[:] = drawn * (np.linalg.norm(trained) / max(float(np.linalg.norm(drawn)), 1e-12))
     return weights
-
-
-_URN = 1_000_000  # places that nodes share in proportion to count^0.75, as in word2vec
-
-
-def skip_gram(
-    walks: NDArray[Any],
-    num_nodes: int,
-    *,
-    dim: int = 200,
-    window: int = 5,
-    epochs: int = 5,
-    rate: float = 0.025,
-    negatives: int = 0,
-    seed: Any = 0,
-) -> NDArray[np.float32]:
-    """Return float32 vectors (num_nodes, dim) of the nodes on ``walks`` (w, length).
-
-    word2vec's own settings: a window of random size up to ``window`` around each centre, plain gradient
-    steps one pair at a time, their rate falling linearly from ``rate`` to a 250th of it. One thread, so the
-    same seed gives the same vectors.
-
-    Parameters
-    ----------
-    walks : int array (w, length)
-        -1 from where a walk ends early.
-    negatives : int
-        Samples by count^0.75 for each pair; 0 for hierarchical softmax.
-    """
-    rng = np.random.default_rng(seed)
-    counts = np.bincount(walks[walks >= 0].ravel(), minlength=num_nodes)
-    vectors = ((rng.random((num_nodes, dim)) - 0.5) / dim).astype(np.float32)
-    if negatives:
-        others = np.zeros((num_nodes, dim), dtype=np.float32)
-        ladder = np.cumsum(counts**0.75)
-        at = (np.arange(_URN) + 0.5) / _URN * ladder[-1]
-        urn = np.minimum(np.searchsorted(ladder, at, side="right"), num_nodes - 1).astype(np.int32)
-    else:
-        others = np.zeros((max(num_nodes - 1, 1), dim), dtype=np.float32)
-        codes, inner, depths = huffman(counts)
-    for epoch in range(epochs):
-        shuffled = walks[rng.permutation(len(walks))]
-        span = (rate * (1 - epoch / epochs), rate * (1 - (epoch + 1) / epochs))
-        if negatives:
-            train_negative(shuffled, vectors, others, urn, negatives, window, span, rate / 250, rng)
-        else:
-            train_hierarchical(shuffled, vectors, others, codes, inner, depths, window, span, rate / 250, rng)
-    return vectors
-
-
-def huffman(counts: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the Huffman code of each node: bits (n, h), inner nodes passed (n, h), code lengths (n,)."""
-    n = len(counts)
-    heap = [(int(count), node) for node, count in enumerate(counts)]
-    heapq.heapify(heap)
-    parent = np.full(2 * n - 1, -1, dtype=np.int64)
-    is_right = np.zeros(2 * n - 1, dtype=np.int8)
-    for made in range(n, 2 * n - 1):
-        (few, left), (more, right) = heapq.heappop(heap), heapq.heappop(heap)
-        parent[left] = parent[right] = made
-        is_right[right] = 1
-        heapq.heappush(heap, (few + more, made))
-    paths = []
-    for node in range(n):
-        bits, passed = [], []
-        while parent[node] >= 0:
-            bits.append(is_right[node])
-            node = parent[node]
-            passed.append(node - n)
-        paths.append((bits, passed))
-    depths = np.array([len(bits) for bits, _ in paths])
-    codes = np.zeros((n, max(depths.max(), 1)), dtype=np.int8)
-    inner = np.zeros(codes.shape, dtype=np.int64)
-    for node, (bits, passed) in enumerate(paths):
-        codes[node, : len(bits)], inner[node, : len(bits)] = bits, passed
-    return codes, inner, depths
 
 
 def node2vec(
@@ -213,3 +140,79 @@ def biased_walks(
         graph.indptr, graph.indices, roots, walk_length, 1 / p, 1 / q, rng
     )
     return found
+
+
+_NOISE_TABLE = 1_000_000  # entries that nodes share in proportion to count^0.75, as in word2vec
+
+
+def skip_gram(
+    walks: NDArray[Any],
+    num_nodes: int,
+    *,
+    dim: int = 200,
+    window: int = 5,
+    epochs: int = 5,
+    rate: float = 0.025,
+    negatives: int = 0,
+    seed: Any = 0,
+) -> NDArray[np.float32]:
+    """Return float32 vectors (num_nodes, dim) of the nodes on ``walks`` (w, length).
+
+    word2vec's own settings: a window of random size up to ``window`` around each centre, plain gradient
+    steps one pair at a time, their rate falling linearly from ``rate`` to a 250th of it. One thread, so the
+    same seed gives the same vectors.
+
+    Parameters
+    ----------
+    walks : int array (w, length)
+        -1 from where a walk ends early.
+    negatives : int
+        Samples by count^0.75 for each pair; 0 for hierarchical softmax.
+    """
+    rng = np.random.default_rng(seed)
+    counts = np.bincount(walks[walks >= 0].ravel(), minlength=num_nodes)
+    vectors = ((rng.random((num_nodes, dim)) - 0.5) / dim).astype(np.float32)
+    if negatives:
+        others = np.zeros((num_nodes, dim), dtype=np.float32)
+        cumulative = np.cumsum(counts**0.75)
+        at = (np.arange(_NOISE_TABLE) + 0.5) / _NOISE_TABLE * cumulative[-1]
+        table = np.minimum(np.searchsorted(cumulative, at, side="right"), num_nodes - 1).astype(np.int32)
+    else:
+        others = np.zeros((max(num_nodes - 1, 1), dim), dtype=np.float32)
+        codes, inner, depths = huffman(counts)
+    for epoch in range(epochs):
+        shuffled = walks[rng.permutation(len(walks))]
+        span = (rate * (1 - epoch / epochs), rate * (1 - (epoch + 1) / epochs))
+        if negatives:
+            train_negative(shuffled, vectors, others, table, negatives, window, span, rate / 250, rng)
+        else:
+            train_hierarchical(shuffled, vectors, others, codes, inner, depths, window, span, rate / 250, rng)
+    return vectors
+
+
+def huffman(counts: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the Huffman code of each node: bits (n, h), inner nodes passed (n, h), code lengths (n,)."""
+    n = len(counts)
+    heap = [(int(count), node) for node, count in enumerate(counts)]
+    heapq.heapify(heap)
+    parent = np.full(2 * n - 1, -1, dtype=np.int64)
+    is_right = np.zeros(2 * n - 1, dtype=np.int8)
+    for made in range(n, 2 * n - 1):
+        (few, left), (more, right) = heapq.heappop(heap), heapq.heappop(heap)
+        parent[left] = parent[right] = made
+        is_right[right] = 1
+        heapq.heappush(heap, (few + more, made))
+    paths = []
+    for node in range(n):
+        bits, passed = [], []
+        while parent[node] >= 0:
+            bits.append(is_right[node])
+            node = parent[node]
+            passed.append(node - n)
+        paths.append((bits, passed))
+    depths = np.array([len(bits) for bits, _ in paths])
+    codes = np.zeros((n, max(depths.max(), 1)), dtype=np.int8)
+    inner = np.zeros(codes.shape, dtype=np.int64)
+    for node, (bits, passed) in enumerate(paths):
+        codes[node, : len(bits)], inner[node, : len(bits)] = bits, passed
+    return codes, inner, depths

@@ -94,7 +94,7 @@ def model_rows(model: SPINE, graph: Graph, progress: Progress) -> Rows:
     from spinegraph.analysis.baselines import methods
 
     train = model.graph_ if isinstance(model.graph_, Graph) else graph
-    embed = methods(model, train, model.config_.seed, role=True)
+    embed = methods(model.generator_, train, model.config_.seed, role=True)
     width = model.generator_.inputs.num_through
     if max(len(train), len(graph)) * width > _MOST_VALUES:
         embed = {name: made for name, made in embed.items() if "T F" not in name}
