@@ -96,7 +96,7 @@ def test_the_api_page_has_every_public_name():
 
 def test_the_changelog_begins_with_this_version():
     versions = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert [version for version in versions if version != "Unreleased"][0] == spinegraph.__version__
+    assert next(version for version in versions if version != "Unreleased") == spinegraph.__version__
 
 
 def test_the_citation_names_this_version_and_its_day():

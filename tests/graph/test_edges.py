@@ -113,7 +113,7 @@ def test_unequal_weights_in_both_directions_are_an_error_that_names_a_pair_and_b
     with pytest.raises(GraphFormatError) as caught:
         Graph.from_edges(edges, weights=[1, 2, 3])
     message = str(caught.value)
-    assert "1 edge listed in both directions with different weights" in message
+    assert "edges are listed in both directions with different weights" in message
     assert "('ann', 'bob') with 1 and ('bob', 'ann') with 2" in message
     assert "reciprocal='sum', 'mean' or 'max'" in message
 

@@ -67,7 +67,7 @@ def test_text_names_are_found_by_search_and_by_scan(tmp_path_factory, names, wan
     places = {name: place for place, name in enumerate(names)}
     expected = [places.get(name, -1) for name in wanted]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store_names, "_PIECE", piece)
+        patch.setattr(store_names, "_NAMES", piece)
         assert list(map(index.find_one, wanted)) == expected
         assert index._find_by_scan(wanted).tolist() == expected
         assert list(open_store(folder).names) == names

@@ -29,9 +29,7 @@ from spinegraph.errors import (
     ParameterError,
     SpineWarning,
 )
-from spinegraph.graph import edge_files as text_blocks
-from spinegraph.graph import store_build as store_merge
-from spinegraph.graph import store_build as store_scan
+from spinegraph.graph import edge_files, store_build
 
 whole_numbers = st.one_of(st.integers(0, 12), st.integers(-(2**40), 2**40))
 words = st.text(alphabet="abcxyzéß日0", min_size=1, max_size=4)
@@ -45,12 +43,12 @@ def tiny_runs(monkeypatch):
 
 def make_tiny(monkeypatch):
     """Let every block be a run of its own, and windows hold a few entries."""
-    monkeypatch.setattr(store_scan, "_cost", lambda listings: 2**40 if len(listings) else 0)
-    monkeypatch.setattr(store_merge, "_BYTES_PER_NAME", 2**36)
-    monkeypatch.setattr(store_merge, "_BYTES_PER_ENTRY", 2**36)
-    monkeypatch.setattr(store_merge, "_LEAST_WINDOW", 4)
-    monkeypatch.setattr(store_merge, "_ROWS_AT_A_TIME", 3)
-    monkeypatch.setattr(text_blocks, "BLOCK", 48)
+    monkeypatch.setattr(store_build, "_cost", lambda listings: 2**40 if len(listings) else 0)
+    monkeypatch.setattr(store_build, "_BYTES_PER_NAME", 2**36)
+    monkeypatch.setattr(store_build, "_BYTES_PER_ENTRY", 2**36)
+    monkeypatch.setattr(store_build, "_MIN_WINDOW", 4)
+    monkeypatch.setattr(store_build, "_ROWS", 3)
+    monkeypatch.setattr(edge_files, "BLOCK", 48)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
@@ -174,7 +172,7 @@ def test_rows_without_a_node_and_nodes_without_a_row_are_named(people):
     with pytest.raises(MissingFeaturesError, match="given more than once"):
         build_store(place / "edges.csv", place / "store", features=place / "twice.parquet", missing="zero")
     parquet.write_table(pa.table({**some, "age": [float("nan")] * 15}), place / "nan.parquet")
-    with pytest.raises(GraphFormatError, match=r"row 0: column 'age': nan is not a finite float32"):
+    with pytest.raises(GraphFormatError, match=r"row 0: column 'age': the value nan is not a finite"):
         build_store(place / "edges.csv", place / "store", features=place / "nan.parquet")
 
 
@@ -293,7 +291,7 @@ def test_a_killed_build_goes_on(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(text_blocks, "BLOCK", 2000)
+            patch.setattr(edge_files, "BLOCK", 2000)
             found = build_store(tmp_path / "edges.txt", tmp_path / "store", progress=watch)
         assert_same(found, read_graph(tmp_path / "edges.txt"))
     assert set(marks) == {first}

@@ -438,7 +438,7 @@ def _require_equal(
         low, high = divmod(int(keys[backward[first]] >> 1), len(names))
         source, target = quoted(names[low]), quoted(names[high])
         raise GraphFormatError(
-            f"{_count(len(unequal), 'edge')} listed in both directions with different weights, for example "
+            "edges are listed in both directions with different weights, for example "
             f"({source}, {target}) with {there[first]:g} and ({target}, {source}) with "
             f"{back[first]:g}; pass reciprocal='sum', 'mean' or 'max' to say how to combine them"
         )

@@ -1,4 +1,4 @@
-"""A graph on disk: flat arrays under a JSON header, memory-mapped, so that it may be larger than memory."""
+"""Graphs on disk: flat arrays and a JSON header, memory-mapped, so that a graph may be larger than memory."""
 
 import json
 import mmap
@@ -23,8 +23,13 @@ from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import NameIndex, as_array, first_few, is_range, require_known
 
 FORMAT, VERSION, HEADER = "spinegraph.store", 1, "header.json"
-NAMES = ("range", "integer", "text")
-_MOST_BYTES = 2**28
+_MAX_HEADER = 2**28  # bytes
+_CHUNK = 2**22  # bytes read or written at a time
+_ROWS = 2**18  # rows checked at a time
+_NAMES = 2**16  # names encoded or decoded at a time
+_SCAN_SHARE = 32  # when at least one in so many names is asked for, reading all beats searching for each
+_REBUILD = "copy the whole store again, or build it again"
+ENCODING = ("utf-8", "surrogatepass")  # a lone surrogate is legal in a Python str
 # File -> number of dimensions and the types it may have.
 FILES = {
     "indptr.bin": (1, ("<i8",)),
@@ -40,11 +45,12 @@ FILES = {
     "features_indptr.bin": (1, ("<i4", "<i8")),
 }
 SPARSE = ("features_data.bin", "features_indices.bin", "features_indptr.bin")
+Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One file: an array, and the checksum of its bytes."""
+    """Type, shape and checksum of one file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -58,18 +64,18 @@ class Entry:
 
 @dataclass(frozen=True)
 class Header:
-    """What a store's header.json says.
+    """The content of a store's header.json.
 
     Attributes
     ----------
     names : {"range", "integer", "text"}
     is_sorted : bool
-        Whether names ascend; names_order.bin is there where they do not.
+        Whether names ascend; if not, names_order.bin holds their order.
     num_features : int or None
     feature_names : tuple of str or None
     report : EdgeReport or None
     fingerprint : str
-        That of the graph in memory.
+        That of the graph.
     files : dict of Entry
     """
 
@@ -88,14 +94,11 @@ class Header:
 
     def write(self, folder: Path) -> None:
         """Write header.json."""
+        others = ("names", "is_sorted", "num_features", "feature_names", "fingerprint")
         about = {
             "format": FORMAT,
             "version": VERSION,
-            **{
-                field.name: getattr(self, field.name)
-                for field in fields(self)
-                if field.name not in ("report", "files")
-            },
+            **{field: getattr(self, field) for field in others},
             "report": None if self.report is None else asdict(self.report),
             "files": {name: asdict(entry) for name, entry in self.files.items()},
         }
@@ -111,21 +114,22 @@ class Header:
             raise MissingFileError(f"{folder}: {what}; pass a store, which spine data build makes")
         try:
             with path.open("rb") as file:
-                about = JsonObject(json.loads(file.read(_MOST_BYTES)), "top level")
+                about = JsonObject(json.loads(file.read(_MAX_HEADER)), "top level")
             about.one_of("format", FORMAT)
-            _require_version(about)
+            version = about.whole("version", 1, 2**31)
+            if version > VERSION:
+                raise ModelFormatError(
+                    f"is of version {version}, this spinegraph reads up to {VERSION}: upgrade it"
+                )
             if about.meta.get("digest", _digest(about.meta)) != _digest(about.meta):
                 raise ModelFormatError("its content is not what was written: it was damaged")
             return _checked(about)
         except (ModelFormatError, ValueError, RecursionError, OSError) as fault:
-            raise GraphFormatError(f"{path}: {str(fault)[:300]}{_WAY_OUT}") from fault
-
-
-_WAY_OUT = "; copy the whole folder again, or build it again"
+            raise GraphFormatError(f"{path}: {str(fault)[:300]}; {_REBUILD}") from fault
 
 
 def is_store(path: Any) -> bool:
-    """Say whether a path is a store's folder."""
+    """Return whether a path is a store's folder."""
     try:
         return (Path(path) / HEADER).is_file()
     except (OSError, ValueError):
@@ -133,33 +137,30 @@ def is_store(path: Any) -> bool:
 
 
 def _digest(about: dict[str, Any]) -> str:
-    """Return a digest of all that a header says besides."""
+    """Return the digest of a header's other fields."""
     others = {key: value for key, value in about.items() if key != "digest"}
     return blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def _require_version(about: JsonObject) -> None:
-    version = about.whole("version", 1, 2**31)
-    if version > VERSION:
-        raise ModelFormatError(f"is of version {version}, this spinegraph reads up to {VERSION}: upgrade it")
-
-
 def _checked(about: JsonObject) -> Header:
-    listed = JsonObject(about.get("files", dict), "files")
-    files = {name: _entry(JsonObject(listed.meta[name], name), name) for name in sorted(listed.meta)}
-    names = about.one_of("names", *NAMES)
+    entries = about.get("files", dict)
+    files = {name: _entry(JsonObject(entries[name], name), name) for name in sorted(entries)}
+    names = about.one_of("names", "range", "integer", "text")
     has_features = about.meta.get("num_features") is not None
     num_features = about.whole("num_features", 0, 2**31 - 1) if has_features else None
     columns = about.list_of("feature_names", str) if about.meta.get("feature_names") is not None else None
     if columns is not None and len(columns) != num_features:
         raise ModelFormatError(f"feature_names must name {num_features} columns; got {len(columns)}")
     report = about.meta.get("report")
+    if report is not None:
+        counts, listed = [field.name for field in fields(EdgeReport)], JsonObject(report, "report")
+        report = EdgeReport(**{name: listed.whole(name, 0, 2**63 - 1) for name in counts})
     header = Header(
         names,
         about.get("is_sorted", bool),
         num_features,
         None if columns is None else tuple(columns),
-        None if report is None else _report(JsonObject(report, "report")),
+        report,
         about.get("fingerprint", str),
         files,
     )
@@ -175,10 +176,6 @@ def _entry(entry: JsonObject, name: str) -> Entry:
     if len(shape) != dimensions or not all(0 <= size < 2**62 for size in shape):
         raise ModelFormatError(f"{name}: shape must be {dimensions} sizes; got {shape!r:.60}")
     return Entry(entry.one_of("dtype", *types), tuple(shape), entry.get("digest", str))
-
-
-def _report(report: JsonObject) -> EdgeReport:
-    return EdgeReport(**{field.name: report.whole(field.name, 0, 2**63 - 1) for field in fields(EdgeReport)})
 
 
 def _require_shapes(header: Header) -> None:
@@ -205,42 +202,206 @@ def _require_shapes(header: Header) -> None:
             raise ModelFormatError(f"{name}: must have shape {shape}; got {shapes[name]}")
 
 
-_PIECE = 2**22  # bytes read or written at a time
+def write_store(graph: Graph, folder: str | Path) -> None:
+    """Write a graph as a store, whole or not at all; an existing store is replaced.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its names are whole numbers throughout, or text throughout.
+    folder : path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     write_store(Graph.from_edges([("ann", "bob")]), f"{place}/store")
+    ...     open_store(f"{place}/store")
+    Graph(2 nodes, 1 edge, names 'ann', 'bob')
+    """
+    folder = Path(folder)
+    require_store_place(folder)
+    make_folder(folder.resolve().parent)
+    with whole_folder(folder) as partial:
+        arrays = {"indptr.bin": graph.indptr, "indices.bin": graph.indices, "weights.bin": graph.weights}
+        files = {
+            name: write_array(partial / name, array) for name, array in arrays.items() if array is not None
+        }
+        kind, is_sorted = _write_names(graph.names, partial, files)
+        width = write_features(graph.features, partial, files)
+        columns = graph.feature_names
+        Header(kind, is_sorted, width, columns, graph.report, fingerprint(graph), files).write(partial)
+
+
+def open_store(folder: str | Path, *, verify: bool = False) -> Graph:
+    """Open a store as a graph; its arrays are read-only memory maps, so opening takes no time.
+
+    Parameters
+    ----------
+    folder : path
+    verify : bool
+        Read everything once, and refuse files that fail their checksum or do not make up a graph. Do so once
+        with a store from elsewhere: without it only the header and the sizes of files are checked.
+
+    Raises
+    ------
+    GraphFormatError
+        The store is cut off, damaged or of a newer version; the message names the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     write_store(Graph.from_edges([(0, 1), (1, 2)]), f"{place}/store")
+    ...     open_store(f"{place}/store", verify=True).store.name
+    'store'
+    """
+    folder = Path(folder)
+    header = Header.read(folder)
+    arrays = {name: map_array(folder / name, entry) for name, entry in header.files.items()}
+    if verify:
+        check_content(folder, header, arrays)
+    graph = graph_of(header, arrays)
+    object.__setattr__(graph, "store", folder.resolve())
+    object.__setattr__(graph, "known_fingerprint", header.fingerprint)
+    return graph
+
+
+def graph_of(header: Header, arrays: Arrays) -> Graph:
+    """Return the graph of a header and its arrays."""
+    order = arrays.get("names_order.bin")
+    names: Any
+    index: NameIndex | StoredNameIndex
+    if header.names == "text":
+        names = StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"])
+        index = StoredNameIndex(names, order)
+    else:
+        names = arrays["names.bin"]
+        index = NameIndex.known(names, order, covers_range=header.names == "range")
+    graph = Graph._trusted(
+        arrays["indptr.bin"],
+        arrays["indices.bin"],
+        arrays.get("weights.bin"),
+        names,
+        _features(header, arrays),
+        header.feature_names,
+        header.report,
+    )
+    object.__setattr__(graph, "_name_index", index)
+    return graph
+
+
+def require_store_place(folder: Path) -> None:
+    """Refuse a path that holds anything but a store or an empty folder."""
+    if not folder.exists() or is_store(folder):
+        return
+    if not folder.is_dir():
+        raise ParameterError(f"{folder}: is a file; choose another name for the store's folder")
+    others = sorted(file.name for file in folder.iterdir())
+    if others:
+        raise ParameterError(
+            f"{folder}: holds {', '.join(map(repr, others[:3]))} and is no store (it has no {HEADER}); "
+            "choose another folder, or empty this one"
+        )
+
+
+def _write_names(names: Any, folder: Path, files: dict[str, Entry]) -> tuple[str, bool]:
+    """Write names; return their kind, and whether they ascend."""
+    if names.dtype == np.int64:
+        files["names.bin"] = write_array(folder / "names.bin", names)
+        if is_range(names):
+            return "range", True
+        is_sorted = bool((names[1:] > names[:-1]).all())
+        order = None if is_sorted else np.argsort(names)
+    else:
+        _write_text(names, folder, files)
+        listed = names.tolist()
+        is_sorted = all(one < other for one, other in pairwise(listed))
+        order = None if is_sorted else np.array(sorted(range(len(listed)), key=listed.__getitem__))
+    if order is not None:
+        files["names_order.bin"] = write_array(folder / "names_order.bin", order)
+    return "integer" if names.dtype == np.int64 else "text", is_sorted
+
+
+def _write_text(names: Any, folder: Path, files: dict[str, Entry]) -> None:
+    lengths: list[NDArray[np.int64]] = []
+
+    def encoded() -> Iterator[NDArray[np.uint8]]:
+        for start in range(0, len(names), _NAMES):
+            some = names[start : start + _NAMES].tolist()
+            other = [name for name in some if not isinstance(name, str)]
+            if other:
+                raise GraphFormatError(
+                    f"in a store node names are all text or all whole numbers; got {first_few(other, 3)}. "
+                    "Give the graph such names first: graph.relabel(map(str, graph.names))"
+                )
+            texts = [name.encode(*ENCODING) for name in some]
+            lengths.append(np.fromiter(map(len, texts), np.int64, len(texts)))
+            yield np.frombuffer(b"".join(texts), np.uint8)
+
+    files["names_text.bin"] = write_chunks(folder / "names_text.bin", encoded(), np.uint8)
+    ends = np.cumsum(np.concatenate(lengths))
+    files["names_ends.bin"] = write_array(folder / "names_ends.bin", ends)
+
+
+def write_features(features: Any, folder: Path, files: dict[str, Entry]) -> int | None:
+    """Write features; return the number of columns, None without features."""
+    if features is None:
+        return None
+    if not issparse(features):
+        files["features.bin"] = write_array(folder / "features.bin", features)
+        return int(features.shape[1])
+    # One type for both, the one SciPy itself would choose, so that it need not copy them.
+    index = np.int32 if max(features.nnz, *features.shape) < 2**31 else np.int64
+    indices, indptr = features.indices.astype(index, copy=False), features.indptr.astype(index, copy=False)
+    for name, part in zip(SPARSE, (features.data, indices, indptr), strict=True):
+        files[name] = write_array(folder / name, part)
+    return int(features.shape[1])
+
+
+def _features(header: Header, arrays: Arrays) -> Any:
+    if header.num_features is None or "features.bin" in arrays:
+        return arrays.get("features.bin")
+    data, indices, indptr = (arrays[name] for name in SPARSE)
+    if indptr[0] != 0 or indptr[-1] != len(data):
+        raise GraphFormatError(
+            "features_indptr.bin must rise from 0 to the number of values; build the store again"
+        )
+    return csr_array((data, indices, indptr), shape=(header.num_nodes, header.num_features))
 
 
 def write_array(path: Path, array: NDArray[Any]) -> Entry:
-    """Write an array's bytes, a piece at a time, and return what the header says of them."""
-    return write_pieces(path, pieces(array), array.dtype, array.shape[1:])
+    """Write an array's bytes, some at a time, and return its header entry."""
+    return write_chunks(path, chunks(array), array.dtype, array.shape[1:])
 
 
-def write_pieces(path: Path, arrays: Iterable[NDArray[Any]], dtype: Any, row: tuple[int, ...] = ()) -> Entry:
-    """Write arrays one after the other as one file of one type, rows of one shape."""
+def write_chunks(path: Path, arrays: Iterable[NDArray[Any]], dtype: Any, row: tuple[int, ...] = ()) -> Entry:
+    """Write arrays one after the other to one file, and return its header entry."""
     kind, digest, rows = np.dtype(dtype).newbyteorder("<"), blake2b(digest_size=16), 0
     with path.open("wb") as file:
-        for piece in arrays:
-            data = np.ascontiguousarray(piece, dtype=kind)
+        for array in arrays:
+            data = np.ascontiguousarray(array, dtype=kind)
             digest.update(data.data if data.size else b"")
             file.write(data.data if data.size else b"")
             rows += len(data)
-    return Entry(_name(kind), (rows, *row), digest.hexdigest())
+    return Entry(_dtype_name(kind), (rows, *row), digest.hexdigest())
 
 
 def entry_of(path: Path, dtype: Any, row: tuple[int, ...] = ()) -> Entry:
-    """Return what the header says of a file that is there already."""
+    """Return the header entry of an existing file."""
     kind = np.dtype(dtype).newbyteorder("<")
     width = kind.itemsize * int(np.prod(row))
-    return Entry(_name(kind), (path.stat().st_size // max(width, 1), *row), digest_of(path))
+    return Entry(_dtype_name(kind), (path.stat().st_size // max(width, 1), *row), digest_of(path))
 
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
-    """Return a file as a read-only array; what is read of it comes into memory, and may leave it again."""
+    """Map a file as a read-only array."""
     if not path.is_file():
-        raise GraphFormatError(f"{path}: is missing; copy the whole store again, or build it again")
+        raise GraphFormatError(f"{path}: is missing; {_REBUILD}")
     size = path.stat().st_size
     if size != entry.bytes:
         raise GraphFormatError(
-            f"{path}: has {size:,} bytes, the header says {entry.bytes:,}: it was cut off or replaced; "
-            "copy the whole store again, or build it again"
+            f"{path}: has {size:,} bytes, the header says {entry.bytes:,}: it was cut off; {_REBUILD}"
         )
     if not size:
         return np.zeros(entry.shape, dtype=entry.dtype)
@@ -249,9 +410,9 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
     return np.frombuffer(mapped, dtype=entry.dtype).reshape(entry.shape)
 
 
-def pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     """Yield an array's rows, a few megabytes at a time."""
-    rows = max(_PIECE // max(array.itemsize * int(np.prod(array.shape[1:])), 1), 1)
+    rows = max(_CHUNK // max(array.itemsize * int(np.prod(array.shape[1:])), 1), 1)
     for start in range(0, len(array), rows):
         yield array[start : start + rows]
 
@@ -260,28 +421,17 @@ def digest_of(path: Path) -> str:
     """Return the checksum of a file's bytes."""
     digest = blake2b(digest_size=16)
     with path.open("rb") as file:
-        while chunk := file.read(_PIECE):
+        while chunk := file.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
 
 
-def _name(dtype: Any) -> str:
+def _dtype_name(dtype: Any) -> str:
     return f"{'|' if dtype.itemsize == 1 else '<'}{dtype.kind}{dtype.itemsize}"
 
 
-_NAME_PIECE = 2**16  # names decoded at a time
-_SCAN_SHARE = 32  # from one name asked for in so many on, reading all in order beats searching for each
-ENCODING = ("utf-8", "surrogatepass")  # a lone surrogate is legal in a Python str
-
-
 class StoredNames:
-    """Names (n,) as UTF-8 bytes and where each ends; reads like an object array of str.
-
-    Parameters
-    ----------
-    text : uint8 array
-    ends : int64 array (n,)
-    """
+    """Names (n,) as UTF-8 bytes and the end of each; reads like an object array of str."""
 
     dtype = np.dtype(object)
     ndim = 1
@@ -294,7 +444,7 @@ class StoredNames:
 
     @property
     def shape(self) -> tuple[int]:
-        """Number of names, as arrays tell it."""
+        """Number of names, as a tuple."""
         return (len(self),)
 
     @property
@@ -302,27 +452,26 @@ class StoredNames:
         """Number of names."""
         return len(self)
 
-    def __getitem__(self, place: Any) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         """Return one name, or an object array of those at a slice, positions or a mask."""
-        if isinstance(place, int | np.integer):
-            position = int(place) + (len(self) if place < 0 else 0)
+        if isinstance(index, int | np.integer):
+            position = int(index) + (len(self) if index < 0 else 0)
             if not 0 <= position < len(self):
-                raise IndexError(f"position {place} of {len(self)} names")
+                raise IndexError(f"position {index} of {len(self)} names")
             return self.encoded(position).decode(*ENCODING)
-        if isinstance(place, slice):
-            start, stop, step = place.indices(len(self))
-            found = (
-                self._between(start, max(stop, start)) if step == 1 else self[np.arange(start, stop, step)]
-            )
-            return found if step != 1 else _objects(found)
-        positions = np.asarray(place)
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return _objects(self._between(start, max(stop, start)))
+            index = np.arange(start, stop, step)
+        positions = np.asarray(index)
         if positions.dtype == bool:
             positions = np.flatnonzero(positions)
         return _objects([self[position] for position in positions.tolist()])
 
     def __iter__(self) -> Iterator[str]:
-        for start in range(0, len(self), _NAME_PIECE):
-            yield from self._between(start, min(start + _NAME_PIECE, len(self)))
+        for start in range(0, len(self), _NAMES):
+            yield from self._between(start, min(start + _NAMES, len(self)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return _objects(self.tolist()) if dtype is None else _objects(self.tolist()).astype(dtype)
@@ -361,13 +510,9 @@ class StoredNames:
 
 
 class StoredNameIndex:
-    """Finds the positions of stored text names without a table in memory.
+    """Finds the positions of stored text names by search on disk.
 
-    Parameters
-    ----------
-    names : StoredNames
-    order : int64 array (n,), optional
-        Positions in ascending order of the names; None where the names ascend themselves.
+    ``order`` (n,) lists the positions by ascending name; None where the names ascend themselves.
     """
 
     def __init__(self, names: StoredNames, order: NDArray[np.int64] | None = None) -> None:
@@ -407,21 +552,19 @@ class StoredNameIndex:
         return rank if self._order is None else int(self._order[rank])
 
     def _find_by_scan(self, wanted: list[Any]) -> NDArray[np.int64]:
-        """Go through all names in order and look each piece's share of the sorted wanted ones up in it."""
+        """Read all names in order, and look up the wanted ones that fall into each chunk."""
         found = np.full(len(wanted), -1, dtype=np.int64)
-        places = sorted(
-            (place for place, name in enumerate(wanted) if isinstance(name, str)), key=wanted.__getitem__
-        )
-        asked = [wanted[place] for place in places]
-        for start in range(0, len(self._names) if asked else 0, _NAME_PIECE):
-            stop = min(start + _NAME_PIECE, len(self._names))
+        texts = sorted((name, number) for number, name in enumerate(wanted) if isinstance(name, str))
+        asked = [name for name, _ in texts]
+        for start in range(0, len(self._names) if asked else 0, _NAMES):
+            stop = min(start + _NAMES, len(self._names))
             positions = np.arange(start, stop) if self._order is None else self._order[start:stop]
             names = self._names[start:stop] if self._order is None else self._names[positions]
             first, last = bisect_left(asked, names[0]), bisect_right(asked, names[-1])
             if first < last:
                 table = dict(zip(names.tolist(), positions.tolist(), strict=True))
-                for place, name in zip(places[first:last], asked[first:last], strict=True):
-                    found[place] = table.get(name, -1)
+                for name, number in texts[first:last]:
+                    found[number] = table.get(name, -1)
         return found
 
 
@@ -429,23 +572,17 @@ def _objects(names: list[str]) -> NDArray[Any]:
     return np.fromiter(names, dtype=object, count=len(names))
 
 
-_ROWS, _NAMES = 2**18, 2**16  # looked at together
-Arrays = dict[str, NDArray[Any]]
-
-
 def check_content(folder: Path, header: Header, arrays: Arrays) -> None:
     """Refuse files that fail their checksum, or whose content is not that of a graph.
 
-    Whether every edge stands in both of its rows is left to the checksum: it would take a sort.
+    That the adjacency is symmetric is left to the checksum: checking would take a sort.
     """
     for name, entry in header.files.items():
         if digest_of(folder / name) != entry.digest:
             raise GraphFormatError(
-                f"{folder / name}: its checksum is not the header's: it was damaged or replaced; "
-                "copy the whole store again, or build it again"
+                f"{folder / name}: its checksum is not the header's: it was damaged or replaced; {_REBUILD}"
             )
-    n = header.num_nodes
-    for fault in _faults(arrays, n, header.num_features or 0):
+    for fault in _faults(arrays, header.num_nodes, header.num_features or 0):
         raise GraphFormatError(f"{folder}: {fault}; build the store again")
 
 
@@ -464,21 +601,16 @@ def _faults(arrays: Arrays, n: int, f: int) -> Iterator[str]:
         if (row == rows).any() or ((rows[1:] == rows[:-1]) & (row[1:] <= row[:-1])).any():
             yield "rows of indices.bin must ascend, without the node itself"
     for name, low in (("weights.bin", 0.0), ("features.bin", -np.inf), ("features_data.bin", -np.inf)):
-        if any(
-            not (np.isfinite(piece) & (piece > low)).all() for piece in pieces(arrays.get(name, np.zeros(0)))
-        ):
+        values = chunks(arrays.get(name, np.zeros(0)))
+        if not all((np.isfinite(chunk) & (chunk > low)).all() for chunk in values):
             yield f"{name} must be finite numbers{' above 0' * (low == 0)}"
     if "features_indptr.bin" in arrays:
-        yield from _sparse_faults(arrays, f)
+        indptr, indices = arrays["features_indptr.bin"], arrays["features_indices.bin"]
+        if not _rises(indptr, len(indices)):
+            yield f"features_indptr.bin must rise from 0 to {len(indices)}"
+        if any(chunk.min() < 0 or chunk.max() >= f for chunk in chunks(indices)):
+            yield f"features_indices.bin must lie in 0 .. {f - 1}"
     yield from _name_faults(arrays, n)
-
-
-def _sparse_faults(arrays: Arrays, f: int) -> Iterator[str]:
-    indptr, indices = arrays["features_indptr.bin"], arrays["features_indices.bin"]
-    if not _rises(indptr, len(indices)):
-        yield f"features_indptr.bin must rise from 0 to {len(indices)}"
-    if any(piece.min() < 0 or piece.max() >= f for piece in pieces(indices)):
-        yield f"features_indices.bin must lie in 0 .. {f - 1}"
 
 
 def _name_faults(arrays: Arrays, n: int) -> Iterator[str]:
@@ -490,28 +622,28 @@ def _name_faults(arrays: Arrays, n: int) -> Iterator[str]:
     order = arrays.get("names_order.bin")
     if order is not None:
         seen = np.zeros(n, dtype=bool)
-        for piece in pieces(order):
-            if piece.min() < 0 or piece.max() >= n:
+        for chunk in chunks(order):
+            if chunk.min() < 0 or chunk.max() >= n:
                 yield f"names_order.bin must lie in 0 .. {n - 1}"
                 return
-            seen[piece] = True
+            seen[chunk] = True
         if not seen.all():
             yield "names_order.bin must hold every position once"
             return
     if not _names_ascend(arrays, n):
-        yield "names must be distinct, sound text or whole numbers, and ascend in the order that is given"
+        yield "names must be distinct, valid text or whole numbers, and ascend in the order that is given"
 
 
 def _names_ascend(arrays: Arrays, n: int) -> bool:
-    """Say whether names rise from one to the next: then none is there twice, and searches find them."""
+    """Return whether each name is above the one before, so that they are distinct and can be searched."""
     order, last = arrays.get("names_order.bin"), None
     is_text = "names_ends.bin" in arrays
     names: Any = StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"]) if is_text else None
     for start in range(0, n, _NAMES):
         ranks = slice(start, min(start + _NAMES, n))
-        places = ranks if order is None else order[ranks]
+        positions = ranks if order is None else order[ranks]
         try:
-            found = (names if is_text else arrays["names.bin"])[places].tolist()
+            found = (names if is_text else arrays["names.bin"])[positions].tolist()
         except UnicodeDecodeError:
             return False
         listed = found if last is None else [last, *found]
@@ -528,181 +660,3 @@ def _rises(indptr: NDArray[Any], last: int) -> bool:
 def _ascends(values: NDArray[Any]) -> bool:
     starts = range(0, len(values), _ROWS)
     return all((np.diff(values[start : start + _ROWS + 1]) >= 0).all() for start in starts)
-
-
-_NAMES_AT_A_TIME = 2**16
-
-
-def write_store(graph: Graph, folder: str | Path) -> None:
-    """Write a graph as a store, whole or not at all; a store that is there is replaced.
-
-    Parameters
-    ----------
-    graph : Graph
-        Its names are whole numbers throughout, or text throughout.
-    folder : path
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     write_store(Graph.from_edges([("ann", "bob")]), f"{place}/store")
-    ...     open_store(f"{place}/store")
-    Graph(2 nodes, 1 edge, names 'ann', 'bob')
-    """
-    folder = Path(folder)
-    require_store_place(folder)
-    make_folder(folder.resolve().parent)
-    with whole_folder(folder) as partial:
-        files = {
-            "indptr.bin": write_array(partial / "indptr.bin", graph.indptr),
-            "indices.bin": write_array(partial / "indices.bin", graph.indices),
-        }
-        if graph.weights is not None:
-            files["weights.bin"] = write_array(partial / "weights.bin", graph.weights)
-        kind, is_sorted = _write_names(graph.names, partial, files)
-        width = write_features(graph.features, partial, files)
-        columns = graph.feature_names
-        Header(kind, is_sorted, width, columns, graph.report, fingerprint(graph), files).write(partial)
-
-
-def open_store(folder: str | Path, *, verify: bool = False) -> Graph:
-    """Return the graph of a store; its arrays are read-only memory maps, so opening takes no time.
-
-    Parameters
-    ----------
-    folder : path
-    verify : bool
-        Read everything once and refuse what fails its checksum or is not a graph. Do so once with a store
-        that comes from elsewhere: without it only the header and the sizes of files are checked.
-
-    Raises
-    ------
-    GraphFormatError
-        The store is cut off, damaged or of a newer version; the message names the file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     write_store(Graph.from_edges([(0, 1), (1, 2)]), f"{place}/store")
-    ...     open_store(f"{place}/store", verify=True).store.name
-    'store'
-    """
-    folder = Path(folder)
-    header = Header.read(folder)
-    arrays = {name: map_array(folder / name, entry) for name, entry in header.files.items()}
-    if verify:
-        check_content(folder, header, arrays)
-    graph = graph_of(header, arrays)
-    kept = {"store": folder.resolve(), "known_fingerprint": header.fingerprint}
-    for field, value in kept.items():
-        object.__setattr__(graph, field, value)
-    return graph
-
-
-def graph_of(header: Header, arrays: dict[str, NDArray[Any]]) -> Graph:
-    """Return the graph that the files of a header make up."""
-    order = arrays.get("names_order.bin")
-    names: Any
-    index: NameIndex | StoredNameIndex
-    if header.names == "text":
-        names = StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"])
-        index = StoredNameIndex(names, order)
-    else:
-        names = arrays["names.bin"]
-        index = NameIndex.known(names, order, covers_range=header.names == "range")
-    graph = Graph._trusted(
-        arrays["indptr.bin"],
-        arrays["indices.bin"],
-        arrays.get("weights.bin"),
-        names,
-        _features(header, arrays),
-        header.feature_names,
-        header.report,
-    )
-    object.__setattr__(graph, "_name_index", index)
-    return graph
-
-
-def require_store_place(folder: Path) -> None:
-    """Refuse to put a store in place of anything but a store or an empty folder."""
-    if not folder.exists() or is_store(folder):
-        return
-    if not folder.is_dir():
-        raise ParameterError(f"{folder}: is a file; choose another name for the store's folder")
-    others = sorted(file.name for file in folder.iterdir())
-    if others:
-        raise ParameterError(
-            f"{folder}: holds {', '.join(map(repr, others[:3]))} and is no store (it has no {HEADER}); "
-            "choose another folder, or empty this one"
-        )
-
-
-def _write_names(names: Any, folder: Path, files: dict[str, Entry]) -> tuple[str, bool]:
-    """Write names and return what they are, and whether they ascend."""
-    if names.dtype == np.int64:
-        files["names.bin"] = write_array(folder / "names.bin", names)
-        if is_range(names):
-            return "range", True
-        is_sorted = bool((names[1:] > names[:-1]).all())
-        order = None if is_sorted else np.argsort(names)
-    else:
-        _write_text(names, folder, files)
-        listed = names.tolist()
-        is_sorted = all(one < other for one, other in pairwise(listed))
-        order = None if is_sorted else np.array(sorted(range(len(listed)), key=listed.__getitem__))
-    if order is not None:
-        files["names_order.bin"] = write_array(folder / "names_order.bin", order)
-    return "integer" if names.dtype == np.int64 else "text", is_sorted
-
-
-def _write_text(names: Any, folder: Path, files: dict[str, Entry]) -> None:
-    lengths: list[NDArray[np.int64]] = []
-
-    def encoded() -> Iterator[NDArray[np.uint8]]:
-        for start in range(0, len(names), _NAMES_AT_A_TIME):
-            some = names[start : start + _NAMES_AT_A_TIME].tolist()
-            other = [name for name in some if not isinstance(name, str)]
-            if other:
-                raise GraphFormatError(
-                    f"in a store node names are all text or all whole numbers; got {first_few(other, 3)}. "
-                    "Give the graph such names first: graph.relabel(map(str, graph.names))"
-                )
-            texts = [name.encode(*ENCODING) for name in some]
-            lengths.append(np.fromiter(map(len, texts), np.int64, len(texts)))
-            yield np.frombuffer(b"".join(texts), np.uint8)
-
-    files["names_text.bin"] = write_pieces(folder / "names_text.bin", encoded(), np.uint8)
-    ends = np.cumsum(np.concatenate(lengths))
-    files["names_ends.bin"] = write_array(folder / "names_ends.bin", ends)
-
-
-def write_features(features: Any, folder: Path, files: dict[str, Entry]) -> int | None:
-    """Write features and return the number of columns, if there are any features."""
-    if features is None:
-        return None
-    if not issparse(features):
-        files["features.bin"] = write_array(folder / "features.bin", features)
-        return int(features.shape[1])
-    # One type for both, the one SciPy itself would choose, so that it need not copy them.
-    index = np.int32 if max(features.nnz, *features.shape) < 2**31 else np.int64
-    parts = (
-        features.data,
-        features.indices.astype(index, copy=False),
-        features.indptr.astype(index, copy=False),
-    )
-    for name, part in zip(SPARSE, parts, strict=True):
-        files[name] = write_array(folder / name, part)
-    return int(features.shape[1])
-
-
-def _features(header: Header, arrays: dict[str, NDArray[Any]]) -> Any:
-    if header.num_features is None or "features.bin" in arrays:
-        return arrays.get("features.bin")
-    data, indices, indptr = (arrays[name] for name in SPARSE)
-    if indptr[0] != 0 or indptr[-1] != len(data):
-        raise GraphFormatError(
-            "features_indptr.bin must rise from 0 to the number of values; build the store again"
-        )
-    return csr_array((data, indices, indptr), shape=(header.num_nodes, header.num_features))
