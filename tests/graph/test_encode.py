@@ -302,9 +302,9 @@ def test_missing_and_extra_columns_are_named():
 @pytest.mark.parametrize(
     ("columns", "table", "message"),
     [
-        ({}, {"x": [1.0, np.inf]}, "column 'x', row 1: a number must be finite"),
-        ({"x": "raw"}, {"x": [1.0, None]}, "column 'x', row 1: a raw column may have no gaps"),
-        ({"x": "count"}, {"x": [1.0, -2.0]}, "column 'x', row 1: a count is at least 0; got -2"),
+        ({}, {"x": [1.0, np.inf]}, "column 'x', row 1: inf is not finite"),
+        ({"x": "raw"}, {"x": [1.0, None]}, "column 'x', row 1: a raw column has no gaps"),
+        ({"x": "count"}, {"x": [1.0, -2.0]}, "column 'x', row 1: a count of -2"),
         ({"x": "number"}, {"x": ["1", "two"]}, "column 'x': expected numbers"),
         ({"x": "boolean"}, {"x": ["yes", "true"]}, "true, false, 1 or 0; got 'yes'"),
         ({"x": "date"}, {"x": ["2024-01-01", "soon"]}, "ISO 8601 date.*got 'soon'"),
@@ -318,7 +318,7 @@ def test_missing_and_extra_columns_are_named():
         ({}, "words", "got str"),
         ({}, {"x": []}, "without rows"),
         ({"x": "skip"}, {"x": [1, 2]}, "no column is left"),
-        ({}, pa.table([[1], [2]], names=["x", "x"]), "'x' is there 2 times"),
+        ({}, pa.table([[1], [2]], names=["x", "x"]), "there are several 'x'"),
         ({}, {1: [1], "1": [2]}, "differ also as text"),
         ({"x": "raw"}, {"x": [1e300]}, "32-bit"),
     ],
@@ -331,7 +331,7 @@ def test_bad_tables_are_refused_with_the_column_and_the_rule(columns, table, mes
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"columns": {"x": "colour"}}, "kind of column 'x'.*got 'colour'"),
+        ({"columns": {"x": "colour"}}, "column 'x': a kind is one of .*got 'colour'"),
         ({"columns": {"y": "number"}}, "columns names 'y', which the table does not have"),
         ({"max_levels": 0}, "max_levels must be"),
         ({"hash_width": 2**21}, "hash_width must be"),

@@ -55,25 +55,19 @@ class EdgeOptions:
             if value is not None and not isinstance(value, str):
                 object.__setattr__(self, name, tuple(value))
         if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) not in (2, 3)):
-            raise ParameterError(
-                f"columns must be (source, target) or (source, target, weight); got {self.columns!r}"
-            )
+            raise ParameterError(f"columns must be (source, target[, weight]); got {self.columns!r}")
         if self.columns is not None and len(self.columns) == 3 and self.weighted is False:
             raise ParameterError("columns names a weight, but weighted is False; leave one of them out")
         if self.delimiter is not None and not (
             len(self.delimiter) == 1 and self.delimiter.isascii() and self.delimiter not in '\0"\r\n'
         ):
             raise ParameterError(
-                f"delimiter must be one ASCII character, ' ' for any white space; got {self.delimiter!r}"
+                f"delimiter must be one ASCII character (' ': white space); got {self.delimiter!r}"
             )
         if self.names not in (None, "integer", "text"):
             raise ParameterError(f"names must be 'integer', 'text' or None; got {self.names!r}")
-        if isinstance(self.comments, str) or not all(
-            isinstance(mark, str) and mark for mark in self.comments
-        ):
-            raise ParameterError(
-                f"comments must be a tuple of line beginnings, such as ('#',); got {self.comments!r}"
-            )
+        if isinstance(self.comments, str) or not all(isinstance(m, str) and m for m in self.comments):
+            raise ParameterError(f"comments must be a tuple of texts, such as ('#',); got {self.comments!r}")
         if self.num_nodes is not None and (not isinstance(self.num_nodes, int) or self.num_nodes < 1):
             raise ParameterError(f"num_nodes must be a whole number of at least 1; got {self.num_nodes!r}")
         if self.num_nodes is not None and self.names == "text":
@@ -82,36 +76,18 @@ class EdgeOptions:
 
 @dataclass(frozen=True, eq=False)
 class FileContents:
-    """What an edge file holds, before edges are merged, dropped or made symmetric.
-
-    Attributes
-    ----------
-    path : str
-    names : int64 or object array (n,)
-    edges : integer array (m, 2)
-        Positions in 0 .. n-1.
-    weights : float array (m,), optional
-    features : float32 CSR or dense array (n, f), optional
-    feature_names : tuple of str (f,), optional
-    encoder : FeatureEncoder, optional
-        The encoder of the features, where they come from a table.
-    labels : array (n,) or (n, c), optional
-    directed : bool
-        Whether the file says that its edges are directed, or lists both directions of those that are not.
-    notes : tuple of str
-        What was detected, one sentence each.
-    """
+    """What an edge file holds, before edges are merged, dropped or made symmetric."""
 
     path: str
-    names: NDArray[Any]
-    edges: NDArray[np.integer[Any]]
-    weights: NDArray[np.floating[Any]] | None = None
-    features: Any = None
-    feature_names: tuple[str, ...] | None = None
-    encoder: FeatureEncoder | None = None
-    labels: NDArray[Any] | None = None
-    directed: bool = False
-    notes: tuple[str, ...] = ()
+    names: NDArray[Any]  # int64 or object (n,)
+    edges: NDArray[np.integer[Any]]  # (m, 2) positions in 0 .. n-1
+    weights: NDArray[np.floating[Any]] | None = None  # (m,)
+    features: Any = None  # float32 CSR or dense array (n, f)
+    feature_names: tuple[str, ...] | None = None  # (f,)
+    encoder: FeatureEncoder | None = None  # of the features, where they come from a table
+    labels: NDArray[Any] | None = None  # (n,) or (n, c)
+    directed: bool = False  # the file says so, or lists both directions of undirected edges
+    notes: tuple[str, ...] = ()  # what was detected, one sentence each
 
 
 @dataclass(frozen=True)
@@ -131,19 +107,10 @@ def choose_columns(
     place: str,
     third: Callable[[], str] = lambda: "number",
 ) -> EdgeColumns:
-    """Choose the source, target and weight columns.
+    """Choose the source, target and weight columns of a file with ``width`` columns.
 
-    Parameters
-    ----------
-    titles : sequence of str, optional
-        Column names, where the file has them.
-    width : int
-        Number of columns.
-    options : EdgeOptions
-    place : str
-        File and line, for messages.
-    third : callable
-        Says what an untitled third column holds: ``"number"``, ``"nothing"`` or ``"text"``.
+    ``titles`` are the column names, if the file has them; ``place`` is the file and line, for messages;
+    ``third`` says what an untitled third column holds: "number", "nothing" or "text".
     """
     weight = None
     if options.columns is not None:
@@ -179,9 +146,7 @@ def _title(titles: Sequence[str] | None, position: int) -> str:
 def _position(column: str | int, titles: Sequence[str] | None, width: int, place: str) -> int:
     if isinstance(column, int):
         if not 0 <= column < width:
-            raise ParameterError(
-                f"{place}: columns has position {column}; the file has positions 0 .. {width - 1}"
-            )
+            raise ParameterError(f"{place}: columns has position {column}; positions are 0 .. {width - 1}")
         return column
     if titles is None:
         raise ParameterError(
@@ -234,9 +199,7 @@ def _weight_column(
         )
     what = third()
     if what == "text":
-        raise GraphFormatError(
-            f"{place}: the third field is not a number, so it is no weight; weighted=False leaves it out"
-        )
+        raise GraphFormatError(f"{place}: the third field is not a number; weighted=False leaves it out")
     if what == "nothing":
         return None, "the third column is empty"
     return 2, "the third column holds numbers, taken as weights (weighted=False leaves them out)"
@@ -249,9 +212,7 @@ MAX_LINE = 2**20
 WHITESPACE = " "
 _SAMPLE_LINES, _SAMPLE_BYTES = 1000, 2**18
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
-NUMBER = re.compile(
-    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE
-)
+NUMBER = re.compile(r"(?i)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)")
 
 
 class Block(NamedTuple):
@@ -290,9 +251,7 @@ def _read_text(path: str | os.PathLike[str], options: EdgeOptions) -> FileConten
         for found in scan_text(source.stream, source.path, options):  # noqa: B007 the last one counts
             pass
     if not len(found) and found.num_nodes is None:
-        raise GraphFormatError(
-            f"{source.path}: holds a header but no edges; expected 'source target' lines below it"
-        )
+        raise GraphFormatError(f"{source.path}: holds a header but no edges; expected 'source target' lines")
     return found.contents(source.path)
 
 
@@ -301,9 +260,7 @@ def scan_text(stream: BinaryIO, path: str, options: EdgeOptions, skip: int = 0) 
     found = blocks(stream, path)
     first = next((block for block in found if sample_lines(block, path, options.comments)), None)
     if first is None:
-        raise GraphFormatError(
-            f"{path}: holds no edges, only comments or blank lines; expected 'source target' lines"
-        )
+        raise GraphFormatError(f"{path}: holds no edges; expected 'source target' lines")
     layout = find_layout(first, path, options)
     reader = _BlockReader(layout)
     for number, block in enumerate(chain([first], found)):
@@ -325,12 +282,8 @@ class _BlockReader:
     def __init__(self, layout: "Layout") -> None:
         self._layout = layout
         columns = layout.columns
-        self.edges = EdgeCollector(
-            is_integer=layout.names == "integer",
-            is_weighted=columns.weight is not None,
-            num_nodes=layout.options.num_nodes,
-            note=layout.note,
-        )
+        is_integer, is_weighted = layout.names == "integer", columns.weight is not None
+        self.edges = EdgeCollector(is_integer, is_weighted, layout.options.num_nodes, layout.note)
         titles = [f"other {number}" for number in range(layout.width)]
         titles[columns.source], titles[columns.target] = "source", "target"
         if columns.weight is not None:
@@ -536,12 +489,8 @@ def find_layout(block: Block, path: str, options: EdgeOptions) -> Layout:
         third=lambda: _kind_of_values([record.fields[2] for record in body if len(record.fields) > 2]),
     )
     ends = columns.source, columns.target
-    are_integers = all(
-        is_integer(record.fields[end].strip())
-        for record in body
-        for end in ends
-        if len(record.fields) > max(ends)
-    )
+    whole = [record.fields for record in body if len(record.fields) > max(ends)]
+    are_integers = all(is_integer(fields[end].strip()) for fields in whole for end in ends)
     wanted = "integer" if options.num_nodes is not None else options.names
     names = wanted or ("integer" if are_integers else "text")
     return Layout(path, delimiter, has_header, len(first.fields), columns, names, options, block.first_line)
@@ -625,9 +574,8 @@ def _continue_below(titles: tuple[str, str], body: Sequence[Record]) -> bool:
     """Return whether texts that may be titles are names like those below: node1, node2, then node3."""
     shared = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(*titles, strict=False)))
     names = {field.strip() for record in body for field in record.fields}
-    return not names.isdisjoint(titles) or (
-        len(shared) > 1 and any(name.startswith(shared) for name in names)
-    )
+    is_prefix = len(shared) > 1 and any(name.startswith(shared) for name in names)
+    return is_prefix or not names.isdisjoint(titles)
 
 
 def _kind_of_values(values: Sequence[str]) -> str:
@@ -650,9 +598,8 @@ def explain_fault(block: Block, layout: Layout, fault: str) -> NoReturn:
         if not skip_header:
             _check_record(Record(line, text, split_line(text, layout.delimiter)), layout)
         skip_header = False
-    raise GraphFormatError(
-        f"{layout.path}: lines {block.first_line} to {line} cannot be read: {excerpt(fault, 200)}"
-    )
+    lines = f"lines {block.first_line} to {line}"
+    raise GraphFormatError(f"{layout.path}: {lines} cannot be read: {excerpt(fault, 200)}")
 
 
 def _check_record(record: Record, layout: Layout) -> None:
@@ -699,43 +646,22 @@ def _check_name(name: str, role: str, place: str, found: str, layout: Layout) ->
         if layout.options.names != "integer" and n is None:
             raise NotIntegersError
         wanted = "num_nodes is given" if n is not None else "names='integer'"
-        raise GraphFormatError(
-            f"{place}: the {role} {excerpt(name)} is not an integer, but {wanted}: {found}"
-        )
+        raise GraphFormatError(f"{place}: the {role} {excerpt(name)} is not an integer, but {wanted}")
     if n is not None and not 0 <= int(name) < n:
-        raise GraphFormatError(
-            f"{place}: the {role} {name} is out of range: {found}; with num_nodes={n}, ids are 0 .. {n - 1}"
-        )
+        rule = f"with num_nodes={n}, ids are 0 .. {n - 1}"
+        raise GraphFormatError(f"{place}: the {role} {name} is out of range: {found}; {rule}")
 
 
 _FREE_SPAN = 2**22  # ids that span up to this many values are counted in a table
 
 
 class EdgeCollector:
-    """Collects the endpoints and weights of blocks.
+    """Collects the endpoints and weights of blocks; ``note`` says what was detected in the file."""
 
-    Parameters
-    ----------
-    is_integer, is_weighted : bool
-        What names are, and whether there are weights.
-    num_nodes : int, optional
-        Nodes are 0 .. num_nodes-1.
-    note : str
-        One sentence on what was detected in the file.
-
-    Attributes
-    ----------
-    blocks : int
-        How many blocks of the file were read or skipped.
-    name_bytes : int
-        Size of the text names that are held.
-    """
-
-    def __init__(
-        self, *, is_integer: bool, is_weighted: bool, num_nodes: int | None = None, note: str = ""
-    ) -> None:
+    def __init__(self, is_integer: bool, is_weighted: bool, num_nodes: int | None, note: str) -> None:
         self.is_integer, self.is_weighted = is_integer, is_weighted
-        self.num_nodes, self.note, self.blocks = num_nodes, note, 0
+        self.num_nodes, self.note = num_nodes, note
+        self.blocks = 0  # of the file that were read or skipped
         self._clear()
 
     def _clear(self) -> None:
@@ -845,13 +771,11 @@ class DistinctNames:
 
     def add(self, sources: Any, targets: Any) -> Any:
         """Add the endpoints of one block, (b,) each, and return the block's distinct names."""
-        both = pa.chunked_array(
-            [
-                chunk
-                for side in (sources, targets)
-                for chunk in (side.chunks if isinstance(side, pa.ChunkedArray) else [side])
-            ]
+        sides = (
+            side if isinstance(side, pa.ChunkedArray) else pa.chunked_array([side])
+            for side in (sources, targets)
         )
+        both = pa.chunked_array([chunk for side in sides for chunk in side.chunks])
         if not len(both):
             return both
         both = both.unify_dictionaries() if pa.types.is_dictionary(both.type) else both.dictionary_encode()
@@ -919,9 +843,7 @@ def scan_parquet(stream: BinaryIO, path: str, options: EdgeOptions, skip: int = 
             )
         note = f"Parquet; {columns.note}; names are {'integer' if as_integers else 'text'}"
         is_weighted = len(wanted) == 3
-        edges = EdgeCollector(
-            is_integer=as_integers, is_weighted=is_weighted, num_nodes=options.num_nodes, note=note
-        )
+        edges = EdgeCollector(as_integers, is_weighted, options.num_nodes, note)
         yield edges
         first_row = 0
         for number, batch in enumerate(file.iter_batches(batch_size=_BATCH, columns=wanted)):
@@ -954,9 +876,7 @@ def open_parquet(stream: BinaryIO, path: str) -> Iterator[Any]:
     except SpineError:
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as fault:
-        raise GraphFormatError(
-            f"{path}: damaged or cut-off Parquet ({excerpt(str(fault), 150)}); fetch or write it again"
-        ) from fault
+        raise GraphFormatError(f"{path}: damaged or cut-off Parquet: {excerpt(str(fault), 150)}") from fault
 
 
 class _Batch:
@@ -978,7 +898,7 @@ class _Batch:
             column = column.dictionary_decode()
         if not is_text(column.type) and not pa.types.is_integer(column.type):
             raise GraphFormatError(
-                f"{self._path}: column {title!r} is {column.type}; names are integers or text: cast it first"
+                f"{self._path}: column {title!r} is {column.type}; names are integers or text"
             )
         text = self._cast(column, pa.large_string(), title)
         blank = pc.equal(pc.utf8_trim_whitespace(text), "").to_numpy(False)
@@ -988,9 +908,7 @@ class _Batch:
     def weights(self, title: str) -> NDArray[np.float64]:
         column = self._batch[title]
         if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            raise GraphFormatError(
-                f"{self._path}: weight column {title!r} is {column.type}, not numbers; cast it first"
-            )
+            raise GraphFormatError(f"{self._path}: column {title!r} is {column.type}, not numbers")
         values: NDArray[np.float64] = self._cast(column, pa.float64(), title).to_numpy(False)
         rule = "is {}; weights are finite numbers, 0 or more, that fit float32"
         self._refuse(~((values >= 0) & (values <= MAX_WEIGHT)), title, rule)
@@ -1005,9 +923,7 @@ class _Batch:
         try:
             return column.cast(kind)
         except pa.ArrowInvalid as fault:
-            raise GraphFormatError(
-                f"{self._path}: column {title!r} does not fit {kind}: {excerpt(str(fault), 100)}"
-            ) from fault
+            raise GraphFormatError(f"{self._path}: column {title!r} does not fit {kind}") from fault
 
     def _refuse(self, wrong: NDArray[np.bool_], title: str, rule: str) -> None:
         if wrong.any():
@@ -1024,10 +940,7 @@ def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileCont
     """
     with opened(path) as source:
         graph = parse_graphml(source.stream, source.path)
-    if options.num_nodes not in (None, len(graph)):
-        raise GraphFormatError(
-            f"{source.path}: holds {len(graph)} nodes, but num_nodes={options.num_nodes} was asked for"
-        )
+    _require_num_nodes(len(graph), options, source.path)
     names = graphml_names(graph, source.path, options.names)
     index = {node: position for position, node in enumerate(graph)}
     listed = list(graph.edges(data=True))
@@ -1036,9 +949,7 @@ def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileCont
     titles = dict.fromkeys(key for _, _, data in listed for key in data)
     title = next((title for title in titles if title.lower() in WEIGHT_NAMES), None)
     if options.weighted and title is None:
-        raise GraphFormatError(
-            f"{source.path}: weighted=True needs an edge attribute called weight; there is none"
-        )
+        raise GraphFormatError(f"{source.path}: weighted=True needs an edge attribute called weight")
     if title is not None and options.weighted is not False:
         weights = np.empty(len(listed))
         for row, (one, other, data) in enumerate(listed):
@@ -1061,9 +972,7 @@ def parse_graphml(stream: BinaryIO, path: str) -> Any:
     try:
         import networkx
     except ImportError as missing:
-        raise MissingPackageError(
-            f"{path}: reading GraphML needs NetworkX: pip install 'spinegraph[graphs]'"
-        ) from missing
+        raise MissingPackageError("GraphML needs NetworkX: pip install 'spinegraph[graphs]'") from missing
     data = stream.read()
     _refuse_entities(data, path)
     try:
@@ -1097,9 +1006,7 @@ def _refuse_entities(data: bytes, path: str) -> None:
     try:
         parser.Parse(data, True)
     except expat.ExpatError as fault:
-        raise GraphFormatError(
-            f"{path}:{fault.lineno}: not well-formed XML ({fault}); write it again"
-        ) from fault
+        raise GraphFormatError(f"{path}:{fault.lineno}: not well-formed XML ({fault})") from fault
     except (ValueError, LookupError) as fault:  # an encoding that Python does not know
         if isinstance(fault, GraphFormatError):
             raise
@@ -1162,9 +1069,8 @@ def _from_layout(arrays: Arrays, path: str, options: EdgeOptions) -> FileContent
     wrong = (edges < 0) | (edges >= n)
     if wrong.any():
         row, side = np.argwhere(wrong)[0].tolist()
-        raise GraphFormatError(
-            f"{path}: edges[{row}, {side}] is {int(edges[row, side])}, out of range; ids are 0 .. {n - 1}"
-        )
+        value = int(edges[row, side])
+        raise GraphFormatError(f"{path}: edges[{row}, {side}] is {value}, out of range; ids are 0 .. {n - 1}")
     labels = arrays.get("labels")
     if labels is not None and labels.shape[:1] != (n,):
         raise GraphFormatError(f"{path}: labels of shape {labels.shape} for {n} nodes; every node needs one")
@@ -1187,11 +1093,8 @@ def _from_layout(arrays: Arrays, path: str, options: EdgeOptions) -> FileContent
 def _from_matrix(matrix: Any, path: str, options: EdgeOptions) -> FileContents:
     n = matrix.shape[0]
     if matrix.shape[1] != n:
-        raise GraphFormatError(
-            f"{path}: an adjacency matrix is square; got {matrix.shape}. Features go in features=..."
-        )
-    if options.num_nodes not in (None, n):
-        raise GraphFormatError(f"{path}: holds {n} nodes, but num_nodes={options.num_nodes} was asked for")
+        raise GraphFormatError(f"{path}: an adjacency matrix is square; got {matrix.shape}")
+    _require_num_nodes(n, options, path)
     sources, targets, weights = matrix_entries(matrix, options.weighted)
     note = "every value is 1, so no weights" if weights is None else "weights are the matrix's values"
     if options.weighted is not None:
@@ -1219,21 +1122,25 @@ def _num_nodes(
         found = arrays["num_nodes"]
         if found.size != 1 or found.dtype.kind not in "iu" or found.item() < 1:
             raise GraphFormatError(
-                f"{path}: num_nodes must be one number, 1 or more; got {found.tolist()!r:.60}"
+                f"{path}: num_nodes must be one number above 0; got {found.tolist()!r:.60}"
             )
         n = found.item()
     elif names is not None:
         n = len(names)
     else:
         n = options.num_nodes or (int(edges.max()) + 1 if len(edges) else 0)
-    if options.num_nodes not in (None, n):
-        raise GraphFormatError(f"{path}: holds {n} nodes, but num_nodes={options.num_nodes} was asked for")
+    _require_num_nodes(n, options, path)
     if names is not None and len(names) != n:
         raise GraphFormatError(f"{path}: {len(names)} names for {n} nodes; every node needs one name")
     if n < 1:
-        raise GraphFormatError(f"{path}: no edges, so no nodes; a graph has at least one node: add num_nodes")
+        raise GraphFormatError(f"{path}: no edges, so no nodes; a graph has at least one node")
     _require_plausible(n, len(names) if names is not None else len(edges), path)
     return int(n)
+
+
+def _require_num_nodes(n: int, options: EdgeOptions, path: str) -> None:
+    if options.num_nodes not in (None, n):
+        raise GraphFormatError(f"{path}: holds {n} nodes, but num_nodes={options.num_nodes} was asked for")
 
 
 def _require_plausible(claimed: int, held: int, path: str) -> None:
@@ -1250,9 +1157,7 @@ def sparse_matrix(arrays: Arrays, path: str) -> Any:
     found = arrays["format"].tolist()
     kind = found.decode("latin-1") if isinstance(found, bytes) else str(found)
     if kind not in _MATRIX_PARTS:
-        raise GraphFormatError(
-            f"{path}: a sparse matrix in format {kind[:20]!r}; save matrix.tocsr() instead"
-        )
+        raise GraphFormatError(f"{path}: a sparse matrix in format {kind[:20]!r}; save matrix.tocsr()")
     needed = ("data", *_MATRIX_PARTS[kind])
     lacking = [key for key in needed if key not in arrays]
     if lacking:
@@ -1264,21 +1169,16 @@ def sparse_matrix(arrays: Arrays, path: str) -> Any:
     data, *parts = (arrays[key] for key in needed)
     is_flat = all(part.ndim == 1 for part in (data, *parts))
     if not is_flat or data.dtype.kind not in "biuf" or any(part.dtype.kind not in "iu" for part in parts):
-        raise GraphFormatError(
-            f"{path}: the parts of a sparse matrix must be rows of numbers; write it again"
-        )
+        raise GraphFormatError(f"{path}: the parts of a sparse matrix must be rows of numbers")
     try:
         if kind == "coo":
             return sparse.coo_array((data, tuple(parts)), shape=shape.tolist())
-        matrix = (sparse.csr_array if kind == "csr" else sparse.csc_array)(
-            (data, *parts), shape=shape.tolist()
-        )
+        made = sparse.csr_array if kind == "csr" else sparse.csc_array
+        matrix = made((data, *parts), shape=shape.tolist())
         matrix.check_format(full_check=True)
         return matrix.tocsr()
     except (ValueError, TypeError, OverflowError, IndexError) as fault:
-        raise GraphFormatError(
-            f"{path}: the parts of the sparse matrix do not fit together: {fault}"
-        ) from fault
+        raise GraphFormatError(f"{path}: the parts of a matrix do not fit together: {fault}") from fault
 
 
 def features_of(arrays: Arrays, path: str) -> Any:
@@ -1287,9 +1187,7 @@ def features_of(arrays: Arrays, path: str) -> Any:
     if not present:
         return arrays.get("features")
     if len(present) < len(_CSR_KEYS):
-        raise GraphFormatError(
-            f"{path}: features need {', '.join(_CSR_KEYS)}; found only {', '.join(present)}"
-        )
+        raise GraphFormatError(f"{path}: features need {', '.join(_CSR_KEYS)}; found {', '.join(present)}")
     parts = {key.removeprefix("feat_"): arrays[key] for key in _CSR_KEYS}
     return sparse_matrix({**parts, "format": np.array("csr")}, path)
 
@@ -1301,7 +1199,7 @@ def names_of(arrays: Arrays, key: str, path: str) -> NDArray[Any] | None:
     found = arrays[key]
     if found.ndim != 1 or found.dtype.kind not in "iuUS":
         raise GraphFormatError(
-            f"{path}: {key} must be a row of integers or text; got {found.dtype} {found.shape}"
+            f"{path}: {key} must be integers or text (n,); got {found.dtype} {found.shape}"
         )
     if found.dtype.kind in "iu":
         return found

@@ -323,9 +323,7 @@ class FeatureEncoder:
     def _check_parameters(self) -> None:
         for name, kind in (self.columns or {}).items():
             if kind not in KINDS:
-                raise ParameterError(
-                    f"the kind of column {name!r} must be one of {', '.join(KINDS)}; got {kind!r}"
-                )
+                raise ParameterError(f"column {name!r}: a kind is one of {', '.join(KINDS)}; got {kind!r}")
         for setting, largest in (("max_levels", 2**20), ("hash_width", MAX_HASH_WIDTH)):
             value = getattr(self, setting)
             if not isinstance(value, int | np.integer) or not 1 <= value <= largest:
@@ -487,13 +485,11 @@ class NumericColumn:
         if kind in cls.WITHOUT_GAPS and np.isnan(values).any():
             row = int(np.flatnonzero(np.isnan(values))[0])
             raise GraphFormatError(
-                f"column {name!r}, row {row}: a {kind} column may have no gaps; fill them or choose 'number'"
+                f"column {name!r}, row {row}: a {kind} column has no gaps; choose 'number'"
             )
         if kind == "count" and (values < 0).any():
             row = int(np.flatnonzero(values < 0)[0])
-            raise GraphFormatError(
-                f"column {name!r}, row {row}: a count is at least 0; got {values[row]:g}; choose 'number'"
-            )
+            raise GraphFormatError(f"column {name!r}, row {row}: a count of {values[row]:g}; choose 'number'")
         return values
 
 
@@ -573,22 +569,15 @@ def _assemble(columns: Sequence[NumericColumn | LabelColumn], blocks: Mapping[st
 class MatrixScaling:
     """How a matrix (n, f) is scaled.
 
-    Attributes
-    ----------
-    scaling : str
-        "row" divides each row by its Euclidean length and "row_sum" by its sum of absolute values (rows
-        of zeros stay); "column" standardises each column, without centring where the matrix is sparse,
-        since centring would fill it; "none" leaves every value as it is.
-    width : int
-        The number of columns f.
-    mean, scale : float64 arrays (f,), or None
-        What "column" learned; ``mean`` is None where the matrix was sparse.
+    "row" divides each row by its Euclidean length, "row_sum" by its sum of absolute values; rows of zeros
+    stay. "column" standardises each column, without centring a sparse matrix, since that would fill it.
+    "none" leaves every value as it is.
     """
 
     scaling: str
-    width: int
-    mean: NDArray[np.float64] | None = None
-    scale: NDArray[np.float64] | None = None
+    width: int  # f
+    mean: NDArray[np.float64] | None = None  # (f,), of "column"; None where the matrix was sparse
+    scale: NDArray[np.float64] | None = None  # (f,), of "column"
 
     @classmethod
     def fit(cls, matrix: Any, scaling: str = "auto") -> "MatrixScaling":
@@ -655,9 +644,8 @@ def _check_matrix(matrix: Any) -> Matrix:
     if sparse and not isinstance(matrix, sp.csr_array):
         found = sp.csr_array(matrix)
     if found.ndim != 2 or found.dtype.kind not in "biuf":
-        raise GraphFormatError(
-            f"a feature matrix must hold numbers in two dimensions; got {found.dtype} of shape {found.shape}"
-        )
+        shown = f"{found.dtype} of shape {found.shape}"
+        raise GraphFormatError(f"a feature matrix must hold numbers in two dimensions; got {shown}")
     with np.errstate(over="ignore"):
         found = found.astype(np.float32, copy=False)
     if not all(np.isfinite(chunk).all() for chunk in _chunks(found.data if sparse else found, _CHUNK)):
@@ -727,9 +715,8 @@ def _read_state(meta: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Fitted, 
     extra = state.one_of("extra", "error", "ignore")
     if state.one_of("source", "table", "matrix") == "matrix":
         return _read_matrix(state, arrays), extra
-    columns = tuple(
-        _read_column(JsonObject(each, "encoder column")) for each in state.list_of("columns", dict)
-    )
+    listed = state.list_of("columns", dict)
+    columns = tuple(_read_column(JsonObject(column, "encoder column")) for column in listed)
     left_out = state.get("left_out", dict)
     if any(not isinstance(name, str) or kind not in ("text", "skip") for name, kind in left_out.items()):
         raise ModelFormatError("encoder: left_out must map columns to 'text' or 'skip'")

@@ -59,24 +59,13 @@ _GAPS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 @dataclass(frozen=True, eq=False)
 class FeatureFile:
-    """Features as a file holds them.
-
-    Attributes
-    ----------
-    path : str
-    data : array, CSR matrix or Arrow table (r, f)
-    names : array (r,), optional
-        Without names, row ``i`` belongs to node ``i``.
-    feature_names : tuple of str (f,), optional
-    line_of : callable
-        Returns the place of row ``i``, for messages.
-    """
+    """Features as a file holds them; without names, row ``i`` belongs to node ``i``."""
 
     path: str
-    data: Any
-    names: NDArray[Any] | None
-    feature_names: tuple[str, ...] | None
-    line_of: Callable[[int], str]
+    data: Any  # array, CSR matrix or Arrow table (r, f)
+    names: NDArray[Any] | None  # (r,)
+    feature_names: tuple[str, ...] | None  # (f,)
+    line_of: Callable[[int], str]  # the place of row ``i``, for messages
 
 
 def read_features(path: Source, node_column: str | int | None = None) -> FeatureFile:
@@ -125,18 +114,14 @@ def read_labels(
     """
     with opened(path) as source:
         if source.kind not in ("text", "parquet"):
-            raise GraphFormatError(
-                f"{source.path}: labels are read from CSV, TSV or Parquet; this is {source.kind}"
-            )
+            raise GraphFormatError(f"{source.path}: labels come from CSV, TSV or Parquet, not {source.kind}")
     found = read_features(path, node_column)
     titles: list[str] = found.data.column_names
     if label_column is not None and label_column not in titles:
         raise ParameterError(f"{found.path}: no column {label_column!r}; they are {', '.join(titles[:10])}")
     known = [title for wanted in _LABEL_TITLES for title in titles if title.strip().lower() == wanted]
     if label_column is None and not known and len(titles) != 1:
-        raise GraphFormatError(
-            f"{found.path}: no column is called label; say which of {', '.join(titles[:10])} holds the labels"
-        )
+        raise GraphFormatError(f"{found.path}: no column is called label, among {', '.join(titles[:10])}")
     title = label_column or [*known, titles[0]][0]
     try:
         row_names = as_names(names_like(names, found.names))
@@ -254,16 +239,12 @@ def _split_names(
     position = name_column(titles, node_column, path)
     title = titles[position]
     if len(titles) < 2:
-        raise GraphFormatError(
-            f"{path}: has one column, {title!r}; features need a column of names and others"
-        )
+        raise GraphFormatError(f"{path}: has one column, {title!r}; features need names and others")
     names = table.column(position)
     if pa.types.is_dictionary(names.type):
         names = names.cast(names.type.value_type)
     if not pa.types.is_integer(names.type) and not is_text(names.type):
-        raise GraphFormatError(
-            f"{path}: the column of node names, {title!r}, is {names.type}; names are integers or text"
-        )
+        raise GraphFormatError(f"{path}: the names, {title!r}, is {names.type}; names are integers or text")
     if names.null_count:
         row = names.is_null().to_pylist().index(True)
         raise GraphFormatError(f"{line_of(row)}: no node name in {title!r}; every row needs one")
@@ -277,18 +258,14 @@ def _split_names(
 def _require_distinct(titles: list[str], place: str) -> None:
     if len(set(titles)) < len(titles):
         twice = next(title for title in titles if titles.count(title) > 1)
-        raise GraphFormatError(
-            f"{place}: two columns are both called {excerpt(twice)}; column names must differ"
-        )
+        raise GraphFormatError(f"{place}: two columns are both called {excerpt(twice)}; rename one")
 
 
 def name_column(titles: list[str], node_column: str | int | None, path: str) -> int:
     """Return the position of the column of node names."""
     if isinstance(node_column, int):
         if not 0 <= node_column < len(titles):
-            raise ParameterError(
-                f"{path}: node_column is {node_column}; there are columns 0 .. {len(titles) - 1}"
-            )
+            raise ParameterError(f"{path}: node_column is {node_column}, not in 0 .. {len(titles) - 1}")
         return node_column
     if node_column is not None:
         if node_column not in titles:
@@ -335,9 +312,8 @@ def _explain(path: Source, delimiter: str, width: int, fault: str) -> NoReturn:
             raise GraphFormatError(f"{name}:{line}: a quote is opened but not closed: {excerpt(text)}")
         found = len(split_line(text, delimiter))
         if found != width:
-            raise GraphFormatError(
-                f"{name}:{line}: expected {width} fields as on the first line, got {found}: {excerpt(text)}"
-            )
+            rule = f"expected {width} fields as on the first line, got {found}"
+            raise GraphFormatError(f"{name}:{line}: {rule}: {excerpt(text)}")
     if fault.startswith("Empty CSV"):
         raise GraphFormatError(f"{name}: holds titles but no rows; expected a name and features a line")
     raise GraphFormatError(f"{name}: cannot be read as a table: {excerpt(fault, 200)}")

@@ -74,9 +74,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
             else:
                 yield Opened(name, _kind(plain.peek(16), name), plain)
     except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
-        raise GraphFormatError(
-            f"{name}: damaged or cut-off gzip data ({fault}); fetch or write it again"
-        ) from fault
+        raise GraphFormatError(f"{name}: damaged or cut-off gzip data ({fault})") from fault
     except OSError as fault:
         if isinstance(fault, MissingFileError) or fault.errno is None:
             raise
@@ -133,9 +131,7 @@ def _require_file(name: str) -> None:
 def _kind(head: bytes, name: str) -> Kind:
     for magic, what, tool in _REFUSED:
         if head.startswith(magic):
-            raise GraphFormatError(
-                f"{name}: holds {what}, which is not read here; convert it with {tool} first"
-            )
+            raise GraphFormatError(f"{name}: holds {what}, which is not read here; convert it with {tool}")
     for magic, kind in _KINDS:
         if head.startswith(magic):
             return kind
@@ -220,9 +216,7 @@ def _damage_explained(path: str) -> Iterator[None]:
     except MemoryError as fault:
         raise GraphFormatError(f"{path}: does not fit into memory ({str(fault)[:200]}); free some") from fault
     except Exception as fault:  # a damaged header or archive can raise almost anything
-        raise GraphFormatError(
-            f"{path}: damaged or cut-off NumPy data ({str(fault)[:200]}); fetch or write the file again"
-        ) from fault
+        raise GraphFormatError(f"{path}: damaged or cut-off NumPy data: {str(fault)[:200]}") from fault
 
 
 def _read_array(file: IO[bytes], size: int, place: str) -> NDArray[Any]:
@@ -238,9 +232,7 @@ def _read_array(file: IO[bytes], size: int, place: str) -> NDArray[Any]:
             "save text as a fixed-width array, np.array(names, dtype=str)"
         )
     if dtype.names is not None or dtype.subdtype is not None or not dtype.itemsize:
-        raise GraphFormatError(
-            f"{place}: has the dtype {dtype}; save plain arrays, each column as one of its own"
-        )
+        raise GraphFormatError(f"{place}: has the dtype {dtype}; save plain arrays, one per column")
     claimed, held = math.prod(shape) * dtype.itemsize, size - file.tell()
     if min(shape, default=0) < 0 or claimed != held:
         raise GraphFormatError(

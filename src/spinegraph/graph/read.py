@@ -159,9 +159,7 @@ def read_contents(path: Path, options: EdgeOptions | None = None) -> FileContent
         raise GraphFormatError(f"{name}: holds a bare array, which is no edge list; pass it as features=...")
     options = options or EdgeOptions()
     if options.columns is not None and kind not in ("text", "parquet"):
-        raise ParameterError(
-            f"{name}: columns go with tables; an npz or GraphML file says what its edges are"
-        )
+        raise ParameterError(f"{name}: columns go with tables, not with npz and GraphML files")
     contents = _READERS[kind](path, options)
     # Arrow keeps freed memory for itself; building the graph needs it more.
     pa.default_memory_pool().release_unused()

@@ -64,27 +64,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Header:
-    """The content of a store's header.json.
+    """The content of a store's header.json."""
 
-    Attributes
-    ----------
-    names : {"range", "integer", "text"}
-    is_sorted : bool
-        Whether names ascend; if not, names_order.bin holds their order.
-    num_features : int or None
-    feature_names : tuple of str or None
-    report : EdgeReport or None
-    fingerprint : str
-        That of the graph.
-    files : dict of Entry
-    """
-
-    names: str
-    is_sorted: bool
+    names: str  # "range", "integer" or "text"
+    is_sorted: bool  # whether names ascend; if not, names_order.bin holds their order
     num_features: int | None
     feature_names: tuple[str, ...] | None
     report: EdgeReport | None
-    fingerprint: str
+    fingerprint: str  # of the graph
     files: Mapping[str, Entry]
 
     @property
@@ -118,9 +105,7 @@ class Header:
             about.one_of("format", FORMAT)
             version = about.whole("version", 1, 2**31)
             if version > VERSION:
-                raise ModelFormatError(
-                    f"is of version {version}, this spinegraph reads up to {VERSION}: upgrade it"
-                )
+                raise ModelFormatError(f"is of version {version}, this one reads up to {VERSION}: upgrade it")
             if about.meta.get("digest", _digest(about.meta)) != _digest(about.meta):
                 raise ModelFormatError("its content is not what was written: it was damaged")
             return _checked(about)
@@ -223,10 +208,9 @@ def write_store(graph: Graph, folder: str | Path) -> None:
     require_store_place(folder)
     make_folder(folder.resolve().parent)
     with whole_folder(folder) as partial:
-        arrays = {"indptr.bin": graph.indptr, "indices.bin": graph.indices, "weights.bin": graph.weights}
-        files = {
-            name: write_array(partial / name, array) for name, array in arrays.items() if array is not None
-        }
+        arrays = {"indptr.bin": graph.indptr, "indices.bin": graph.indices}
+        arrays |= {} if graph.weights is None else {"weights.bin": graph.weights}
+        files = {name: write_array(partial / name, array) for name, array in arrays.items()}
         kind, is_sorted = _write_names(graph.names, partial, files)
         width = write_features(graph.features, partial, files)
         columns = graph.feature_names
@@ -364,9 +348,7 @@ def _features(header: Header, arrays: Arrays) -> Any:
         return arrays.get("features.bin")
     data, indices, indptr = (arrays[name] for name in SPARSE)
     if indptr[0] != 0 or indptr[-1] != len(data):
-        raise GraphFormatError(
-            "features_indptr.bin must rise from 0 to the number of values; build the store again"
-        )
+        raise GraphFormatError(f"features_indptr.bin must rise from 0 to {len(data)}; {_REBUILD}")
     return csr_array((data, indices, indptr), shape=(header.num_nodes, header.num_features))
 
 
@@ -400,9 +382,8 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
         raise GraphFormatError(f"{path}: is missing; {_REBUILD}")
     size = path.stat().st_size
     if size != entry.bytes:
-        raise GraphFormatError(
-            f"{path}: has {size:,} bytes, the header says {entry.bytes:,}: it was cut off; {_REBUILD}"
-        )
+        fault = f"has {size:,} bytes, the header says {entry.bytes:,}: it was cut off"
+        raise GraphFormatError(f"{path}: {fault}; {_REBUILD}")
     if not size:
         return np.zeros(entry.shape, dtype=entry.dtype)
     with path.open("rb") as file:
@@ -529,17 +510,10 @@ class StoredNameIndex:
         """Return the position of one name, -1 where it is unknown."""
         if not isinstance(name, str):
             return -1
-        encoded, low, high = name.encode(*ENCODING), 0, len(self._names)
-        while low < high:
-            middle = (low + high) // 2
-            if self._names.encoded(self._position(middle)) < encoded:
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(self._names):
-            return -1
-        position = self._position(low)
-        return position if self._names.encoded(position) == encoded else -1
+        encoded, n = name.encode(*ENCODING), len(self._names)
+        rank = bisect_left(range(n), encoded, key=lambda rank: self._names.encoded(self._position(rank)))
+        position = self._position(rank) if rank < n else -1
+        return position if rank < n and self._names.encoded(position) == encoded else -1
 
     def positions(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
         """Return the position of each name; an unknown one is an error."""
@@ -579,9 +553,7 @@ def check_content(folder: Path, header: Header, arrays: Arrays) -> None:
     """
     for name, entry in header.files.items():
         if digest_of(folder / name) != entry.digest:
-            raise GraphFormatError(
-                f"{folder / name}: its checksum is not the header's: it was damaged or replaced; {_REBUILD}"
-            )
+            raise GraphFormatError(f"{folder / name}: its checksum is not the header's; {_REBUILD}")
     for fault in _faults(arrays, header.num_nodes, header.num_features or 0):
         raise GraphFormatError(f"{folder}: {fault}; build the store again")
 
@@ -636,21 +608,21 @@ def _name_faults(arrays: Arrays, n: int) -> Iterator[str]:
 
 def _names_ascend(arrays: Arrays, n: int) -> bool:
     """Return whether each name is above the one before, so that they are distinct and can be searched."""
-    order, last = arrays.get("names_order.bin"), None
+    order = arrays.get("names_order.bin")
     is_text = "names_ends.bin" in arrays
-    names: Any = StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"]) if is_text else None
-    for start in range(0, n, _NAMES):
-        ranks = slice(start, min(start + _NAMES, n))
-        positions = ranks if order is None else order[ranks]
-        try:
-            found = (names if is_text else arrays["names.bin"])[positions].tolist()
-        except UnicodeDecodeError:
-            return False
-        listed = found if last is None else [last, *found]
-        if not all(one < other for one, other in pairwise(listed)):
-            return False
-        last = found[-1]
-    return True
+    names = (
+        StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"]) if is_text else arrays["names.bin"]
+    )
+
+    def listed() -> Iterator[Any]:
+        for start in range(0, n, _NAMES):
+            ranks = slice(start, start + _NAMES)
+            yield from names[ranks if order is None else order[ranks]].tolist()
+
+    try:
+        return all(one < other for one, other in pairwise(listed()))
+    except UnicodeDecodeError:
+        return False
 
 
 def _rises(indptr: NDArray[Any], last: int) -> bool:

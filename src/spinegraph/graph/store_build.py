@@ -262,9 +262,7 @@ class BuildFolder:
         self.store = store.resolve()
         self.folder = self.store.with_name(f".{self.store.name}.building")
         self.files = self.folder / "store"
-        self._resume = (
-            f"what is finished is kept in {self.folder}: make space and run the same again to go on"
-        )
+        self._resume = f"finished steps are kept in {self.folder}: make space and run the same again"
         with self.explained():
             make_folder(self.files)
             try:

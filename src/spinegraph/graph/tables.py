@@ -34,9 +34,7 @@ def as_table(data: Any) -> pa.Table:
     names = table.column_names
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise GraphFormatError(
-            f"column names must differ; {twice[0]!r} is there {names.count(twice[0])} times"
-        )
+        raise GraphFormatError(f"column names must differ; there are several {twice[0]!r}")
     return table
 
 
@@ -141,9 +139,7 @@ def numbers_of(column: pa.Array, name: str) -> NDArray[np.float64]:
         raise GraphFormatError(f"column {name!r}: expected numbers: {fault}") from fault
     if np.isinf(values).any():
         row = int(np.flatnonzero(np.isinf(values))[0])
-        raise GraphFormatError(
-            f"column {name!r}, row {row}: a number must be finite, got {values[row]}; leave gaps empty"
-        )
+        raise GraphFormatError(f"column {name!r}, row {row}: {values[row]} is not finite; leave gaps empty")
     return values
 
 
