@@ -11,19 +11,19 @@ def near(folder, count=300):
     from spinegraph import SPINE
     from spinegraph.apps.server.live import Live
     from spinegraph.apps.server.schemas import NewNode
-    from spinegraph.apps.server.service import Reader
+    from spinegraph.apps.server.service import RequestReader
 
     model = SPINE.load(folder)
-    live, reader = Live(model.generator_, model.graph_), Reader(model.graph_)
+    live, reader = Live(model.generator_, model.graph_), RequestReader(model.graph_)
     live.compute_all(model.embeddings_.vectors)
     inserts, refreshed = Requests(model.graph_).inserts(), 0
     for _ in range(count):
         _, _, body = next(inserts)
-        refreshed += len(live.apply(reader.nodes(NewNode(**body))).refreshed)
+        refreshed += len(live.apply(reader.nodes(NewNode(**body), live.snapshot.overlay)).refreshed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = model.transform(live.tip.overlay).vectors
-    found = live.tip.vectors.matrix()
+        whole = model.transform(live.snapshot.overlay).vectors
+    found = live.snapshot.vectors.matrix()
     cosines = (found * whole).sum(axis=1) / np.linalg.norm(found, axis=1) / np.linalg.norm(whole, axis=1)
     return {
         "inserted": count,

@@ -14,11 +14,11 @@ from benchmarks.service import fitted
 from benchmarks.service_load import Requests
 
 _PARTS = (  # what, where its function is
-    ("the overlay: names, edges, rows, features", "spinegraph.apps.server.live.Live.take"),
+    ("the overlay: names, edges, rows, features", "spinegraph.apps.server.live.Live.stage"),
     ("whom it concerns: pushing back", "spinegraph.structure.drift.Drift.change"),
     ("rooted PageRank of these", "spinegraph.generator.Inputs.profile"),
-    ("vectors from it, all but the former", "spinegraph.apps.server.live.Contents.embed"),
-    ("new blocks of vectors", "spinegraph.apps.server.live.Live._take"),
+    ("vectors from it, all but the former", "spinegraph.apps.server.live.ContentCache.embed"),
+    ("new blocks of vectors", "spinegraph.apps.server.live.Live._set_vectors"),
     ("SQLite, to disk", "spinegraph.apps.server.store.Store.append"),
 )
 
@@ -27,12 +27,12 @@ def split(folder, store, count):
     """Return milliseconds of each part of an insert, and how many vectors it computed anew."""
     from spinegraph import SPINE
     from spinegraph.apps.server.schemas import NewNode
-    from spinegraph.apps.server.service import Reader
+    from spinegraph.apps.server.service import RequestReader
     from spinegraph.apps.server.store import Entry, open_store, restore
 
     model = SPINE.load(folder)
-    reader, inserts = Reader(model.graph_), Requests(model.graph_).inserts()
-    changes = [reader.nodes(NewNode(**next(inserts)[2])) for _ in range(count)]
+    reader, inserts = RequestReader(model.graph_), Requests(model.graph_).inserts()
+    changes = [reader.nodes(NewNode(**next(inserts)[2]), model.graph_.overlay([], [])) for _ in range(count)]
     times, refreshed = {}, 0
     with ExitStack() as stack:
         for what, where in _PARTS:
@@ -43,7 +43,7 @@ def split(folder, store, count):
         live.apply(changes[0])  # compiles
         times.update((what, 0.0) for what, _ in _PARTS)
         for change in changes:
-            snapshot = live.tip if change is changes[0] else live.apply(change)
+            snapshot = live.snapshot if change is changes[0] else live.apply(change)
             refreshed += len(snapshot.refreshed)
             opened.append([Entry(snapshot.version, change, True)])
     times[_PARTS[3][0]] -= times[_PARTS[2][0]]

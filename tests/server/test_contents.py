@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from running_service import small_graph
 from spinegraph import SPINE
-from spinegraph.apps.server.live import Contents, embedder
+from spinegraph.apps.server.live import ContentCache, embedder
 
 
 @pytest.fixture(scope="module", params=["dense", "sparse"])
@@ -24,7 +24,7 @@ def grown(graph):
 
 def test_vectors_are_those_of_the_generator(model):
     after = grown(model.graph_)
-    contents, everybody = Contents(model.generator_), np.arange(len(after))
+    contents, everybody = ContentCache(model.generator_), np.arange(len(after))
     for some in (everybody[:3], everybody[95:99], everybody):  # known in part by then
         np.testing.assert_allclose(
             contents.embed(after, some), model.generator_.embed(after, some), rtol=1e-4, atol=1e-5
@@ -33,7 +33,7 @@ def test_vectors_are_those_of_the_generator(model):
 
 def test_kept_rows_are_the_same_bits_in_whatever_order_they_are_met(model):
     before, after = model.graph_, grown(model.graph_)
-    first, second = Contents(model.generator_), Contents(model.generator_)
+    first, second = ContentCache(model.generator_), ContentCache(model.generator_)
     for node in range(0, 90, 7):
         first.embed(before, np.array([node]))
     for node in range(90, 130):

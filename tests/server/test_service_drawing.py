@@ -18,7 +18,7 @@ from spinegraph.apps.server.live import Live
 def snapshot_of(model):
     live = Live(model.generator_, model.graph_)
     live.compute_all(model.embeddings_.vectors)
-    return live.tip
+    return live.snapshot
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_a_map_of_another_version_or_a_damaged_one_is_none(model, tmp_path):
         process.kill()
     draw(tmp_path / "handed over")
     live = Live(model.generator_, model.graph_, version=3)
-    assert read_map(tmp_path / MAP, live.tip) is None
+    assert read_map(tmp_path / MAP, live.snapshot) is None
     (tmp_path / MAP).write_bytes((tmp_path / MAP).read_bytes()[:-7])
     assert read_map(tmp_path / MAP, now) is None
     assert read_map(tmp_path / "nothing", now) is None

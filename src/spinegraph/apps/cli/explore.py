@@ -33,7 +33,7 @@ def explore(
 
     from spinegraph.apps.server.app import run
 
-    def told(about: dict[str, Any]) -> None:
+    def on_start(about: dict[str, Any]) -> None:
         if not quiet:
             typer.echo(f"{about['nodes']:,} nodes at {about['url']}; stop with Ctrl+C")
         if browser:
@@ -44,4 +44,4 @@ def explore(
     loaded, base = load(model, graph, features, how)
     with tempfile.TemporaryDirectory(prefix="spine-") as folder:
         kept = Path(folder) if store is None else store
-        run(loaded, base, kept, labels=known_labels(labels, base), port=port, told=told)
+        run(loaded, base, kept, labels=known_labels(labels, base), port=port, on_start=on_start)

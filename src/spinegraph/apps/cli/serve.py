@@ -59,7 +59,7 @@ def serve(
         port=port,
         token_file=token_file,
         tolerance=tolerance,
-        told=lambda about: _tell(about, json=json, quiet=quiet),
+        on_start=lambda about: _tell(about, json=json, quiet=quiet),
     )
 
 
@@ -95,6 +95,6 @@ def _tell(about: dict[str, Any], *, json: bool, quiet: bool) -> None:
         typer.echo(dumps(about))
     elif not quiet:
         typer.echo(
-            f"{about['nodes']:,} nodes at {about['url']} (routes at {about['url']}/docs)\n"
+            f"{about['nodes']:,} nodes at {about['url']}\n"
             f"to write, send the token in {about['token_file']}; stop with Ctrl+C"
         )

@@ -1,1 +1,9 @@
-"""The service: vectors, look-alikes and reasons for nodes that arrive now."""
+"""The service: vectors, similar nodes and explanations for nodes that arrive now."""
+
+from importlib.util import find_spec
+
+from spinegraph.errors import MissingPackageError
+
+for _package in ("fastapi", "pydantic", "uvicorn", "prometheus_client"):
+    if find_spec(_package) is None:
+        raise MissingPackageError(f"serving needs {_package}: pip install 'spinegraph[serve]'")

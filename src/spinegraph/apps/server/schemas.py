@@ -1,7 +1,6 @@
-"""What requests and responses look like, and their limits: the source of the OpenAPI document."""
+"""Requests, responses and their limits: the source of the OpenAPI document."""
 
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictFloat, StrictInt, Tag
@@ -9,52 +8,28 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, St
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on requests.
+    """Bounds on requests."""
 
-    Attributes
-    ----------
-    body : int
-        Bytes of a request's body.
-    requests : int
-        Requests worked on at the same time.
-    changes : int
-        Changes that wait for the writer.
-    seconds : float
-        Until a request is given up; exports may take longer.
-    """
-
-    body: int = 4 * 2**20
-    requests: int = 256
-    changes: int = 1024
-    seconds: float = 30.0
+    body: int = 4 * 2**20  # bytes
+    requests: int = 256  # active at the same time
+    changes: int = 1024  # waiting for the writer
+    seconds: float = 30.0  # timeout; exports may take longer
 
 
-MOST_NODES = 1_000  # a request
-MOST_EDGES = 10_000  # a request
-MOST_MATCHES = 1_000
-MOST_AROUND = 500  # nodes of a neighbourhood
-MOST_NAME = 256  # characters
-
-
-def is_loopback(host: str) -> bool:
-    """Say whether only this machine reaches an address to listen on."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-_LARGEST = 3.4e38  # what float32 holds
+MAX_NODES = 1_000  # a request
+MAX_EDGES = 10_000  # a request
+MAX_MATCHES = 1_000
+MAX_AROUND = 500  # nodes of a neighbourhood
+MAX_NAME = 256  # characters
+_LARGEST = 3.4e38  # in float32
 Text = Annotated[
     str,
-    Field(strict=True, min_length=1, max_length=MOST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$", examples=["ann"]),
+    Field(strict=True, min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f\x7f]+$", examples=["ann"]),
 ]
 Whole = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
 Name = Text | Whole
 Number = Annotated[StrictFloat | StrictInt, Field(ge=-_LARGEST, le=_LARGEST, allow_inf_nan=False)]
-Value = Number | StrictBool | Annotated[str, Field(strict=True, max_length=MOST_NAME)] | None
+Value = Number | StrictBool | Annotated[str, Field(strict=True, max_length=MAX_NAME)] | None
 Weight = Annotated[StrictFloat | StrictInt, Field(ge=1e-37, le=_LARGEST, allow_inf_nan=False)]
 
 
@@ -74,20 +49,20 @@ class NewNode(_Request):
 
     name: Name
     edges: list[Name | Link] = Field(
-        default_factory=list, max_length=MOST_EDGES, description="Names it is linked to, known or also new."
+        default_factory=list, max_length=MAX_EDGES, description="Names it is linked to, known or also new."
     )
     features: list[Number] | dict[str, Value] | None = Field(
         default=None,
         description="All columns in order, or some by column name (by number where columns have no names). "
         "Where the model was fitted on a table of mixed columns, an object is a row of that table, "
-        "and what is left out is a gap. Needed exactly when the model reads features.",
+        "and a column that is left out is missing. Needed exactly when the model reads features.",
     )
 
 
 class NewNodes(_Request):
     """Several nodes at once; they may be linked to each other."""
 
-    nodes: list[NewNode] = Field(min_length=1, max_length=MOST_NODES)
+    nodes: list[NewNode] = Field(min_length=1, max_length=MAX_NODES)
 
 
 def _one_or_many(body: Any) -> str:
@@ -110,7 +85,7 @@ class Edge(_Request):
 class NewEdges(_Request):
     """Edges to add."""
 
-    edges: list[Edge] = Field(min_length=1, max_length=MOST_EDGES)
+    edges: list[Edge] = Field(min_length=1, max_length=MAX_EDGES)
 
 
 class Vector(BaseModel):
@@ -121,15 +96,15 @@ class Vector(BaseModel):
 
 
 class Added(BaseModel):
-    """Nodes that are stored now."""
+    """Nodes that were stored."""
 
-    version: int = Field(description="Changes since the store began, this one included.")
-    refreshed: int = Field(description="How many vectors were computed anew.")
+    version: int = Field(description="Changes since the store was created, this one included.")
+    refreshed: int = Field(description="Number of vectors that were updated.")
     nodes: list[Vector]
 
 
 class Changed(BaseModel):
-    """A change that is stored now."""
+    """A change that was stored."""
 
     version: int
     refreshed: int
@@ -145,14 +120,14 @@ class Node(BaseModel):
 
 
 class Match(BaseModel):
-    """A node that is like another."""
+    """A node that is similar to another."""
 
     name: str | int
     score: float
 
 
 class Matches(BaseModel):
-    """Nodes by how much they are like one, most alike first."""
+    """The nodes most similar to one, best first."""
 
     name: str | int
     version: int
@@ -164,9 +139,9 @@ class Tried(BaseModel):
 
     name: str | int
     vector: list[float]
-    place: tuple[float, float] | None = Field(description="Where it lands on the map, once that is drawn.")
+    place: tuple[float, float] | None = Field(description="Coordinates on the map, once that is drawn.")
     nearest: list[Match]
-    warnings: list[str] = Field(description="How it is unlike what the model was fitted on.")
+    warnings: list[str] = Field(description="How it differs from what the model was fitted on.")
 
 
 class TriedNodes(BaseModel):
@@ -189,7 +164,7 @@ class Role(BaseModel):
 
 
 class Explanation(BaseModel):
-    """Why two nodes are alike, or not: sentences and numbers."""
+    """Why two nodes are similar, or not: sentences and numbers."""
 
     model_config = ConfigDict(extra="allow")
     version: int
@@ -197,7 +172,7 @@ class Explanation(BaseModel):
 
 
 class Profile(BaseModel):
-    """The largest rooted-PageRank values of a node and who holds them."""
+    """The largest rooted-PageRank values of a node, and the nodes they belong to."""
 
     name: str | int
     version: int
@@ -207,7 +182,7 @@ class Profile(BaseModel):
 
 
 class Around(BaseModel):
-    """The small network around a node; the node itself comes first."""
+    """The neighbourhood of a node; the node itself comes first."""
 
     name: str | int
     version: int
@@ -216,12 +191,12 @@ class Around(BaseModel):
     degrees: list[int]
     x: list[float]
     y: list[float]
-    edges: list[tuple[int, int]] = Field(description="Pairs of places in names.")
+    edges: list[tuple[int, int]] = Field(description="Pairs of indices into names.")
     left_out: int
 
 
 class Map(BaseModel):
-    """Every node's place on the map, as columns."""
+    """Coordinates of all nodes on the map, as columns."""
 
     version: int
     method: str
@@ -229,10 +204,10 @@ class Map(BaseModel):
     x: list[float]
     y: list[float]
     degree: list[int]
-    role: list[int] | None = Field(description="Numbers of titles; null until roles are found.")
+    role: list[int] | None = Field(description="Indices into titles; null until roles are found.")
     titles: list[str]
     descriptions: list[str]
-    label: list[int] | None = Field(description="Numbers of labels, -1 where a node has none.")
+    label: list[int] | None = Field(description="Indices into labels, -1 for a node without one.")
     labels: list[str]
 
 
@@ -250,13 +225,13 @@ class Columns(BaseModel):
     count: int
     names: list[str] | None
     table: dict[str, str] | None = Field(
-        description="Columns of the table that the model was fitted on, and what each was taken for."
+        description="Columns of the table that the model was fitted on, and their kinds."
     )
     weighted: bool = Field(description="Whether edges carry weights.")
 
 
 class Compacted(BaseModel):
-    """A log that was folded into a new base graph."""
+    """A log that was merged into a new base graph."""
 
     version: int
     nodes: int
