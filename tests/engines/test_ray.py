@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import subprocess
 import sys
 
 import numpy as np
@@ -263,6 +264,17 @@ def test_ray_that_is_not_installed_is_an_error_with_the_way_out(monkeypatch):
 def test_an_address_that_is_none_is_refused_before_any_work(address):
     with pytest.raises(ParameterError, match="address must be HOST:PORT"):
         Config(address=address).check()
+
+
+@pytest.mark.slow
+def test_an_address_where_something_else_listens_is_refused():
+    code = "import sys; from spinegraph.engines.ray import connect; connect(sys.argv[1])"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        run = subprocess.run(
+            [sys.executable, "-c", code, address], capture_output=True, text=True, timeout=120
+        )
+    assert f"ClusterError: the Ray cluster at {address} cannot be used from here" in run.stderr
 
 
 @pytest.mark.parametrize("address", ["nobody.invalid:6379", "127.0.0.1:99999", "127.0.0.1"])

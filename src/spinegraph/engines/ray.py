@@ -327,6 +327,7 @@ def _result(ray: Any, reference: Any) -> Any:
 
 _CONNECT_SECONDS = 10.0
 _PACKAGE_SECONDS = 120.0  # for every machine to start a process and import the package
+_WAIT = "RAY_gcs_server_port_wait_time_s"
 _QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 _checked: set[str] = set()  # machines that have the package
 
@@ -395,6 +396,9 @@ def _start(ray: Any, wanted: str) -> None:
         )
     if wanted != "auto":
         _require_listener(wanted)
+    # Where something else listens Ray tries twenty times, half a minute each: once is enough.
+    is_set = _WAIT in os.environ
+    os.environ.setdefault(_WAIT, "1")
     try:
         ray.init(address=wanted, **_QUIET)
     except (OSError, RuntimeError, ValueError, AssertionError) as fault:
@@ -402,6 +406,9 @@ def _start(ray: Any, wanted: str) -> None:
             f"the Ray cluster at {wanted} cannot be used from here: {_first_line(fault)}; this machine has "
             "to be part of it ('ray start --address=...') and to have the same versions of Ray and Python"
         ) from fault
+    finally:
+        if not is_set:
+            del os.environ[_WAIT]
 
 
 def _require_listener(address: str) -> None:
