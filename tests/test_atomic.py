@@ -48,10 +48,7 @@ def test_a_missing_folder_is_named(tmp_path):
         write_half_a_file(tmp_path / "nowhere" / "note.txt", AssertionError())
 
 
-@pytest.mark.parametrize("can_swap", [True, False])
-def test_a_folder_is_replaced_whole(tmp_path, monkeypatch, can_swap):
-    if not can_swap:
-        monkeypatch.setattr(atomic, "_exchange", lambda one, other: False)
+def test_a_folder_is_replaced_whole(tmp_path):
     for text in ("old", "new"):
         with atomic.whole_folder(tmp_path / "notes") as partial:
             (partial / f"{text}.txt").write_text(text)
@@ -59,10 +56,7 @@ def test_a_folder_is_replaced_whole(tmp_path, monkeypatch, can_swap):
     assert names(tmp_path / "notes") == ["new.txt"]
 
 
-@pytest.mark.parametrize("can_swap", [True, False])
-def test_an_error_leaves_the_old_folder(tmp_path, monkeypatch, can_swap):
-    if not can_swap:
-        monkeypatch.setattr(atomic, "_exchange", lambda one, other: False)
+def test_an_error_leaves_the_old_folder(tmp_path):
     with atomic.whole_folder(tmp_path / "notes") as partial:
         (partial / "old.txt").write_text("old")
     with pytest.raises(OSError, match="full"):
@@ -98,24 +92,74 @@ def test_files_get_the_permissions_of_any_new_file(tmp_path):
     assert (tmp_path / "note.txt").stat().st_mode == (tmp_path / "plain.txt").stat().st_mode
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="folders are swapped in one step on Linux alone")
-def test_a_folder_that_is_replaced_over_and_over_is_always_there(tmp_path):
-    code = (
-        "import sys; from spinegraph.atomic import whole_folder\n"
-        "for number in range(200):\n"
-        "    with whole_folder(sys.argv[1]) as partial:\n"
-        "        (partial / 'note.txt').write_text(str(number))\n"
-    )
+KILLED = """
+import os, sys
+from spinegraph import atomic
+
+def rename(source, target, original=os.rename, calls=[]):
+    calls.append(target)
+    if len(calls) == int(sys.argv[2]):
+        os._exit(9)
+    original(source, target)
+
+os.rename = rename
+with atomic.whole_folder(sys.argv[1]) as partial:
+    (partial / "new.txt").write_text("new")
+"""
+
+
+@pytest.mark.parametrize(("killed_before", "found"), [(1, "old.txt"), (2, "old.txt"), (3, "new.txt")])
+def test_a_kill_between_renames_leaves_a_whole_folder(tmp_path, killed_before, found):
     folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "old.txt").write_text("old")
+    run = subprocess.run([sys.executable, "-c", KILLED, folder, str(killed_before)])
+    assert run.returncode == 9
+    assert folder.exists() == (killed_before != 2)
+    atomic.recover(folder)
+    assert names(folder) == [found]
+    for left in tmp_path.glob(".*.tmp"):  # as if an hour had passed
+        os.utime(left, (time.time() - 7200,) * 2)
     with atomic.whole_folder(folder) as partial:
-        (partial / "note.txt").write_text("first")
-    writer = subprocess.Popen([sys.executable, "-c", code, folder])
-    looks = 0
-    while writer.poll() is None:
-        assert folder.is_dir()
-        looks += 1
-    assert writer.returncode == 0
-    assert looks > 100
+        (partial / "newest.txt").write_text("newest")
+    assert names(tmp_path) == ["notes"]
+    assert names(folder) == ["newest.txt"]
+
+
+def test_a_reader_that_recovers_the_old_folder_does_not_stop_the_writer(tmp_path, monkeypatch):
+    folder, original = tmp_path / "notes", os.rename
+    with atomic.whole_folder(folder) as partial:
+        (partial / "old.txt").write_text("old")
+    readers = [folder]
+
+    def rename(source, target):
+        if target == folder and readers:
+            atomic.recover(readers.pop())
+            assert names(folder) == ["old.txt"]
+        original(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with atomic.whole_folder(folder) as partial:
+        (partial / "new.txt").write_text("new")
+    assert names(tmp_path) == ["notes"]
+    assert names(folder) == ["new.txt"]
+
+
+def test_an_error_at_the_second_rename_brings_the_old_folder_back(tmp_path, monkeypatch):
+    folder, original = tmp_path / "notes", os.rename
+    with atomic.whole_folder(folder) as partial:
+        (partial / "old.txt").write_text("old")
+
+    def rename(source, target):
+        if target == folder and source.suffix == ".tmp":
+            raise OSError(28, "No space left on device")
+        original(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(OutputError, match="No space left"), atomic.whole_folder(folder) as partial:
+        (partial / "new.txt").write_text("new")
+    assert names(tmp_path) == ["notes"]
+    assert names(folder) == ["old.txt"]
 
 
 def test_a_place_that_cannot_be_written_is_named_and_its_temporary_file_is_not(tmp_path):

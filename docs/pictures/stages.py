@@ -115,7 +115,7 @@ def channels() -> None:
     office = sg.made.planted(seed=0)
     model = sg.SPINE(dim=64, seed=0, threads=1).fit(office.graph)
     inputs, weights = model.generator_.inputs, model.generator_.weights
-    structure = inputs.structural(office.graph) @ weights[inputs.num_through :]
+    structure = inputs.structural(office.graph) @ weights[inputs.num_smoothed :]
     both = model.embeddings_.vectors
     chosen, names = _nine(office)
     figure, axes = plt.subplots(1, 3, figsize=(10.4, 3.4), layout="constrained")

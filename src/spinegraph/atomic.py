@@ -1,6 +1,5 @@
-"""Files on disk: written whole or not at all, JSON read without trust, arrays as safetensors."""
+"""Files on disk: written whole or not at all, JSON that is checked as it is read, arrays as safetensors."""
 
-import ctypes
 import glob
 import os
 import re
@@ -8,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
@@ -21,14 +20,13 @@ from safetensors.numpy import save_file
 
 from spinegraph.errors import MissingFileError, ModelFormatError, OutputError, SpineError
 
-# What a killed process left under a temporary name; younger ones may be another process's, at work.
-_FORGOTTEN_AFTER = 3600.0
-_AT_THE_CURRENT_FOLDER, _RENAME_EXCHANGE = -100, 2  # from <fcntl.h> and <linux/fs.h>
+# Temporary files older than this, in seconds, are of killed processes; others may be in use.
+_STALE_AFTER = 3600.0
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path to write to; at the end it is brought to disk and takes the file's name."""
+    """Yield a temporary path to write to; at the end it is synced to disk and takes the file's name."""
     path = Path(path)
     with explained(path):
         partial = _beside(path)
@@ -44,32 +42,57 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary folder to write files to; at the end it takes the place of ``path``, whole.
+    """Yield a temporary folder to write files to; at the end it takes the place of ``path``, whole.
 
-    Where the system can swap two folders in one step (Linux), there is never a moment without a whole one;
-    elsewhere there is an instant between two renames. Whether ``path`` may be replaced is up to the caller.
+    Whether ``path`` may be replaced is up to the caller.
     """
     path = Path(path).resolve()  # where it is a link, its target is replaced and the link stays
     with explained(path):
+        recover(path)
         partial = _beside(path)
         try:
             partial.mkdir()
             yield partial
             put_in_place(partial, path)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)  # unfinished, or swapped: then it holds the old files
+            recover(path)
+            shutil.rmtree(partial, ignore_errors=True)  # unfinished, or the old files
 
 
 def put_in_place(partial: Path, path: Path) -> None:
-    """Bring a finished folder of files to disk and let it take the place of ``path`` in one step.
+    """Sync a finished folder to disk and let it take the place of ``path``, on the same file system.
 
-    Both lie on one file system. Where ``path`` was there, ``partial`` may hold its old files afterwards.
+    The old folder is moved aside first, where ``recover`` finds it if this process is killed before the new
+    one is in place. Afterwards ``partial`` holds the old files, if there were any.
     """
     for file in partial.iterdir():
         sync(file)
     sync(partial)
-    _take_place(partial, path)
+    aside = _aside(path)
+    while partial.exists():  # again, where a reader recovered the old folder in between
+        if path.exists():
+            shutil.rmtree(aside, ignore_errors=True)  # of a writer that was killed after its second rename
+            os.rename(path, aside)
+        try:
+            os.rename(partial, path)
+        except OSError:
+            if not path.exists():
+                raise
+    if aside.exists():
+        os.rename(aside, partial)
     sync(path.parent)
+
+
+def recover(path: Path) -> None:
+    """Move a folder back that a killed writer had moved aside; readers and writers call this first."""
+    with suppress(OSError, ValueError):  # another process was quicker, or this is no path at all
+        path = path.resolve()
+        if not path.exists() and _aside(path).is_dir():
+            os.rename(_aside(path), path)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.old")
 
 
 def make_folder(path: Path) -> None:
@@ -79,19 +102,19 @@ def make_folder(path: Path) -> None:
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a place that cannot be written to, before the work whose result would go there."""
-    place = Path(path).resolve().parent
-    while not place.exists():
-        place = place.parent
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        reason = "may not be written to" if place.is_dir() else "is no folder"
-        raise OutputError(f"{path}: cannot be written, {place} {reason}; choose another place")
+    """Raise unless a path can be written to, before the work whose result would go there."""
+    folder = Path(path).resolve().parent
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        reason = "may not be written to" if folder.is_dir() else "is no folder"
+        raise OutputError(f"{path}: cannot be written, {folder} {reason}; choose another place")
 
 
 def sweep(folder: Path, name: str) -> None:
-    """Remove what killed processes left of writing ``name``, a pattern, an hour ago or earlier."""
+    """Remove temporary files for ``name``, a pattern, that killed processes left an hour ago or earlier."""
     for left in folder.glob(f".{name}.*.tmp"):
-        if time.time() - left.lstat().st_mtime > _FORGOTTEN_AFTER:
+        if time.time() - left.lstat().st_mtime > _STALE_AFTER:
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left, ignore_errors=True)
             else:
@@ -100,7 +123,7 @@ def sweep(folder: Path, name: str) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what a read-only or full disk raises into one error that names the place itself."""
+    """Turn the errors of a read-only or full disk into one that names the path."""
     try:
         yield
     except SpineError:
@@ -111,7 +134,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def sync(path: Path) -> None:
-    """Bring a file's content, or a folder's list of names, to disk."""
+    """Sync a file's content, or a folder's list of names, to disk."""
     if path.is_dir() and sys.platform == "win32":
         return  # folders cannot be opened there
     handle = os.open(path, os.O_RDONLY)
@@ -129,42 +152,8 @@ def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{token_hex(4)}.tmp")
 
 
-def _take_place(partial: Path, path: Path) -> None:
-    if not path.exists():
-        os.rename(partial, path)
-    elif not _exchange(partial, path):
-        # Not a name that is swept away: it may be the only whole one if we are killed here.
-        old = partial.with_suffix(".old")
-        os.rename(path, old)
-        try:
-            os.rename(partial, path)
-        except BaseException:
-            os.rename(old, path)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step; False where the system or the file system cannot."""
-    if sys.platform != "linux":
-        return False
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)
-    if rename is None:
-        return False
-    here = _AT_THE_CURRENT_FOLDER
-    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), _RENAME_EXCHANGE) == 0)
-
-
 class JsonObject:
-    """A JSON object of a model folder whose values are checked as they are taken.
-
-    Parameters
-    ----------
-    meta : dict
-        What the JSON parser returned; anything else is refused.
-    place : str
-        What messages begin with.
-    """
+    """A parsed JSON object whose values are checked as they are read; ``place`` begins every message."""
 
     def __init__(self, meta: Any, place: str) -> None:
         if not isinstance(meta, dict):
@@ -172,14 +161,14 @@ class JsonObject:
         self.meta, self.place = meta, place
 
     def get(self, key: str, kind: type) -> Any:
-        """Take a value of one type."""
+        """Return a value of one type."""
         value = self.meta.get(key)
         if type(value) is not kind:
             raise ModelFormatError(f"{self.place}: {key} must be a {kind.__name__}; got {value!r:.60}")
         return value
 
     def one_of(self, key: str, *allowed: Any) -> Any:
-        """Take one of a few values."""
+        """Return one of a few values."""
         value = self.meta.get(key)
         if not any(type(value) is type(each) and value == each for each in allowed):
             raise ModelFormatError(
@@ -188,21 +177,21 @@ class JsonObject:
         return value
 
     def list_of(self, key: str, kind: type) -> list[Any]:
-        """Take a list of one type."""
+        """Return a list of one type."""
         values: list[Any] = self.get(key, list)
         if any(type(value) is not kind for value in values):
             raise ModelFormatError(f"{self.place}: {key} must be a list of {kind.__name__}")
         return values
 
     def whole(self, key: str, least: int, largest: int) -> int:
-        """Take an integer in a range."""
+        """Return an integer in a range."""
         value: int = self.get(key, int)
         if not least <= value <= largest:
             raise ModelFormatError(f"{self.place}: {key} must be from {least} to {largest}; got {value}")
         return value
 
     def number(self, key: str) -> float:
-        """Take a finite number."""
+        """Return a finite number."""
         value: Any = self.meta.get(key)
         if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
             raise ModelFormatError(f"{self.place}: {key} must be a finite number; got {value!r:.60}")
@@ -215,7 +204,7 @@ _DIGEST = "digest"
 def write_arrays(
     path: Path, arrays: Mapping[str, NDArray[Any]], metadata: dict[str, str] | None = None
 ) -> None:
-    """Write arrays by name; a place that cannot be written is an OSError, as with any file."""
+    """Write arrays by name; raises OSError where the path cannot be written, as with any file."""
     try:
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path, metadata)
     except SafetensorError as fault:
@@ -231,14 +220,10 @@ def write_signed(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mappi
 
 
 def read_signed(path: Path, keys: tuple[str, ...] = ()) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read every array and the metadata; ValueError where they are not what was written.
+    """Read every array and the metadata; ValueError where the digest does not match.
 
-    Parameters
-    ----------
-    path : Path
-        A file without a digest, of an older version of this package, is read as it is.
-    keys : tuple of str
-        Metadata that may be there; any other is refused, so that no digest is lost by its name.
+    A file of an older version may have no digest. ``keys`` are the metadata that may be there; any other is
+    refused, so that renaming the digest does not disable it.
     """
     with safe_open(path, framework="numpy") as file:
         metadata = dict(file.metadata() or {})

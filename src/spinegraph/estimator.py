@@ -1,6 +1,5 @@
 """SPINE: the method, and the class that users touch."""
 
-import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -32,7 +31,81 @@ Self = TypeVar("Self", bound="SPINE")
 class SPINE:
     """Vectors of nodes that keep both neighbourhood and role, for seen and unseen nodes and networks.
 
-    Takes every setting of ``Config`` as a keyword; they are checked at ``fit``, as scikit-learn does.
+    Settings are checked at ``fit``, as in scikit-learn. The defaults need no tuning; the page on settings
+    says when to change one.
+
+    Parameters
+    ----------
+    dim : int
+        Length d of a vector.
+    seed : int
+        Every random draw follows from it.
+    threads : int, optional
+        Threads of the kernels, all cores by default; the result does not depend on it.
+    device : str
+        Where a fit computes: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+    engine : {"local", "ray"}
+        Who runs the stages: this process, or tasks on a Ray cluster; the vectors are the same.
+    address : str, optional
+        The Ray cluster: ``HOST:PORT``, ``"auto"`` for one running on this machine, ``"local"`` to start one.
+        None takes RAY_ADDRESS, else ``"local"``.
+    continuation : float
+        Probability that a walk continues rather than returns to its root: how far a node looks.
+    k : int
+        Length of a profile, the structural description of a node.
+    rpr_method : {"push", "walks"}
+        Rooted PageRank by pushing, exact to a tolerance, or by counting visits of walks.
+    tolerance : float
+        Largest share of probability that push leaves unassigned.
+    threshold : float
+        Push also ends where every residual is at most this much per neighbour, which bounds its work.
+    walks, walk_length : int
+        Walks per node and their length, for ``"walks"``.
+    feature_scaling : {"auto", "row", "row_sum", "column", "none"}
+        How a raw feature matrix is scaled; see FeatureEncoder.
+    structural_columns : {"auto", "past", "through", "none"}
+        Columns made from structure: beside the smoothed features, smoothed like them, or none. ``"auto"`` is
+        ``"past"`` with features and ``"through"`` without.
+    structural_share : float, optional
+        Share of a vector's mean square that ``"past"`` columns get. None: the less the features say about
+        the links, the more.
+    kept : float
+        Share of the untrained inner products of T F in those of the vectors.
+    norm_power : float
+        Smoothed features are divided by this power of their length: 0 leaves it, 1 makes all of one length.
+    activation : {"identity", "relu", "elu", "tanh"}
+        Last step of the generator.
+    start : {"principal", "random"}
+        Where the generator's matrix starts.
+    structural_rate : float
+        Probability that a positive is structural rather than local.
+    candidates : {"degree", "profile", "all"}
+        Nodes that may be structural positives: nearest in degree, the same with ties ordered by profile, or
+        all.
+    similarity : {"dtw", "euclidean", "cosine"}
+        How profiles are compared.
+    local_walks, local_walk_length : int
+        Plain walks per node and their length.
+    window : int
+        Distance on a walk up to which two nodes are local positives.
+    negatives : float
+        K, the weight of the negative term.
+    negative_samples : int
+        Negatives that a batch shares.
+    lambda1, lambda2 : float
+        Weights of the generator's own and the auxiliary's own term; the rest weighs each cross term.
+    auxiliary_init : {"random", "node2vec"}
+        Where the auxiliary matrix starts; ``"node2vec"`` is SPINE-p.
+    batch_size, steps : int
+        Pairs a step, and steps at most.
+    passes : float
+        Times that an edge is met on average, at most: ends training on small networks before ``steps``.
+    learning_rate, dropout : float
+        Adam's rate, and the share of the generator's inputs left out in a step.
+    training_nodes : int
+        At most this many nodes take part in training, so its cost stops growing with the network.
+    patience : int, optional
+        Stop after so many evaluations without a lower held-out loss; None trains all steps.
 
     Attributes
     ----------
@@ -43,9 +116,9 @@ class SPINE:
     history_ : list of TrainingRecord
         Losses during training.
     config_ : Config
-        The settings in use; what was left open has a value.
+        The settings in use; those left open have a value.
     familiarity_ : TrainingStats
-        What the training data looked like, so that ``transform`` can warn of data unlike it.
+        Statistics of the training data, so that ``transform`` can warn of data unlike it.
     fingerprint_ : str
         Of the training data.
     table_encoder_ : FeatureEncoder or None
@@ -65,17 +138,86 @@ class SPINE:
     (8,)
     """
 
-    __signature__ = inspect.Signature(
-        [
-            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default)
-            for field in fields(Config)
-        ]
-    )
-
-    def __init__(self, **settings: Any) -> None:
-        self._require_known(settings)
-        for name, value in {**Config().to_json(), **settings}.items():
-            setattr(self, name, value)
+    def __init__(
+        self,
+        *,
+        dim: int = 200,
+        seed: int = 0,
+        threads: int | None = None,
+        device: str = "cpu",
+        engine: str = "local",
+        address: str | None = None,
+        continuation: float = 0.7,
+        k: int = 30,
+        rpr_method: str = "push",
+        tolerance: float = 0.05,
+        threshold: float = 5e-5,
+        walks: int = 10,
+        walk_length: int = 40,
+        feature_scaling: str = "auto",
+        structural_columns: str = "auto",
+        structural_share: float | None = None,
+        kept: float = 0.5,
+        norm_power: float = 0.5,
+        activation: str = "identity",
+        start: str = "principal",
+        structural_rate: float = 0.1,
+        candidates: str = "profile",
+        similarity: str = "dtw",
+        local_walks: int = 10,
+        local_walk_length: int = 40,
+        window: int = 15,
+        negatives: float = 1.0,
+        negative_samples: int = 100,
+        lambda1: float = 0.4,
+        lambda2: float = 0.4,
+        auxiliary_init: str = "random",
+        batch_size: int = 512,
+        steps: int = 300,
+        passes: float = 30.0,
+        learning_rate: float = 1e-3,
+        dropout: float = 0.0,
+        training_nodes: int = 20_000,
+        patience: int | None = None,
+    ) -> None:
+        self.dim = dim
+        self.seed = seed
+        self.threads = threads
+        self.device = device
+        self.engine = engine
+        self.address = address
+        self.continuation = continuation
+        self.k = k
+        self.rpr_method = rpr_method
+        self.tolerance = tolerance
+        self.threshold = threshold
+        self.walks = walks
+        self.walk_length = walk_length
+        self.feature_scaling = feature_scaling
+        self.structural_columns = structural_columns
+        self.structural_share = structural_share
+        self.kept = kept
+        self.norm_power = norm_power
+        self.activation = activation
+        self.start = start
+        self.structural_rate = structural_rate
+        self.candidates = candidates
+        self.similarity = similarity
+        self.local_walks = local_walks
+        self.local_walk_length = local_walk_length
+        self.window = window
+        self.negatives = negatives
+        self.negative_samples = negative_samples
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.auxiliary_init = auxiliary_init
+        self.batch_size = batch_size
+        self.steps = steps
+        self.passes = passes
+        self.learning_rate = learning_rate
+        self.dropout = dropout
+        self.training_nodes = training_nodes
+        self.patience = patience
 
     @classmethod
     def paper(cls: type[Self], **changes: Any) -> Self:
@@ -84,7 +226,7 @@ class SPINE:
         >>> SPINE.paper().structural_rate
         0.5
         """
-        cls._require_known(changes)
+        _require_known(changes)
         return cls(**Config.paper(**changes).to_json())
 
     def fit(
@@ -103,13 +245,12 @@ class SPINE:
         ----------
         graph : Graph, or list of Graphs
         y : None
-            Ignored; labels choose nothing.
+            Ignored, as in scikit-learn.
         encoder : FeatureEncoder, optional
-            The fitted encoder that made the graph's features of a table; by default the graph's own. It is
+            The fitted encoder that made the graph's features from a table; by default the graph's own. It is
             kept as ``table_encoder_`` and saved with the model: tables of new nodes are encoded alike.
         checkpoint : path, optional
-            Folder for the state of training. A run that was stopped goes on from there and ends with the
-            same vectors.
+            Folder for the state of training. Resumes an interrupted run, which ends with the same vectors.
         progress : callable (stage, done, total), optional
         vectors : bool
             Whether to embed the training nodes. False leaves ``embeddings_`` None: for a store (see
@@ -118,39 +259,39 @@ class SPINE:
         from spinegraph.learning.checkpoint import Checkpoints
         from spinegraph.learning.sampling import PairSampler, TrainingData, balanced, gather_corpus
 
+        report_progress = progress or (lambda stage, done, total: None)
         config = Config(**self.get_params()).check()
-        graph = graph if isinstance(graph, Graph) else _listed(graph)
+        graph = graph if isinstance(graph, Graph) else _as_list(graph)
         whole = graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
         config, engine = balanced(config, whole), engine_for(config)
         encoder = encoder or whole.encoder
         _require_same_features(encoder, whole)
-        data = fingerprint(whole)
-        states = None if checkpoint is None else Checkpoints.of_fit(checkpoint, data, config)
+        data_fingerprint = fingerprint(whole)
+        checkpoints = Checkpoints.of_fit(checkpoint, data_fingerprint, config) if checkpoint else None
 
-        told = progress or (lambda stage, done, total: None)
-        told("walks", 0, 0)
+        report_progress("walks", 0, 0)
         corpus = gather_corpus(whole, config)  # every node, or a sample of a large network
         nodes = None if len(corpus.nodes) == len(whole) else corpus.nodes
-        told("rooted PageRank", 0, 0)
+        report_progress("rooted PageRank", 0, 0)
         profile = engine.profile(whole, config, nodes)
         inputs = Inputs.of(whole, config, nodes, profile)
+        report_progress("structural twins", 0, 0)
         degrees = whole.degrees_at(corpus.nodes)
-        told("structural twins", 0, 0)
         similar = engine.similar(profile, degrees, config)
         sampler = PairSampler(corpus, similar, degrees, config)
-        told("features around every node", 0, 0)
-        past = inputs.structural(whole, nodes, profile) if inputs.past else None
+        report_progress("features around every node", 0, 0)
+        direct = inputs.structural(whole, nodes, profile) if inputs.columns_direct else None
         smoothed = inputs.smoothed(whole, profile, nodes)  # T F
-        lesson = TrainingData(smoothed, past, sampler, inputs.norm_power)
-        weights, history = engine.learn(lesson, config, states, told)
+        data = TrainingData(smoothed, direct, sampler, inputs.norm_power)
+        weights, history = engine.learn(data, config, checkpoints, report_progress)
         generator, embeddings = Generator(inputs, weights), None
         if vectors:
-            told("embedding", 0, 0)
+            report_progress("embedding", 0, 0)
             found = engine.embed(generator, whole, profile if nodes is None else None)
-            embeddings = _parted(graph, found)
+            embeddings = _embeddings_of(graph, found)
 
-        # Nothing before this line: a fit that is interrupted leaves the model as it was.
-        self.config_, self.fingerprint_, self.history_ = config, data, history
+        # Nothing before this line: an interrupted fit leaves the model as it was.
+        self.config_, self.fingerprint_, self.history_ = config, data_fingerprint, history
         self.generator_, self.table_encoder_ = generator, encoder
         self.familiarity_ = TrainingStats.of(whole)
         self.graph_, self.embeddings_ = graph, embeddings
@@ -182,13 +323,15 @@ class SPINE:
             _require_same_encoder(self.table_encoder_, getattr(graph, "encoder", None))
         positions: NDArray[np.int64] | None = None
         if nodes is not None:
-            positions = graph.positions(_several(nodes))
+            if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
+                raise ParameterError(f"nodes must be a list of names, such as [{nodes!r}]; got {nodes!r}")
+            positions = graph.positions(nodes)
         elif isinstance(graph, Overlay) and graph.num_nodes < len(graph):
             positions = graph.standing
         self.familiarity_.warn(graph, positions)
         if positions is None and isinstance(graph, Graph):
-            place = replace(self.config_, engine=self.engine, address=self.address, device="cpu")  # type: ignore[attr-defined]
-            return Embeddings(graph.names, engine_for(place.check()).embed(generator, graph))
+            here = replace(self.config_, engine=self.engine, address=self.address, device="cpu").check()
+            return Embeddings(graph.names, engine_for(here).embed(generator, graph))
         if nodes is not None and positions is not None and isinstance(graph, Overlay):
             names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
         else:
@@ -215,9 +358,8 @@ class SPINE:
 
     def set_params(self: Self, **settings: Any) -> Self:
         """Change settings; they take effect at the next ``fit``."""
-        self._require_known(settings)
-        for name, value in settings.items():
-            setattr(self, name, value)
+        _require_known(settings)
+        vars(self).update(settings)
         return self
 
     def __repr__(self) -> str:
@@ -246,13 +388,13 @@ class SPINE:
             raise NotFittedError("this SPINE is not fitted yet; call fit(graph) or SPINE.load(folder) first")
         return getattr(self, name)
 
-    @staticmethod
-    def _require_known(settings: dict[str, Any]) -> None:
-        for name in settings:
-            if name not in _SETTINGS:
-                near = get_close_matches(name, _SETTINGS, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETTINGS)}"
-                raise ParameterError(f"SPINE has no setting {name!r}; {hint}")
+
+def _require_known(settings: dict[str, Any]) -> None:
+    for name in settings:
+        if name not in _SETTINGS:
+            near = get_close_matches(name, _SETTINGS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETTINGS)}"
+            raise ParameterError(f"SPINE has no setting {name!r}; {hint}")
 
 
 def _require_same_features(encoder: FeatureEncoder | None, graph: Graph) -> None:
@@ -281,13 +423,7 @@ def _require_graph(graph: GraphLike) -> None:
     raise ParameterError(f"transform takes a Graph or an Overlay; got {type(graph).__name__}; {way_out}")
 
 
-def _several(nodes: Any) -> Iterable[Any]:
-    if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
-        raise ParameterError(f"nodes must be a list of names, such as [{nodes!r}]; got {nodes!r}")
-    return nodes
-
-
-def _listed(graphs: Any) -> list[Graph]:
+def _as_list(graphs: Any) -> list[Graph]:
     if isinstance(graphs, Overlay):
         raise ParameterError(
             "fit takes a Graph or a list of Graphs; got an Overlay; pass overlay.materialize()"
@@ -301,7 +437,9 @@ def _listed(graphs: Any) -> list[Graph]:
     return listed
 
 
-def _parted(graph: Graph | Sequence[Graph], vectors: np.ndarray[Any, Any]) -> Embeddings | list[Embeddings]:
+def _embeddings_of(
+    graph: Graph | Sequence[Graph], vectors: np.ndarray[Any, Any]
+) -> Embeddings | list[Embeddings]:
     if isinstance(graph, Graph):
         return Embeddings(graph.names, vectors)
     ends = np.cumsum([len(part) for part in graph])

@@ -15,9 +15,9 @@ from spinegraph.graph.names import draw_keys
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.pagerank import RootedPageRank, Smoothed, rooted_pagerank
 
-_BOUND = np.float32(2)  # standard deviations
-_LARGEST = 1e15  # of a feature that nothing scales
-# Beside features: enough for structural identity, and what tells little of a label is soon fitted by heart.
+_BOUND = np.float32(2)  # of structural columns, in standard deviations
+MAX_UNSCALED = 1e15  # of a feature that nothing scales: its square stays in float32's range
+# Beside features these are enough for structural identity. Uninformative columns overfit.
 _BESIDE_FEATURES = ("log_degree", "log_profile_3")
 
 
@@ -25,6 +25,9 @@ def profile_of(
     graph: GraphLike, config: Config, positions: NDArray[np.int64] | None = None
 ) -> RootedPageRank:
     """Return the profile of all nodes, or of some, with the settings of a config."""
+    keys = None
+    if config.rpr_method == "walks":  # drawn by names, which outlive positions
+        keys = draw_keys(graph.names if positions is None else graph.names[positions])
     return rooted_pagerank(
         graph,
         k=config.k,
@@ -36,14 +39,9 @@ def profile_of(
         walk_length=config.walk_length,
         seed=config.seed,
         roots=positions,
-        keys=_draw_keys(graph, positions) if config.rpr_method == "walks" else None,
+        keys=keys,
         threads=config.threads,
     )
-
-
-def _draw_keys(graph: GraphLike, positions: NDArray[np.int64] | None) -> NDArray[np.uint64]:
-    """Return what the walks of some nodes are drawn by: their names, which outlive their positions."""
-    return draw_keys(graph.names if positions is None else graph.names[positions])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +57,9 @@ class Inputs:
     columns : tuple of str
         Structural columns in use; empty when there are none.
     mean, scale : float32 array (s,)
-        Standardise the structural columns with what was seen in training.
-    through, past : bool
-        Whether the structural columns go through T or past it.
+        Standardise the structural columns as in training.
+    columns_smoothed, columns_direct : bool
+        Whether T smooths the structural columns like features, or they are added as they are.
     """
 
     config: Config
@@ -69,14 +67,14 @@ class Inputs:
     columns: tuple[str, ...]
     mean: NDArray[np.float32]
     scale: NDArray[np.float32]
-    through: bool
-    past: bool
+    columns_smoothed: bool
+    columns_direct: bool
 
     @classmethod
     def of(
         cls, graph: GraphLike, config: Config, nodes: NDArray[np.int64] | None, profile: RootedPageRank
     ) -> "Inputs":
-        """Learn how to scale a graph's features, and structural columns by some nodes and their profile."""
+        """Fit the scales: of a graph's features, and of the structural columns of some nodes."""
         kind = config.structural_columns
         if kind == "auto":
             kind = "past" if graph.has_features else "through"
@@ -102,22 +100,22 @@ class Inputs:
         return 0.0 if self.encoder is None else self.config.norm_power
 
     @property
-    def num_through(self) -> int:
-        """Rows of W_M whose columns go through T."""
+    def num_smoothed(self) -> int:
+        """Rows of W_M whose inputs T smooths."""
         features = 0 if self.encoder is None else self.encoder.num_features
-        return features + len(self.columns) * self.through
+        return features + len(self.columns) * self.columns_smoothed
 
     @property
-    def num_past(self) -> int:
-        """Rows of W_M whose columns go past T."""
-        return len(self.columns) * self.past
+    def num_direct(self) -> int:
+        """Rows of W_M whose inputs T does not smooth."""
+        return len(self.columns) * self.columns_direct
 
     @property
     def names(self) -> tuple[str, ...]:
         """Name every row of W_M."""
         features = () if self.encoder is None else self.encoder.feature_names_
-        through = tuple(f"around: {name}" for name in self.columns * self.through)
-        return (*features, *through, *self.columns * self.past)
+        smoothed = tuple(f"around: {name}" for name in self.columns * self.columns_smoothed)
+        return (*features, *smoothed, *self.columns * self.columns_direct)
 
     def profile(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
         """Return the profile that makes up T."""
@@ -129,10 +127,10 @@ class Inputs:
         positions: NDArray[np.int64] | None = None,
         profile: RootedPageRank | None = None,
     ) -> NDArray[np.float32]:
-        """Return the standardised structural columns (r, s) of some nodes; their profile saves time."""
+        """Return the standardised structural columns (r, s) of some nodes."""
         profile = self.profile(graph, positions) if profile is None else profile
         found = _columns(graph, positions, profile, self.columns, self.config)
-        # Softly bounded: a network unlike the training one must not drown everything else.
+        # Softly bounded: a network unlike the training one must not dominate the vectors.
         return _BOUND * np.tanh((found - self.mean) / (self.scale * _BOUND))
 
     def around(
@@ -142,20 +140,26 @@ class Inputs:
         profile: RootedPageRank | None = None,
         columns: NDArray[np.float32] | None = None,
     ) -> Any:
-        """Return what goes through T, one row per node: sparse stays sparse.
+        """Return F, the inputs that T smooths, one row per node; sparse stays sparse.
 
-        ``columns`` (n, s), standardised and of all nodes, saves computing the structural ones.
+        ``columns`` (n, s), standardised and of all nodes, are computed unless given.
         """
         parts = []
         if self.encoder is not None:
             self.require_features(graph)
-            rows = graph.features if positions is None else graph.feature_rows(positions)
+            rows: Any = graph.features if positions is None else graph.feature_rows(positions)
             if self.config.feature_scaling == "none":
-                _require_moderate(rows)
+                values: Any = rows.data if issparse(rows) else rows
+                largest = float(max(values.max(initial=0), -values.min(initial=0)))
+                if largest > MAX_UNSCALED:
+                    raise ParameterError(
+                        f"features may be up to {MAX_UNSCALED:g} where feature_scaling='none'; "
+                        f"got {largest:g}; scale them down, or fit with feature_scaling='auto'"
+                    )
             parts.append(self.encoder.transform(rows))
-        if self.through and columns is not None:
+        if self.columns_smoothed and columns is not None:
             parts.append(columns if positions is None else columns[positions])
-        elif self.through:
+        elif self.columns_smoothed:
             parts.append(self.structural(graph, positions, profile))
         return _beside(parts)
 
@@ -171,15 +175,15 @@ class Inputs:
         operator = profile.operator(threads)
         if positions is None:
             return Smoothed(operator, self.around(graph, None, profile, columns), threads)
-        seen, places = np.unique(operator.indices, return_inverse=True)
-        local = csr_array((operator.data, places, operator.indptr), shape=(len(profile), len(seen)))
+        seen, indices = np.unique(operator.indices, return_inverse=True)
+        local = csr_array((operator.data, indices, operator.indptr), shape=(len(profile), len(seen)))
         return Smoothed(local, self.around(graph, seen.astype(np.int64), None, columns), threads)
 
     def matrix(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> Any:
         """Return the generator's whole input [T F | columns], (r, f + s): what W_M multiplies."""
         profile = self.profile(graph, positions)
         parts = [self.smoothed(graph, profile, positions).matrix()]
-        if self.past:
+        if self.columns_direct:
             parts.append(self.structural(graph, positions, profile))
         return _beside(parts)
 
@@ -208,17 +212,6 @@ class Inputs:
             )
 
 
-def _require_moderate(features: Any) -> None:
-    """Refuse unscaled features whose squares would leave float32's range: nothing would be left of them."""
-    values = features.data if issparse(features) else features
-    largest = float(max(values.max(initial=0), -values.min(initial=0)))
-    if largest > _LARGEST:
-        raise ParameterError(
-            f"features may be up to {_LARGEST:g} where feature_scaling='none'; got {largest:g}; "
-            "scale them down, or fit with feature_scaling='auto'"
-        )
-
-
 def _columns(
     graph: GraphLike,
     positions: NDArray[np.int64] | None,
@@ -239,11 +232,7 @@ def _beside(parts: list[Any]) -> Any:
 
 
 def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:
-    """Apply the activation of Eq. 4.
-
-    >>> activate(np.array([-1.0, 2.0], dtype=np.float32), "relu")
-    array([0., 2.], dtype=float32)
-    """
+    """Apply the activation of Eq. 4."""
     if activation == "relu":
         return np.maximum(values, 0)
     if activation == "tanh":
@@ -253,13 +242,8 @@ def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32
     return values
 
 
-def shortened(vectors: NDArray[np.float32], power: float) -> NDArray[np.float32]:
-    """Divide every vector by a power of its length; zero vectors stay.
-
-    >>> shortened(np.array([[0.0, 4.0], [0.0, 0.0]], dtype=np.float32), 0.5)
-    array([[0., 2.],
-           [0., 0.]], dtype=float32)
-    """
+def divide_by_length(vectors: NDArray[np.float32], power: float) -> NDArray[np.float32]:
+    """Divide every vector by a power of its length; zero vectors stay."""
     if power == 0:
         return vectors
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
@@ -271,9 +255,9 @@ def shortened(vectors: NDArray[np.float32], power: float) -> NDArray[np.float32]
 class Generator:
     """The trained part of SPINE: e = activation(x W_M), x being the input of a node.
 
-    Structural columns that go past T are added as they are; what comes through T is also divided by a power
-    of its length, ``norm_power``: the fewer neighbours a node has the less is averaged and the longer it is,
-    which would tell sparse networks from dense ones.
+    Smoothed content is also divided by a power of its length, ``norm_power``: the fewer neighbours a node
+    has, the less is averaged and the longer the content is, which would set sparse networks apart from dense.
+    Direct structural columns are added as they are.
 
     Attributes
     ----------
@@ -287,7 +271,7 @@ class Generator:
 
     def __post_init__(self) -> None:
         """Check that the matrix fits its inputs."""
-        rows = self.inputs.num_through + self.inputs.num_past
+        rows = self.inputs.num_smoothed + self.inputs.num_direct
         if self.weights.ndim != 2 or self.weights.shape[0] != rows:
             raise ModelFormatError(f"W_M must have one row per input, {rows}; got shape {self.weights.shape}")
         if not np.isfinite(self.weights).all():
@@ -313,18 +297,17 @@ class Generator:
     ) -> NDArray[np.float32]:
         """Return vectors (r, d) of all nodes, or of those at some positions at their cost alone.
 
-        ``profile`` of these nodes, and ``columns`` (n, s), ``inputs.structural`` of all nodes, save computing
-        them again where they are at hand.
+        ``profile`` of these nodes, and ``columns`` (n, s), ``inputs.structural`` of all nodes, are computed
+        unless given.
         """
         profile = self.inputs.profile(graph, positions) if profile is None else profile
-        through = self.inputs.num_through
-        vectors = self.activated(
-            self.inputs.smoothed(graph, profile, positions, columns).times(self.weights[:through])
-        )
-        if self.inputs.past:
-            vectors += self.inputs.structural(graph, positions, profile) @ self.weights[through:]
+        width = self.inputs.num_smoothed
+        content = self.inputs.smoothed(graph, profile, positions, columns).times(self.weights[:width])
+        vectors = self.activated(content)
+        if self.inputs.columns_direct:
+            vectors += self.inputs.structural(graph, positions, profile) @ self.weights[width:]
         return vectors
 
     def activated(self, content: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what becomes of T F W_M, (r, d): Eq. 4's activation, then the power of the length."""
-        return shortened(activate(content, self.activation), self.inputs.norm_power)
+        """Apply Eq. 4's activation to T F W_M, (r, d), then divide by the power of the length."""
+        return divide_by_length(activate(content, self.activation), self.inputs.norm_power)

@@ -23,7 +23,7 @@ def random_generator(graph, seed=0, dim=6, **settings_given):
     """A generator with random W_M: what is explained does not depend on training."""
     config = Config(k=5, **settings_given)
     inputs = Inputs.of(graph, config, None, profile_of(graph, config))
-    rows = inputs.num_through + inputs.num_past
+    rows = inputs.num_smoothed + inputs.num_direct
     weights = np.random.default_rng(seed).normal(size=(rows, dim)).astype(np.float32)
     return Generator(inputs, weights)
 

@@ -1,8 +1,11 @@
 """SPINE as its users meet it: scikit-learn's manners, every kind of graph, unseen nodes, warnings."""
 
 import copy
+import inspect
 import pickle
+import re
 import warnings
+from dataclasses import fields
 from functools import cache
 
 import networkx as nx
@@ -74,10 +77,23 @@ def test_the_papers_values_are_a_call_away():
     assert SPINE.paper(steps=5, dim=8, threads=1, batch_size=32).fit(SPARSE).embeddings_.dim == 8
 
 
-@pytest.mark.parametrize("make", [SPINE, SPINE.paper, lambda **kinds: SPINE().set_params(**kinds)])
+@pytest.mark.parametrize("make", [SPINE.paper, lambda **kinds: SPINE().set_params(**kinds)])
 def test_an_unknown_setting_is_refused_with_a_hint(make):
     with pytest.raises(ParameterError, match="no setting 'dims'; did you mean 'dim'"):
         make(dims=3)
+
+
+def test_the_constructor_is_that_of_config_and_each_setting_is_documented():
+    parameters = inspect.signature(SPINE).parameters
+    assert {name: one.default for name, one in parameters.items()} == Config().to_json()
+    assert {name: one.annotation for name, one in parameters.items()} == {
+        field.name: field.type for field in fields(Config)
+    }
+    documented = SPINE.__doc__.partition("Parameters\n")[2].partition("Attributes\n")[0]
+    titles = re.findall(r"^    (\w.*) : ", documented, re.MULTILINE)
+    assert [name for title in titles for name in title.split(", ")] == list(parameters)
+    with pytest.raises(TypeError, match="dims"):
+        SPINE(dims=3)
 
 
 def test_parameters_are_checked_at_fit_and_all_at_once():

@@ -5,7 +5,7 @@ from threading import Event, Thread
 import pytest
 import torch
 
-from spinegraph.learning.training import torch_threads
+from spinegraph.learning.training import one_torch_thread
 
 
 def seen_by_a_new_thread():
@@ -30,7 +30,7 @@ def test_fits_side_by_side_leave_as_many_threads_as_there_were(three, first_out)
     seen = []
 
     def fit(place):
-        with torch_threads(1):
+        with one_torch_thread():
             seen.append(torch.get_num_threads())
             inside[place].set()
             out[place].wait(10)
@@ -44,11 +44,3 @@ def test_fits_side_by_side_leave_as_many_threads_as_there_were(three, first_out)
         fits[place].join()
     assert seen == [1, 1]
     assert (torch.get_num_threads(), seen_by_a_new_thread()) == (3, 3)
-
-
-def test_one_inside_another_goes_back_to_that(three):
-    with torch_threads(2):
-        with torch_threads(1):
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 2
-    assert torch.get_num_threads() == 3

@@ -10,7 +10,7 @@ from spinegraph import Config, made
 from spinegraph.errors import ParameterError
 from spinegraph.learning.objective import first_auxiliary
 from spinegraph.learning.sampling import HELD_OUT, PairSampler, TrainingData, gather_corpus
-from spinegraph.learning.training import Trainer, _merged, first_weights, learn, torch_threads
+from spinegraph.learning.training import Trainer, _mix, first_weights, learn, one_torch_thread
 from spinegraph.structure.pagerank import Smoothed
 
 DIM, COLUMNS = 4, 6
@@ -21,7 +21,7 @@ START = np.random.default_rng(1).normal(size=(COLUMNS, DIM)).astype(np.float32) 
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    with torch_threads(1):
+    with one_torch_thread():
         yield
 
 
@@ -61,7 +61,7 @@ def test_training_lowers_the_loss_of_pairs_never_seen():
     before = one.held_out_loss()
     _, history = one.train()
     assert history[-1].held_out_loss < before - 0.05
-    assert [moment.step for moment in history] == list(range(25, 201, 25))
+    assert [record.step for record in history] == list(range(25, 201, 25))
 
 
 def test_training_moves_both_matrices_and_leaves_the_start_alone():
@@ -96,7 +96,7 @@ def test_each_edge_is_met_a_bounded_number_of_times():
 def test_patience_stops_when_held_out_pairs_stop_improving():
     stopped = trainer(steps=3000, patience=2, learning_rate=0.2)
     _, history = stopped.train()
-    losses = [moment.held_out_loss for moment in history]
+    losses = [record.held_out_loss for record in history]
     best = losses.index(min(losses))
     assert len(losses) == best + 1 + 2 < 3000 // 25
     _, unbroken = trainer(steps=history[-1].step, learning_rate=0.2).train()
@@ -180,7 +180,7 @@ def test_merged_inner_products_are_the_mixture_of_both():
     plain = reduced.astype(np.float64)
     made, plain = (x / np.sqrt(np.square(x).sum(axis=1).mean()) for x in (made, plain))
     for kept in (0.25, 0.5, 1.0):
-        vectors = reduced @ _merged(reduced, trained, kept)
+        vectors = reduced @ _mix(reduced, trained, kept)
         assert vectors.shape == (50, 6)
         wanted = (1 - kept) * made @ made.T + kept * plain @ plain.T
         np.testing.assert_allclose(vectors @ vectors.T, wanted, atol=1e-5)
@@ -189,7 +189,7 @@ def test_merged_inner_products_are_the_mixture_of_both():
 def test_merged_dimensions_stand_in_the_order_of_what_they_hold():
     rng = np.random.default_rng(4)
     reduced = rng.standard_normal((80, 5)).astype(np.float32)
-    vectors = reduced @ _merged(reduced, rng.standard_normal((5, 5)).astype(np.float32), 0.5)
+    vectors = reduced @ _mix(reduced, rng.standard_normal((5, 5)).astype(np.float32), 0.5)
     squares = np.square(vectors).sum(axis=0)
     assert (np.diff(squares) <= 1e-6).all()
     inner = vectors.T @ vectors

@@ -42,7 +42,7 @@ def methods(generator: Generator, train: Graph, seed: int, role: bool = False) -
 
     @cache
     def smoothed(graph: Graph) -> Any:
-        return inputs.matrix(graph)[:, : inputs.num_through]
+        return inputs.matrix(graph)[:, : inputs.num_smoothed]
 
     def raw(graph: Graph) -> Any:
         return (
@@ -51,8 +51,8 @@ def methods(generator: Generator, train: Graph, seed: int, role: bool = False) -
 
     rows: dict[str, Embed] = {"SPINE": generator.embed, "raw features": raw, "T F": smoothed}
     rows["PCA of T F"] = principal(smoothed, train, generator.dim)
-    if inputs.past:
-        content = principal(smoothed, train, generator.dim - inputs.num_past)
+    if inputs.columns_direct:
+        content = principal(smoothed, train, generator.dim - inputs.num_direct)
         share = float(inputs.config.structural_share or 0.0)
 
         @cache
@@ -96,7 +96,7 @@ def dense(matrix: Any) -> NDArray[np.float32]:
 def _random_weights(generator: Generator, seed: int) -> NDArray[np.float32]:
     """Return W_M with its trained entries drawn at random, of the same mean square."""
     weights = generator.weights.copy()
-    trained = weights[: generator.inputs.num_through]
+    trained = weights[: generator.inputs.num_smoothed]
     drawn = np.random.default_rng([seed, 99]).standard_normal(trained.shape) * (trained != 0)
     trained[:] = drawn * (np.linalg.norm(trained) / max(float(np.linalg.norm(drawn)), 1e-12))
     return weights

@@ -339,7 +339,7 @@ def _compare(
     values, shared, rows = values[:, used], shared[used], generator.weights[used].astype(np.float64)  # (p, d)
     names = np.array(inputs.names, dtype=object)[used]
     is_structural = used >= (0 if inputs.encoder is None else inputs.encoder.num_features)
-    is_direct = used >= inputs.num_through  # not smoothed
+    is_direct = used >= inputs.num_smoothed  # not smoothed
     direct = values[:, is_direct] @ rows[is_direct]  # (2, d)
     before = values[:, ~is_direct] @ rows[~is_direct]  # (2, d)
     content = generator.activated(before.astype(np.float32)).astype(np.float64)
@@ -386,7 +386,11 @@ def _inputs(
     weights = np.zeros((2, len(seen)), dtype=np.float32)
     weights[np.repeat([0, 1], np.diff(operator.indptr)), columns] = operator.data
     both = weights.min(axis=0)  # (t,)
-    direct = inputs.structural(graph, positions, profile) if inputs.past else np.zeros((2, 0), np.float32)
+    direct = (
+        inputs.structural(graph, positions, profile)
+        if inputs.columns_direct
+        else np.zeros((2, 0), np.float32)
+    )
     values = np.hstack([weights @ around, direct]).astype(np.float64)
     shared = np.hstack([both @ around, np.zeros(direct.shape[1])])
     return values, shared, float(both.sum())

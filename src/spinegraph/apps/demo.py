@@ -269,7 +269,7 @@ def _inputs(model: SPINE, here: Planted, there: Planted) -> Vectors:
 
 def _controls(model: SPINE, here: Planted, there: Planted, inputs: Vectors) -> dict[str, Vectors]:
     """Return vectors that need no learning, by name."""
-    through, dim = model.generator_.inputs.num_through, model.generator_.dim
+    through, dim = model.generator_.inputs.num_smoothed, model.generator_.dim
     graphs = (here.graph, there.graph)
     smoothed = inputs[0][:, :through], inputs[1][:, :through]
     words, degree = zip(

@@ -95,7 +95,7 @@ def model_rows(model: SPINE, graph: Graph, progress: Progress) -> Rows:
 
     train = model.graph_ if isinstance(model.graph_, Graph) else graph
     embed = methods(model.generator_, train, model.config_.seed, role=True)
-    width = model.generator_.inputs.num_through
+    width = model.generator_.inputs.num_smoothed
     if max(len(train), len(graph)) * width > _MOST_VALUES:
         embed = {name: made for name, made in embed.items() if "T F" not in name}
         _warn_of_width(len(graph), width)
@@ -118,11 +118,11 @@ def file_rows(vectors: NDArray[np.float32], graph: Graph | None) -> Rows:
     inputs = Inputs.of(graph, config, None, profile)
     if inputs.encoder is not None:
         rows["raw features"] = inputs.encoder.transform(graph.features)
-    if len(graph) * inputs.num_through <= _MOST_VALUES:
+    if len(graph) * inputs.num_smoothed <= _MOST_VALUES:
         rows["T F"] = inputs.smoothed(graph, profile).matrix()
         rows["PCA of T F"] = principal(lambda graph: rows["T F"], graph, vectors.shape[1])(graph)
     else:
-        _warn_of_width(len(graph), inputs.num_through)
+        _warn_of_width(len(graph), inputs.num_smoothed)
     return {**rows, "log degree": np.log1p(graph.degrees)[:, None]}
 
 

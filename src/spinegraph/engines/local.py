@@ -47,7 +47,7 @@ class LocalEngine:
         if profile is not None or len(graph) <= ROWS:
             return generator.embed(graph, profile=profile)
         shards, columns = plan(len(graph), ROWS), None
-        if generator.inputs.through:
+        if generator.inputs.columns_smoothed:
             columns = np.concatenate([columns_shard(generator, graph, shard) for shard in shards])
         vectors = np.empty((len(graph), generator.dim), dtype=np.float32)
         for shard in shards:
@@ -84,7 +84,7 @@ def embed_to_folder(
     """
     parts = ShardFolder.of_run(folder, generator, graph, rows)
     missing, columns, scratch = parts.missing(), None, parts.folder / ".columns.bin"
-    if generator.inputs.through and missing:
+    if generator.inputs.columns_smoothed and missing:
         columns = _columns_on_disk(generator, graph, scratch, parts.shards, progress)
     parts.fill(((shard, embed_shard(generator, graph, shard, columns)) for shard in missing), progress)
     scratch.unlink(missing_ok=True)

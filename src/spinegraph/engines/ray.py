@@ -176,7 +176,7 @@ def _share(
 ) -> "tuple[Shared, Shared, Shared | None]":
     """Share what every task of embedding reads: generator, graph, and the columns that T smooths, if any."""
     shared, columns = Shared.of(generator), None
-    if generator.inputs.through:
+    if generator.inputs.columns_smoothed:
         found = np.empty((shards[-1].stop, len(generator.inputs.columns)), dtype=np.float32)
         for index, part in run_tasks(_columns, [(shared, graph, shard) for shard in shards]):
             found[shards[index].start : shards[index].stop] = part

@@ -139,7 +139,14 @@ def run_of(generator: Generator, graph: Graph) -> str:
     """Return a digest of what decides the vectors of a run: the generator and the graph's content."""
     inputs = generator.inputs
     meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
-    about = [inputs.config.deciding(), meta, inputs.columns, inputs.through, inputs.past, fingerprint(graph)]
+    about = [
+        inputs.config.deciding(),
+        meta,
+        inputs.columns,
+        inputs.columns_smoothed,
+        inputs.columns_direct,
+        fingerprint(graph),
+    ]
     digest = blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
     for array in (generator.weights, inputs.mean, inputs.scale, *(arrays[key] for key in sorted(arrays))):
         digest.update(np.ascontiguousarray(array).data)

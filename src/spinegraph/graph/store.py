@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from spinegraph.atomic import JsonObject, make_folder, whole_folder
+from spinegraph.atomic import JsonObject, make_folder, recover, whole_folder
 from spinegraph.errors import GraphFormatError, MissingFileError, ModelFormatError, ParameterError
 from spinegraph.graph.edges import MAX_NODES, EdgeReport
 from spinegraph.graph.fingerprint import fingerprint
@@ -241,6 +241,7 @@ def open_store(folder: str | Path, *, verify: bool = False) -> Graph:
     'store'
     """
     folder = Path(folder)
+    recover(folder)
     header = Header.read(folder)
     arrays = {name: map_array(folder / name, entry) for name, entry in header.files.items()}
     if verify:

@@ -12,9 +12,12 @@ from torch.nn.functional import logsigmoid
 from spinegraph.config import Config
 from spinegraph.learning.sampling import PRETRAINING, PairSampler
 
+_SPREAD = 0.1  # standard deviation of a random W_S
+_PRETRAINING_RATE = 0.01
+
 
 class Views(NamedTuple):
-    """One kind of embedding of a batch: of its anchors, positives (b, d) and negatives (s, d)."""
+    """Vectors of a batch: of its anchors, positives (b, d) and negatives (s, d)."""
 
     anchors: Tensor
     positives: Tensor
@@ -39,10 +42,6 @@ def objective(made: Views, auxiliary: Views, *, lambda1: float, lambda2: float, 
     )
 
 
-_SPREAD = 0.1
-_PRETRAINING_RATE = 0.01
-
-
 def first_auxiliary(num_nodes: int, dim: int, sampler: PairSampler, config: Config) -> NDArray[np.float32]:
     """Return the first W_S (m, d): random, or learned from local pairs alone, as node2vec does (SPINE-p)."""
     rng = np.random.default_rng([config.seed, 13])
@@ -53,11 +52,10 @@ def first_auxiliary(num_nodes: int, dim: int, sampler: PairSampler, config: Conf
     adam = torch.optim.SparseAdam([matrix], lr=_PRETRAINING_RATE)
     for step in range(config.steps):
         batch = sampler.draw(step, PRETRAINING)
-        places = [
-            torch.from_numpy(part).to(config.device)
-            for part in (batch.anchors, batch.positives, batch.negatives)
-        ]
-        anchors, positives, negatives = (functional.embedding(part, matrix, sparse=True) for part in places)
+        anchors, positives, negatives = (
+            functional.embedding(torch.from_numpy(nodes).to(config.device), matrix, sparse=True)
+            for nodes in (batch.anchors, batch.positives, batch.negatives)
+        )
         loss = contrast(anchors, positives, negatives, config.negatives)
         adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""What a generator is learned from: local pairs off plain walks, structural pairs by similarity."""
+"""Training data: local pairs from plain walks, structural pairs by similarity."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from spinegraph.config import Config
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph
-from spinegraph.kernels.walks import PLAIN_WALKS, plain_walks
+from spinegraph.kernels.walks import plain_walks
 from spinegraph.structure.columns import affinity
 from spinegraph.structure.pagerank import Smoothed
 from spinegraph.structure.similarity import SimilarNodes
@@ -46,7 +46,7 @@ class Corpus:
     nodes : int64 array (m,)
         Positions in the graph, ascending.
     walks : int32 array (w, l)
-        Places in ``nodes``; -1 after a dead end.
+        Indices into ``nodes``; -1 after a dead end.
     """
 
     nodes: NDArray[np.int64]
@@ -61,30 +61,23 @@ def gather_corpus(graph: Graph, config: Config) -> Corpus:
     else:
         rng = np.random.default_rng([config.seed, _CORPUS])
         roots, repeats = rng.permutation(n)[: config.training_nodes], 1
-    walks = plain_walks(
-        graph.adjacency(),
-        roots,
-        repeats,
-        config.local_walk_length,
-        config.seed,
-        PLAIN_WALKS,
-        None,
-        config.threads,
-    )
+    length = config.local_walk_length
+    walks = plain_walks(graph.adjacency(), roots, repeats, length, config.seed, threads=config.threads)
     if n <= config.training_nodes:
         return Corpus(np.arange(n), walks)
     return _first_met(walks, config.training_nodes)
 
 
-def _first_met(walks: NDArray[Any], most: int) -> Corpus:
-    """Keep the leading walks that together meet at most ``most`` nodes."""
+def _first_met(walks: NDArray[Any], max_nodes: int) -> Corpus:
+    """Keep the leading walks that together meet at most ``max_nodes``."""
     _, first = np.unique(walks, return_index=True)  # where each node is met first; -1 may be one of them
     new_per_walk = np.bincount(first // walks.shape[1], minlength=len(walks))
-    count = int(np.searchsorted(np.cumsum(new_per_walk), most, side="right"))
-    kept = walks[:count] if count else walks[:1, : np.sort(first)[most]]  # one walk alone may meet too many
+    count = int(np.searchsorted(np.cumsum(new_per_walk), max_nodes, side="right"))
+    # One walk alone may meet too many.
+    kept = walks[:count] if count else walks[:1, : np.sort(first)[max_nodes]]
     nodes = np.unique(kept[kept >= 0]).astype(np.int64)
-    places = np.where(kept >= 0, np.searchsorted(nodes, kept), -1).astype(np.int32)
-    return Corpus(nodes, places)
+    indices = np.where(kept >= 0, np.searchsorted(nodes, kept), -1).astype(np.int32)
+    return Corpus(nodes, indices)
 
 
 class PairSampler:
@@ -94,7 +87,7 @@ class PairSampler:
     ----------
     corpus : Corpus
     similar : SimilarNodes or None
-        Structural candidates of the m training nodes, by place; None for local pairs alone.
+        Structural candidates of the m training nodes, by index; None for local pairs alone.
     degrees : array (m,)
         Negatives are drawn in proportion to degree^0.75.
     config : Config
@@ -136,16 +129,15 @@ class PairSampler:
             rate = 0.0
         num_structural = int(rng.binomial(size, rate))
         local = self._local(rng, walks, size - num_structural)
-        structural = self._alike(rng, num_structural)
-        negatives = np.searchsorted(
-            self.cumulative_negatives, rng.random(config.negative_samples), side="right"
-        )
+        structural = self._drawn_by_similarity(rng, num_structural)
+        draws = rng.random(config.negative_samples)
+        negatives = np.searchsorted(self.cumulative_negatives, draws, side="right")
         pairs = np.concatenate([local, structural])
         last = len(self.cumulative_negatives) - 1
         return PairBatch(pairs[:, 0], pairs[:, 1], np.minimum(negatives, last))
 
     def _local(self, rng: np.random.Generator, walks: NDArray[Any], size: int) -> NDArray[np.int64]:
-        """Two places at most ``window`` apart on one walk, (size, 2); again where they hold one node."""
+        """Draw two positions at most ``window`` apart on a walk, (size, 2); again if they hold one node."""
         pairs = np.empty((size, 2), dtype=np.int64)
         waiting = np.arange(size)
         length = walks.shape[1] if size else 0
@@ -154,7 +146,7 @@ class PairSampler:
             if not len(waiting):
                 break
             line = walks[rng.integers(len(walks), size=len(waiting))]
-            # On the last try neighbouring places, which never hold one node.
+            # On the last try adjacent positions, which never hold one node.
             gap = rng.integers(1, (1 if attempt == ATTEMPTS - 1 else reach) + 1, size=len(waiting))
             first = rng.integers(0, length - gap)
             turned = rng.random(len(waiting)) < 0.5
@@ -165,8 +157,8 @@ class PairSampler:
             waiting = waiting[left == right]
         return pairs
 
-    def _alike(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
-        """Nodes and candidates of theirs, drawn by similarity, (size, 2)."""
+    def _drawn_by_similarity(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
+        """Draw nodes and candidates of theirs by similarity, (size, 2)."""
         if not size or self.similar is None:
             return np.empty((0, 2), dtype=np.int64)
         anchors = self.structural[rng.integers(len(self.structural), size=size)]
@@ -178,35 +170,34 @@ class PairSampler:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What training reads.
+    """What a generator is trained on.
 
     Attributes
     ----------
     smoothed : Smoothed (m, f)
         T F of the training nodes.
-    past : float32 array (m, s) or None
-        Their structural columns, where these go past T.
+    direct : float32 array (m, s) or None
+        Their structural columns, where these are not smoothed.
     sampler : PairSampler
-        Draws the pairs.
-    power : float
+    norm_power : float
         Power of the length that the generator divides content by.
     """
 
     smoothed: Smoothed
-    past: NDArray[np.float32] | None
+    direct: NDArray[np.float32] | None
     sampler: PairSampler
-    power: float
+    norm_power: float
 
 
-_UNKNOWN = 0.1  # too few edges to tell
-_MOST = 0.5
-_NO_SIGN = 0.99  # features that may as well have been dealt out at random
+_SHARE_WITH_FEW_EDGES = 0.1
+_MAX_SHARE = 0.5
+_SHARE_OF_UNRELATED_FEATURES = 0.99  # these may as well be random
 _DEVIATIONS = 3.0
-_ODDS = 0.25  # of structure against content where half of the strength is there
+_ODDS = 0.25  # of structure against content at a strength of one half
 
 
 def balanced(config: Config, graph: Graph) -> Config:
-    """Return the settings with a ``structural_share``: more, the less the features tell about links.
+    """Return the settings with a ``structural_share``: more, the less the features say about links.
 
     With strength h of ``affinity``, structure stands to content as 0.25 ((1 - h) / h)^2 to 1, at most as 1
     to 1; as 99 to 1 where the features have no visible relation to the links at all. Without features there
@@ -219,8 +210,8 @@ def balanced(config: Config, graph: Graph) -> Config:
     encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
     found = affinity(graph, lambda rows: encoder.transform(graph.feature_rows(rows)), config.seed)
     if found is None:
-        return replace(config, structural_share=_UNKNOWN)
+        return replace(config, structural_share=_SHARE_WITH_FEW_EDGES)
     if found.deviations < _DEVIATIONS:
-        return replace(config, structural_share=_NO_SIGN)
+        return replace(config, structural_share=_SHARE_OF_UNRELATED_FEATURES)
     odds = _ODDS * ((1 - found.strength) / max(found.strength, 1e-6)) ** 2
-    return replace(config, structural_share=min(odds / (1 + odds), _MOST))
+    return replace(config, structural_share=min(odds / (1 + odds), _MAX_SHARE))

@@ -1,10 +1,10 @@
-"""A fitted model as a folder of JSON and safetensors: replaced whole, read without trust, never pickle."""
+"""A fitted model as a folder of JSON and safetensors: replaced whole, checked as it is read, never pickle."""
 
 import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import astuple, fields
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from scipy.sparse import csr_array, issparse
 
 from spinegraph import __version__
-from spinegraph.atomic import JsonObject, digest, make_folder, whole_folder, write_arrays
+from spinegraph.atomic import JsonObject, digest, make_folder, recover, whole_folder, write_arrays
 from spinegraph.config import Config
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError, SpineError
@@ -29,23 +29,209 @@ from spinegraph.graph.names import first_few, is_range
 from spinegraph.learning.checkpoint import TrainingRecord
 from spinegraph.structure.columns import COLUMNS
 
+FORMAT, VERSION = "spinegraph.model", 1
+CONFIG, MODEL, GRAPH, VECTORS = FILES = (
+    "config.json",
+    "model.safetensors",
+    "graph.safetensors",
+    "vectors.safetensors",
+)
+MAX_CONFIG_BYTES = 2**28
 Arrays = dict[str, NDArray[Any]]
-MODEL = "model.safetensors"  # the file that holds the arrays
+Model = TypeVar("Model")
 _PLAIN = str | int | float | None
 _NOT_SAVED = ("engine", "address")  # which cluster fitted a model is not part of it
 _FORMER = ("training_workers",)  # settings of earlier versions; ignored
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Constructor parameters and fitted attributes of a model."""
+def save(model: Any, folder: Path, *, data: bool = True) -> None:
+    """Write a fitted model; an existing model folder is replaced, anything else that is not empty is kept."""
+    require_replaceable(folder)
+    if data and (model.graph_ is None or model.embeddings_ is None):
+        reason = "loaded without its training data" if model.graph_ is None else "fitted with vectors=False"
+        raise ParameterError(f"this model was {reason}; save it with data=False")
+    settings, tensors = write_settings(model)
+    about = {"format": FORMAT, "version": VERSION, "package": __version__, **settings, "data": None}
+    files = {MODEL: tensors}
+    if data:
+        is_list = isinstance(model.graph_, list)
+        graphs = model.graph_ if is_list else [model.graph_]
+        embeddings = model.embeddings_ if is_list else [model.embeddings_]
+        files[GRAPH] = {
+            f"{number}.{key}": array
+            for number, graph in enumerate(graphs)
+            for key, array in graph_arrays(graph).items()
+        }
+        files[VECTORS] = {"vectors": np.concatenate([each.vectors for each in embeddings])}
+        about["data"] = {"graphs": len(graphs), "is_list": is_list}
+    about["digests"] = {name: digest(arrays) for name, arrays in files.items()}
+    about["digests"][CONFIG] = config_digest(about)
+    text = json.dumps(about, indent=1)
+    make_folder(folder.resolve().parent)
+    with whole_folder(folder) as partial:
+        (partial / CONFIG).write_text(text, encoding="utf-8")
+        for name, arrays in files.items():
+            write_arrays(partial / name, arrays)
 
-    params: dict[str, Any]
-    fitted: dict[str, Any]
+
+def load(cls: type[Model], folder: Path) -> Model:
+    """Read a model that ``save`` wrote; anything wrong with it is a ModelFormatError, and nothing is run."""
+    text = _config_text(folder)
+    try:
+        with _explained(CONFIG):
+            return _built(cls, folder, text)
+    except ModelFormatError as fault:
+        if _config_text(folder) != text:
+            return load(cls, folder)  # it was replaced while it was being read
+        way_out = "" if "again" in str(fault) else "; copy the whole folder again, or save the model again"
+        raise ModelFormatError(f"{folder}{os.sep}{fault}{way_out}") from fault
+
+
+def _built(cls: type[Model], folder: Path, text: bytes) -> Model:
+    about = _config_file(text)
+    digests = JsonObject(about.get("digests", dict), "digests")
+    _require_as_written(about, digests)
+    params, fitted = read_settings(about, _arrays(folder / MODEL, digests))
+    model = cls()
+    model.set_params(**params)  # type: ignore[attr-defined]
+    vars(model).update(fitted, graph_=None, embeddings_=None)
+    if about.meta.get("data") is not None:
+        _read_data(model, folder, JsonObject(about.meta["data"], "data"), digests)
+    return model
+
+
+def _read_data(model: Any, folder: Path, about: JsonObject, digests: JsonObject) -> None:
+    """Give a model its training graphs and their vectors."""
+    is_list = about.get("is_list", bool)
+    count = about.whole("graphs", 1, 2**31 if is_list else 1)
+    arrays = _arrays(folder / GRAPH, digests)
+    with _explained(GRAPH):
+        graphs = _graphs(arrays, count)
+        whole = Graph.union(graphs, keys=range(count)) if is_list else graphs[0]
+        if fingerprint(whole) != model.fingerprint_:
+            raise ModelFormatError(
+                f"is not the data that the model was fitted on: its fingerprint is {fingerprint(whole)}, "
+                f"config.json has {model.fingerprint_!r:.60}"
+            )
+        if model.generator_.inputs.encoder is not None:
+            model.generator_.inputs.require_features(whole)
+    arrays = _arrays(folder / VECTORS, digests)
+    with _explained(VECTORS):
+        vectors = floats(arrays, "vectors", (len(whole), model.generator_.dim), VECTORS)
+        rows = np.split(vectors, np.cumsum([len(graph) for graph in graphs])[:-1])
+        embeddings = [Embeddings(graph.names, some) for graph, some in zip(graphs, rows, strict=True)]
+    model.graph_, model.embeddings_ = (graphs, embeddings) if is_list else (graphs[0], embeddings[0])
+
+
+def _graphs(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Graph]:
+    parts: dict[str, dict[str, NDArray[Any]]] = {}
+    for name, array in arrays.items():
+        number, _, key = name.partition(".")
+        parts.setdefault(number, {})[key] = array
+    if len(parts) != count:
+        raise ModelFormatError(f"holds {len(parts)} graphs; config.json says {count}")
+    return [graph_of(parts[str(number)]) for number in range(count)]
+
+
+def require_replaceable(folder: Path) -> None:
+    """Raise unless the path is free, an empty folder or a model: nothing else is replaced."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ParameterError(f"{folder}: is a file; choose another name for the model's folder")
+    others = sorted({file.name for file in folder.iterdir()} - set(FILES))
+    if others:
+        raise ParameterError(
+            f"{folder}: holds {', '.join(map(repr, others[:3]))}, which saving a model here would delete; "
+            "choose another folder, or empty this one"
+        )
+    if any(folder.iterdir()):
+        try:
+            with _explained(CONFIG):
+                _config_file(_config_text(folder))
+        except ModelFormatError as fault:
+            raise ParameterError(
+                f"{folder}: is not empty and not a model ({fault}); choose another folder, or empty this one"
+            ) from fault
+
+
+def _config_text(folder: Path) -> bytes:
+    path = folder / CONFIG
+    recover(folder)
+    if not path.is_file():
+        what = f"holds no {CONFIG}" if folder.is_dir() else "no such folder"
+        raise ModelFormatError(f"{folder}: {what}; pass a folder that SPINE.save wrote")
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_CONFIG_BYTES + 1)
+    except OSError as fault:
+        raise ModelFormatError(f"{path}: cannot be read: {fault.strerror}") from fault
+    if len(text) > MAX_CONFIG_BYTES:
+        raise ModelFormatError(f"{path}: larger than {MAX_CONFIG_BYTES >> 20} MiB; save the model again")
+    return text
+
+
+def _config_file(text: bytes) -> JsonObject:
+    about = JsonObject(json.loads(text), "top level")
+    about.one_of("format", FORMAT)
+    version = about.whole("version", 1, 2**31)
+    if version > VERSION:
+        raise ModelFormatError(
+            f"{CONFIG}: format version {version}, written by spinegraph {about.meta.get('package')!r:.20}; "
+            f"spinegraph {__version__} reads up to version {VERSION}: upgrade it, or save the model again"
+        )
+    return about
+
+
+def config_digest(about: Mapping[str, Any]) -> str:
+    """Return a digest of everything in config.json but itself, whatever its spacing and order."""
+    others = {name: text for name, text in about["digests"].items() if name != CONFIG}
+    text = json.dumps({**about, "digests": others}, sort_keys=True)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _require_as_written(about: JsonObject, digests: JsonObject) -> None:
+    """Raise if config.json was changed since it was written; the first models had no digest of it."""
+    if not digests.meta.keys() <= set(FILES):
+        raise ModelFormatError("digests must be of the model's own files")
+    if CONFIG in digests.meta and digests.get(CONFIG, str) != config_digest(about.meta):
+        raise ModelFormatError("its content is not what was written: it was damaged, or changed by hand")
+
+
+def _arrays(path: Path, digests: JsonObject) -> dict[str, NDArray[Any]]:
+    """Read every array of a safetensors file, whose header must agree with its size to the byte."""
+    with _explained(path.name):
+        if not path.is_file():
+            raise ModelFormatError("is not there, but config.json expects it")
+        if not os.access(path, os.R_OK):  # safetensors would call it missing
+            raise ModelFormatError("may not be read; ask its owner, who can grant that again")
+        with safe_open(path, framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if digest(arrays) != digests.get(path.name, str):
+            raise ModelFormatError(
+                "its content is not what config.json says: it was damaged, or belongs to another model"
+            )
+    return arrays
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turn any error of an untrusted file into one that names it."""
+    try:
+        yield
+    except SpineError as fault:
+        is_named = isinstance(fault, ModelFormatError) and str(fault).startswith(FILES)
+        raise ModelFormatError(str(fault) if is_named else f"{name}: {fault}") from fault
+    except (SafetensorError, OSError, ValueError, TypeError, LookupError) as fault:
+        raise ModelFormatError(f"{name}: damaged or cut off ({str(fault)[:300]})") from fault
+    except MemoryError as fault:
+        raise ModelFormatError(f"{name}: does not fit into memory; free some and load it again") from fault
+    except (OverflowError, RecursionError) as fault:
+        raise ModelFormatError(f"{name}: claims more than it holds ({str(fault)[:300]})") from fault
 
 
 def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return what a fitted model holds besides its training data, as JSON values and arrays."""
+    """Return a fitted model without its training data, as JSON values and arrays."""
     inputs: Inputs = model.generator_.inputs
     meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
     table, table_arrays = (None, {}) if model.table_encoder_ is None else model.table_encoder_.state()
@@ -64,10 +250,10 @@ def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
         "encoder": meta,
         "table_encoder": table,
         "structural_columns": list(inputs.columns),
-        "through": inputs.through,
-        "past": inputs.past,
+        "through": inputs.columns_smoothed,
+        "past": inputs.columns_direct,
         "familiarity": model.familiarity_.to_json(),
-        "history": [list(asdict(moment).values()) for moment in model.history_],
+        "history": [list(astuple(record)) for record in model.history_],
     }
     tensors = {
         "weights": model.generator_.weights,
@@ -79,23 +265,26 @@ def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
     return about, tensors
 
 
-def read_settings(about: JsonObject, arrays: Arrays) -> Settings:
-    """Check and return what ``write_settings`` returned."""
+def read_settings(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the constructor parameters and the fitted attributes that ``write_settings`` wrote, checked."""
     config = _config(about)
     weights = floats(arrays, "weights", (None, config.dim))
-    generator = Generator(_inputs(about, arrays, config, weights), weights)
+    inputs = _inputs(about, arrays, config, weights)
     changed = _current(about.get("changed_since_fit", dict))
     if not all(isinstance(value, _PLAIN) for value in changed.values()):
         raise ModelFormatError("changed_since_fit must hold plain values")
+    history = about.list_of("history", list)
+    if any([type(value) for value in line] != [int, float, float] for line in history):
+        raise ModelFormatError("history must be a list of [step, loss, held-out loss]")
     fitted = {
         "config_": config,
         "fingerprint_": about.get("fingerprint", str),
-        "generator_": generator,
-        "table_encoder_": _table_encoder(about, arrays, generator),
-        "familiarity_": _familiarity(about, generator),
-        "history_": _history(about),
+        "generator_": Generator(inputs, weights),
+        "table_encoder_": _table_encoder(about, arrays, inputs),
+        "familiarity_": _training_stats(about, inputs),
+        "history_": [TrainingRecord(*line) for line in history],
     }
-    return Settings({**config.to_json(), **changed}, fitted)
+    return {**config.to_json(), **changed}, fitted
 
 
 def _saved(settings: dict[str, Any]) -> dict[str, Any]:
@@ -119,14 +308,13 @@ def _under(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _table_encoder(about: JsonObject, arrays: Arrays, generator: Generator) -> FeatureEncoder | None:
+def _table_encoder(about: JsonObject, arrays: Arrays, inputs: Inputs) -> FeatureEncoder | None:
     """Return the encoder of the user's own table, if the model was fitted with one."""
     meta = about.meta.get("table_encoder")
     if meta is None:
         return None
     encoder = FeatureEncoder.from_state(meta, _under("table_encoder.", arrays))
-    scaling = generator.inputs.encoder
-    if scaling is None or encoder.num_features != scaling.num_features:
+    if inputs.encoder is None or encoder.num_features != inputs.encoder.num_features:
         raise ModelFormatError("table_encoder must make as many features as the generator reads")
     return encoder
 
@@ -143,20 +331,19 @@ def _inputs(about: JsonObject, arrays: Arrays, config: Config, weights: NDArray[
     if meta is not None:
         claimed = JsonObject(meta, "encoder")
         claimed.one_of("source", "matrix")
-        claimed.whole("width", 0, len(weights))  # checked before the encoder makes room for its columns
+        claimed.whole("width", 0, len(weights))  # before the encoder allocates its columns
         encoder = FeatureEncoder.from_state(meta, _under("encoder.", arrays))
-    through, past = about.get("through", bool), about.get("past", bool)
-    if encoder is None and not (columns and (through or past)):
+    smoothed, direct = about.get("through", bool), about.get("past", bool)
+    if encoder is None and not (columns and (smoothed or direct)):
         raise ModelFormatError(
             "the generator must read features or structural columns; this one reads nothing"
         )
-    return Inputs(config, encoder, columns, mean, scale, through, past)
+    return Inputs(config, encoder, columns, mean, scale, smoothed, direct)
 
 
-def _familiarity(about: JsonObject, generator: Generator) -> TrainingStats:
+def _training_stats(about: JsonObject, inputs: Inputs) -> TrainingStats:
     seen = JsonObject(about.meta.get("familiarity"), "familiarity")
-    encoder = generator.inputs.encoder
-    width = 0 if encoder is None else encoder.num_features
+    width = 0 if inputs.encoder is None else inputs.encoder.num_features
     blank = tuple(seen.list_of("blank_columns", int))
     if any(not 0 <= column < width for column in blank):
         raise ModelFormatError(f"familiarity: blank_columns must lie in 0 .. {width - 1}")
@@ -165,13 +352,6 @@ def _familiarity(about: JsonObject, generator: Generator) -> TrainingStats:
     )
     weighted = None if seen.meta.get("is_weighted") is None else seen.get("is_weighted", bool)
     return TrainingStats(num_nodes, smallest, largest, seen.number("empty_share"), blank, weighted)
-
-
-def _history(about: JsonObject) -> list[TrainingRecord]:
-    lines = about.list_of("history", list)
-    if any([type(value) for value in line] != [int, float, float] for line in lines):
-        raise ModelFormatError("history must be a list of [step, loss, held-out loss]")
-    return [TrainingRecord(*line) for line in lines]
 
 
 def floats(
@@ -193,10 +373,7 @@ def floats(
 
 
 def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
-    """Return all that a graph holds as arrays of numbers.
-
-    Text is kept as UTF-8 bytes and where each piece ends; names 0 .. n-1 are not kept.
-    """
+    """Return a graph as arrays of numbers: text as UTF-8 bytes and ends; names 0 .. n-1 are left out."""
     arrays = {"indptr": graph.indptr, "indices": graph.indices}
     if graph.weights is not None:
         arrays["weights"] = graph.weights
@@ -312,199 +489,3 @@ def _required(arrays: Arrays, key: str, kinds: str) -> NDArray[Any]:
             f"{key} must be a row of {'floats' if kinds == 'f' else 'integers'}; got {what}"
         )
     return found
-
-
-FORMAT, VERSION = "spinegraph.model", 1
-CONFIG, GRAPH, VECTORS = "config.json", "graph.safetensors", "vectors.safetensors"
-_MOST_CONFIG_BYTES = 2**28
-Model = TypeVar("Model")
-
-
-def save(model: Any, folder: Path, *, data: bool = True) -> None:
-    """Write a fitted model; an existing model folder is replaced, anything else that is not empty is kept."""
-    require_replaceable(folder)
-    if data and (model.graph_ is None or model.embeddings_ is None):
-        reason = "loaded without its training data" if model.graph_ is None else "fitted with vectors=False"
-        raise ParameterError(f"this model was {reason}; save it with data=False")
-    about, tensors = write_settings(model)
-    about = {"format": FORMAT, "version": VERSION, "package": __version__, **about}
-    files = {MODEL: tensors}
-    if data:
-        graphs, embeddings = _listed(model.graph_), _listed(model.embeddings_)
-        files[GRAPH] = {
-            f"{place}.{key}": array
-            for place, graph in enumerate(graphs)
-            for key, array in graph_arrays(graph).items()
-        }
-        files[VECTORS] = {"vectors": np.concatenate([each.vectors for each in embeddings])}
-    about["data"] = {"graphs": len(graphs), "is_list": isinstance(model.graph_, list)} if data else None
-    about["digests"] = {name: digest(arrays) for name, arrays in files.items()}
-    about["digests"][CONFIG] = config_digest(about)
-    text = json.dumps(about, indent=1)
-    make_folder(folder.resolve().parent)
-    with whole_folder(folder) as partial:
-        (partial / CONFIG).write_text(text, encoding="utf-8")
-        for name, arrays in files.items():
-            write_arrays(partial / name, arrays)
-
-
-def load(cls: type[Model], folder: Path) -> Model:
-    """Read a model that ``save`` wrote; anything wrong with it is a ModelFormatError, and nothing is run."""
-    text = _config_text(folder)
-    try:
-        with _explained(CONFIG):
-            return _built(cls, folder, text)
-    except ModelFormatError as fault:
-        if _config_text(folder) == text:
-            way_out = (
-                "" if "again" in str(fault) else "; copy the whole folder again, or save the model again"
-            )
-            raise ModelFormatError(f"{folder}{os.sep}{fault}{way_out}") from fault
-        return load(cls, folder)  # it was replaced while it was being read
-
-
-def _built(cls: type[Model], folder: Path, text: bytes) -> Model:
-    about = _config_file(text)
-    digests = JsonObject(about.get("digests", dict), "digests")
-    _require_as_written(about, digests)
-    settings = read_settings(about, _arrays(folder / MODEL, digests))
-    model = cls(**settings.params)
-    vars(model).update(settings.fitted, graph_=None, embeddings_=None)
-    if about.meta.get("data") is not None:
-        _read_data(model, folder, JsonObject(about.meta["data"], "data"), digests)
-    return model
-
-
-def _read_data(model: Any, folder: Path, about: JsonObject, digests: JsonObject) -> None:
-    """Give a model its training graphs and their vectors."""
-    is_list = about.get("is_list", bool)
-    count = about.whole("graphs", 1, 2**31 if is_list else 1)
-    arrays = _arrays(folder / GRAPH, digests)
-    with _explained(GRAPH):
-        graphs = _graphs(arrays, count)
-        whole = Graph.union(graphs, keys=range(count)) if is_list else graphs[0]
-        if fingerprint(whole) != model.fingerprint_:
-            raise ModelFormatError(
-                f"is not the data that the model was fitted on: its fingerprint is {fingerprint(whole)}, "
-                f"config.json has {model.fingerprint_!r:.60}"
-            )
-        if model.generator_.inputs.encoder is not None:
-            model.generator_.inputs.require_features(whole)
-    arrays = _arrays(folder / VECTORS, digests)
-    with _explained(VECTORS):
-        vectors = floats(arrays, "vectors", (len(whole), model.generator_.dim), VECTORS)
-        rows = np.split(vectors, np.cumsum([len(graph) for graph in graphs])[:-1])
-        embeddings = [Embeddings(graph.names, some) for graph, some in zip(graphs, rows, strict=True)]
-    model.graph_, model.embeddings_ = (graphs, embeddings) if is_list else (graphs[0], embeddings[0])
-
-
-def _graphs(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Graph]:
-    parts: dict[str, dict[str, NDArray[Any]]] = {}
-    for name, array in arrays.items():
-        place, _, key = name.partition(".")
-        parts.setdefault(place, {})[key] = array
-    if len(parts) != count:
-        raise ModelFormatError(f"holds {len(parts)} graphs; config.json says {count}")
-    return [graph_of(parts[str(place)]) for place in range(count)]
-
-
-def require_replaceable(folder: Path) -> None:
-    """Refuse to replace what is no model: a file, or a folder with anything else in it."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise ParameterError(f"{folder}: is a file; choose another name for the model's folder")
-    others = sorted({file.name for file in folder.iterdir()} - {CONFIG, MODEL, GRAPH, VECTORS})
-    if others:
-        raise ParameterError(
-            f"{folder}: holds {', '.join(map(repr, others[:3]))}, which saving a model here would delete; "
-            "choose another folder, or empty this one"
-        )
-    if any(folder.iterdir()):
-        try:
-            with _explained(CONFIG):
-                _config_file(_config_text(folder))
-        except ModelFormatError as fault:
-            raise ParameterError(
-                f"{folder}: is not empty and not a model ({fault}); choose another folder, or empty this one"
-            ) from fault
-
-
-def _config_text(folder: Path) -> bytes:
-    path = folder / CONFIG
-    if not path.is_file():
-        what = f"holds no {CONFIG}" if folder.is_dir() else "no such folder"
-        raise ModelFormatError(f"{folder}: {what}; pass a folder that SPINE.save wrote")
-    try:
-        with path.open("rb") as file:
-            text = file.read(_MOST_CONFIG_BYTES + 1)
-    except OSError as fault:
-        raise ModelFormatError(f"{path}: cannot be read: {fault.strerror}") from fault
-    if len(text) > _MOST_CONFIG_BYTES:
-        raise ModelFormatError(f"{path}: larger than {_MOST_CONFIG_BYTES >> 20} MiB; save the model again")
-    return text
-
-
-def _config_file(text: bytes) -> JsonObject:
-    about = JsonObject(json.loads(text), "top level")
-    about.one_of("format", FORMAT)
-    version = about.whole("version", 1, 2**31)
-    if version > VERSION:
-        raise ModelFormatError(
-            f"{CONFIG}: format version {version}, written by spinegraph {about.meta.get('package')!r:.20}; "
-            f"spinegraph {__version__} reads up to version {VERSION}: upgrade it, or save the model again"
-        )
-    return about
-
-
-def _arrays(path: Path, digests: JsonObject) -> dict[str, NDArray[Any]]:
-    """Read every array of a safetensors file, whose header must agree with its size to the byte."""
-    with _explained(path.name):
-        if not path.is_file():
-            raise ModelFormatError("is not there, but config.json expects it")
-        if not os.access(path, os.R_OK):  # safetensors would say that it is not there
-            raise ModelFormatError("may not be read; ask its owner, who can grant that again")
-        with safe_open(path, framework="numpy") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if digest(arrays) != digests.get(path.name, str):
-            raise ModelFormatError(
-                "its content is not what config.json says: it was damaged, or belongs to another model"
-            )
-    return arrays
-
-
-@contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Turn whatever an untrusted file raises into one error that names it."""
-    try:
-        yield
-    except SpineError as fault:
-        is_named = isinstance(fault, ModelFormatError) and str(fault).startswith(
-            (CONFIG, MODEL, GRAPH, VECTORS)
-        )
-        raise ModelFormatError(str(fault) if is_named else f"{name}: {fault}") from fault
-    except (SafetensorError, OSError, ValueError, TypeError, LookupError) as fault:
-        raise ModelFormatError(f"{name}: damaged or cut off ({str(fault)[:300]})") from fault
-    except MemoryError as fault:
-        raise ModelFormatError(f"{name}: does not fit into memory; free some and load it again") from fault
-    except (OverflowError, RecursionError) as fault:
-        raise ModelFormatError(f"{name}: claims more than it holds ({str(fault)[:300]})") from fault
-
-
-def config_digest(about: Mapping[str, Any]) -> str:
-    """Return a digest of everything in config.json but itself, whatever its spacing and order."""
-    others = {name: text for name, text in about["digests"].items() if name != CONFIG}
-    text = json.dumps({**about, "digests": others}, sort_keys=True)
-    return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _require_as_written(about: JsonObject, digests: JsonObject) -> None:
-    """Refuse a config.json that was changed since it was written; the first models had no digest of it."""
-    if not digests.meta.keys() <= {CONFIG, MODEL, GRAPH, VECTORS}:
-        raise ModelFormatError("digests must be of the model's own files")
-    if CONFIG in digests.meta and digests.get(CONFIG, str) != config_digest(about.meta):
-        raise ModelFormatError("its content is not what was written: it was damaged, or changed by hand")
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

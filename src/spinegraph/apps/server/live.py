@@ -139,7 +139,7 @@ class ContentCache:
 
     def __init__(self, generator: Generator) -> None:
         self._generator = generator
-        self._weights = np.ascontiguousarray(generator.weights[: generator.inputs.num_through])
+        self._weights = np.ascontiguousarray(generator.weights[: generator.inputs.num_smoothed])
         self._rows = np.empty((0, generator.dim), np.float32)
         self._is_known = np.zeros(0, bool)
 
@@ -151,9 +151,9 @@ class ContentCache:
         self._fill(graph, operator.indices)
         content = sparse_times_dense(operator.indptr, operator.indices, operator.data, self._rows, 1)
         vectors = self._generator.activated(content)
-        if inputs.past:
+        if inputs.columns_direct:
             columns = inputs.structural(graph, positions, profile)
-            vectors += columns @ self._generator.weights[inputs.num_through :]
+            vectors += columns @ self._generator.weights[inputs.num_smoothed :]
         return vectors
 
     def _fill(self, graph: GraphLike, positions: NDArray[Any]) -> None:
@@ -175,7 +175,7 @@ class ContentCache:
 
 def embedder(generator: Generator) -> Callable[[GraphLike, NDArray[np.int64]], NDArray[np.float32]]:
     """Return a function that embeds some nodes of a graph, with a cache if the model allows one."""
-    is_cacheable = generator.inputs.encoder is not None and not generator.inputs.through
+    is_cacheable = generator.inputs.encoder is not None and not generator.inputs.columns_smoothed
     return ContentCache(generator).embed if is_cacheable else generator.embed
 
 
@@ -222,7 +222,7 @@ class Live:
         count, inputs = len(overlay), self.generator.inputs
         self.drift = Drift(count, inputs.config.continuation, self.tolerance)
         self.neighbor_drift = NeighborDrift(count, self.tolerance)
-        self.columns = np.zeros((count, len(inputs.columns) * inputs.through), np.float32)
+        self.columns = np.zeros((count, len(inputs.columns) * inputs.columns_smoothed), np.float32)
         vectors = RowBlocks.from_matrix(np.zeros((count, self.generator.dim), np.float32))
         none = np.zeros(0, np.int64)
         self.snapshot = Snapshot(version, overlay, vectors, np.zeros(count, np.float32), none)
@@ -235,7 +235,7 @@ class Live:
         if vectors is None:
             vectors = self.generator.embed(graph)
             vectors[np.setdiff1d(np.arange(len(graph)), graph.standing)] = 0
-        if self.generator.inputs.through:
+        if self.generator.inputs.columns_smoothed:
             self.columns = self.generator.inputs.structural(graph)
         self._set_vectors(np.arange(len(graph)), vectors)
 
@@ -283,7 +283,7 @@ class Live:
         graph, inputs = self.snapshot.overlay, self.generator.inputs
         self._set_vectors(stale, self._embed(graph, stale))
         self.columns = _padded(self.columns, len(graph))
-        if not inputs.through:
+        if not inputs.columns_smoothed:
             return
         for _ in range(_MAX_ROUNDS):
             columns = inputs.structural(graph, stale)

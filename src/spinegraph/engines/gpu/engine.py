@@ -67,12 +67,14 @@ class GpuEngine(LocalEngine):
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes."""
         inputs, config = generator.inputs, generator.inputs.config
-        if profile is None and inputs.through:  # T smooths columns of all nodes
+        if profile is None and inputs.columns_smoothed:  # T smooths columns of all nodes
             profile = self.profile(graph, config)
         operator = None if profile is None else Rows.of(profile.operator(config.threads), self.device)
-        columns = None if profile is None or not inputs.past else inputs.structural(graph, None, profile)
+        columns = (
+            None if profile is None or not inputs.columns_direct else inputs.structural(graph, None, profile)
+        )
         weights = as_tensor(generator.weights, self.device)
-        through, past = weights[: inputs.num_through], weights[inputs.num_through :]
+        through, past = weights[: inputs.num_smoothed], weights[inputs.num_smoothed :]
         features = self._features(inputs.around(graph, None, profile))
         # T multiplies the narrower of F and F W.
         smooth_first = through.shape[0] <= through.shape[1]
@@ -83,7 +85,7 @@ class GpuEngine(LocalEngine):
             some = slice(start, start + len(positions))
             if operator is None:
                 here, rows = self._smoothing(graph, config, positions)
-                own = inputs.structural(graph, positions, here) if inputs.past else None
+                own = inputs.structural(graph, positions, here) if inputs.columns_direct else None
             else:
                 rows = operator.part(some.start, some.stop)
                 own = None if columns is None else columns[some]
@@ -158,7 +160,7 @@ def _times(features: Rows | Tensor, right: Tensor) -> Tensor:
 
 
 def _shortened(vectors: Tensor, power: float) -> Tensor:
-    """Divide every vector by a power of its length, as ``generator.shortened`` does."""
+    """Divide every vector by a power of its length, as ``generator.divide_by_length`` does."""
     if power == 0:
         return vectors
     lengths = vectors.norm(dim=1, keepdim=True)
