@@ -4,6 +4,8 @@ import csv
 import gzip
 import logging
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from contextlib import contextmanager
@@ -35,18 +37,6 @@ relaxed = settings(max_examples=60, deadline=None, suppress_health_check=[Health
 def folder():
     with tempfile.TemporaryDirectory() as made:
         yield Path(made)
-
-
-@pytest.fixture
-def file(tmp_path):
-    """Return a function that writes a small file and returns its path."""
-
-    def write(content, name="edges.csv"):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
 
 
 def listed(graph):
@@ -437,6 +427,7 @@ class TestFeatures:
         graph = read_graph(file("1,2\n"), people, extra="isolated")
         assert graph.names.tolist() == [1, 2, "total"]
 
+    @pytest.mark.slow
     def test_many_isolated_nodes_of_text_take_no_quadratic_time(self, file):
         people = file("node,x\n" + "".join(f"n{i},1\n" for i in range(60_000)), "people.csv")
         start = time.process_time()
@@ -547,3 +538,47 @@ def test_parquet_is_read_by_arrow_itself(tmp_path, monkeypatch, packed):
     assert all(isinstance(source, pa.NativeFile) for source in opened)
     assert not any(isinstance(source, pa.PythonFile) for source in opened)
     assert all(source.closed for source in opened)
+
+
+FROM_STDIN = "import spinegraph; print(spinegraph.read_graph('-', '-' if {features} else None).{what})"
+
+
+def read_from_stdin(data, what, features=False):
+    code = FROM_STDIN.format(what=what, features=features)
+    return subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, timeout=120)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_text_is_read_from_a_pipe(pack):
+    run = read_from_stdin(pack(b"ann,bob\nbob,cy\n"), "names.tolist()")
+    assert (run.returncode, run.stdout) == (0, b"['ann', 'bob', 'cy']\n")
+
+
+def test_an_archive_gives_edges_and_features(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=[[0, 1]], num_nodes=3, features=np.eye(3))
+    run = read_from_stdin((tmp_path / "g.npz").read_bytes(), "features.shape", features=True)
+    assert (run.returncode, run.stdout) == (0, b"(3, 3)\n")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (b"node,x\n0,1\n1,2,3\n", b"standard input:3: expected 2 fields as on the first line, got 3"),
+        (b"node,x\n0,1\n1,\n", b"standard input:3: column 'x': there is no value"),
+    ],
+)
+def test_a_bad_row_of_features_from_a_pipe_is_named(tmp_path, rows, message):
+    (tmp_path / "edges.csv").write_text("0,1\n")
+    code = f"import spinegraph; spinegraph.read_graph({str(tmp_path / 'edges.csv')!r}, '-')"
+    run = subprocess.run([sys.executable, "-c", code], input=rows, capture_output=True, timeout=120)
+    assert message in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [(b"", b"standard input: is empty"), (b"a\n", b"standard input:1: expected 'source target'")],
+)
+def test_errors_name_the_standard_input(data, message):
+    run = read_from_stdin(data, "names")
+    assert run.returncode == 1
+    assert message in run.stderr

@@ -30,18 +30,6 @@ from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.files import read_npz
 
 
-@pytest.fixture
-def file(tmp_path):
-    """Return a function that writes a small file and returns its path."""
-
-    def write(content, name="edges.csv"):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
 def refused(path, *parts, features=None, error=GraphFormatError, **options):
     """Assert that reading fails, that the message is short, names the file and holds all ``parts``."""
     with pytest.raises(error) as caught:
