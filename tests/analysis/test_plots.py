@@ -7,7 +7,7 @@ import pytest
 
 import spinegraph as sg
 from spinegraph.analysis.layout import ego_network
-from spinegraph.analysis.plots import coloring, compare_pairs
+from spinegraph.analysis.plots import color_nodes, compare_pairs
 from spinegraph.errors import ParameterError, UnknownNodeError
 
 HOSTILE = "<script>alert(1)</script>"
@@ -146,7 +146,7 @@ def test_pairs_said_to_be_near_are_within_two_steps():
 
 def test_small_groups_of_many_become_one_and_gaps_another():
     values = [f"g{place % 40}" for place in range(100)] + [None, ""]
-    found = coloring("group", values)
+    found = color_nodes("group", values)
     assert found.groups[-2:] == ("29 other groups", "not known")
     assert np.bincount(found.codes).sum() == 102
     assert (found.codes == len(found.groups) - 1).sum() == 2

@@ -56,11 +56,10 @@ def methods(generator: Generator, train: Graph, seed: int, role: bool = False) -
         share = float(inputs.config.structural_share or 0.0)
 
         @cache
-        def scale() -> float:
-            wide, narrow = (
-                np.square(part(train)).sum(axis=1).mean() for part in (content, inputs.structural)
-            )
-            return float(np.sqrt(share / max(1 - share, 1e-6) * float(wide) / max(float(narrow), 1e-12)))
+        def scale() -> np.float64:
+            parts = (content, inputs.structural)
+            squares = [float(np.square(part(train)).sum(axis=1).mean()) for part in parts]
+            return np.sqrt(np.float64(share / max(1 - share, 1e-6) * squares[0] / max(squares[1], 1e-12)))
 
         rows["PCA of T F + columns"] = lambda graph: np.hstack(
             [content(graph), scale() * inputs.structural(graph)]

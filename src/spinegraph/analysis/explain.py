@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from spinegraph.analysis.search import Search, StructuralSearch
 from spinegraph.embeddings import Embeddings
@@ -382,7 +381,6 @@ def _inputs(
     operator = profile.operator()  # (2, n)
     seen, columns = np.unique(operator.indices, return_inverse=True)  # (t,)
     around = inputs.around(graph, seen.astype(np.int64))  # (t, through)
-    around = around.toarray() if issparse(around) else around
     weights = np.zeros((2, len(seen)), dtype=np.float32)
     weights[np.repeat([0, 1], np.diff(operator.indptr)), columns] = operator.data
     both = weights.min(axis=0)  # (t,)

@@ -1,18 +1,19 @@
 """Everything that a report shows, gathered from a fitted model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from spinegraph.analysis.explain import Explanation, explain
 from spinegraph.analysis.layout import layout
 from spinegraph.analysis.plots import (
     Coloring,
     ComparedPairs,
-    coloring,
+    color_nodes,
     column_of,
     compare_pairs,
     embeddings_of,
@@ -27,8 +28,16 @@ from spinegraph.graph.graph import Graph
 from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import pair_distances
 
+Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
+
+MAX_ON_MAP = 20_000  # nodes: a browser draws them at once, and the file stays small
+_MAX_COLUMNS = 12
+_MAX_EXAMPLES = 4
+_TYPICAL_TRIED = 8
+_MATCHES_TRIED = 25
+_READABLE_DEGREES = (2, 24)  # of a node whose neighbourhood makes a readable drawing
 _FEW_OF_A_LABEL = 5
-_MUCH = 0.05  # a share worth a warning rather than a remark
+_MUCH = 0.05  # a share that warrants a warning rather than a remark
 _HUB = 0.2  # of all nodes
 
 
@@ -51,145 +60,6 @@ class Note:
     advice: str
 
 
-def notes(graph: Graph, description: Description, embeddings: Embeddings) -> list[Note]:
-    """Judge a graph and the vectors made of it, most important first."""
-    found = [
-        _isolated(description),
-        _pieces(description),
-        _hub(description),
-        _features(graph, description),
-        _constant(graph),
-        _equal(embeddings),
-        _labels(description),
-        _edges(graph),
-    ]
-    listed = [note for note in found if note is not None]
-    return sorted(listed, key=lambda note: note.level != "warning")
-
-
-def _of(count: int, total: int, what: str = "nodes") -> str:
-    share = 100 * count / max(total, 1)
-    return f"{count:,} of {total:,} {what} ({share:{'.2g' if share < 10 else '.0f'}} %)"
-
-
-def _level(share: float) -> Literal["warning", "remark"]:
-    return "warning" if share >= _MUCH else "remark"
-
-
-def _isolated(found: Description) -> Note | None:
-    if not found.isolated:
-        return None
-    have = "has" if found.isolated == 1 else "have"
-    return Note(
-        _level(found.isolated / found.nodes),
-        f"{_of(found.isolated, found.nodes)} {have} no neighbours.",
-        "Their vectors come from their own features alone.",
-    )
-
-
-def _pieces(found: Description) -> Note | None:
-    pieces = found.components - found.isolated
-    outside = found.nodes - found.largest_component - found.isolated
-    if pieces < 2:
-        return None
-    return Note(
-        _level(outside / found.nodes),
-        f"The network falls into {pieces:,} unconnected pieces; "
-        f"{_of(outside, found.nodes)} with neighbours are outside the largest.",
-        "Nodes of different pieces are compared by features and role only.",
-    )
-
-
-def _hub(found: Description) -> Note | None:
-    share = found.degree_largest / max(found.nodes - 1, 1)
-    if share < _HUB or found.nodes < 50:
-        return None
-    return Note(
-        "warning",
-        f"{found.best_connected} is linked to {100 * share:.0f} % of all nodes.",
-        "Everything is then two steps from everything; consider leaving that node out.",
-    )
-
-
-def _features(graph: Graph, found: Description) -> Note | None:
-    if found.features is None:
-        return Note(
-            "remark",
-            "The nodes have no features.",
-            "Vectors hold roles; where a node lives shows only through its surroundings.",
-        )
-    if not found.features.empty_rows:
-        return None
-    share = found.features.empty_rows / found.nodes
-    return Note(
-        _level(share),
-        f"{_of(found.features.empty_rows, found.nodes)} have no feature that is not 0.",
-        "They are placed by the features of their surroundings.",
-    )
-
-
-def _constant(graph: Graph) -> Note | None:
-    if graph.features is None:
-        return None
-    largest, smallest = graph.features.max(axis=0), graph.features.min(axis=0)
-    if hasattr(largest, "toarray"):
-        largest, smallest = largest.toarray(), smallest.toarray()
-    same = int(np.count_nonzero(np.ravel(largest) == np.ravel(smallest)))
-    if not same:
-        return None
-    return Note(
-        "remark",
-        f"{_of(same, graph.features.shape[1], 'feature columns')} are the same for every node.",
-        "They tell nothing apart.",
-    )
-
-
-def _equal(embeddings: Embeddings) -> Note | None:
-    counts = np.unique(embeddings.vectors.round(5), axis=0, return_counts=True)[1]
-    same = int(counts[counts > 1].sum())
-    if not same:
-        return None
-    return Note(
-        _level(same / len(embeddings)),
-        f"{_of(same, len(embeddings))} share their vector with another node.",
-        "Nothing in the data tells these apart: same features, same surroundings.",
-    )
-
-
-def _labels(found: Description) -> Note | None:
-    if found.labels is None:
-        return None
-    rare = sum(count < _FEW_OF_A_LABEL for _, count in found.labels.counts)
-    if not found.labels.unlabelled and not rare:
-        return None
-    parts = []
-    if found.labels.unlabelled:
-        parts.append(f"{_of(found.labels.unlabelled, found.nodes)} have no label")
-    if rare:
-        parts.append(
-            f"{rare:,} of {len(found.labels.counts):,} labels have fewer than {_FEW_OF_A_LABEL} nodes"
-        )
-    return Note("remark", "; ".join(parts) + ".", "Labels colour the map; they choose nothing else.")
-
-
-def _edges(graph: Graph) -> Note | None:
-    report = graph.report
-    if report is None or (report.listed == report.edges and not report.one_way):
-        return None
-    lost = report.self_loops + report.zero_weights
-    return Note(
-        _level(lost / max(report.listed, 1)),
-        str(report),
-        "Links are read as undirected; each counts once.",
-    )
-
-
-_EXAMPLES = 4
-_TRIED = 8  # typical nodes of a role
-_MATCHES = 25
-_DRAWN = (2, 24)  # neighbours of a node that makes a readable drawing
-
-
 @dataclass(frozen=True, eq=False)
 class Example:
     """Two nodes that are alike, and why.
@@ -210,90 +80,6 @@ class Example:
     explanation: Explanation
 
 
-def find_examples(
-    graph: Graph,
-    generator: Generator,
-    search: Search,
-    profile: RootedPageRank,
-    assignment: RoleAssignment,
-    count: int = _EXAMPLES,
-) -> list[Example]:
-    """Find for the commonest roles a typical node, and the node most like it that is not beside it.
-
-    Most alike is who has the largest cosine, less where the profiles differ.
-
-    Parameters
-    ----------
-    graph : Graph
-    generator : Generator
-    search : Search
-        Over the vectors of all nodes.
-    profile : RootedPageRank
-        Of all nodes.
-    assignment : RoleAssignment
-        Of all nodes.
-    count : int
-    """
-    found: list[Example] = []
-    used: set[int] = set()
-    for role in np.argsort(-assignment.shares(), kind="stable").tolist():
-        pairs = _pairs(graph, search, profile, assignment, role, used)
-        if not pairs or len(found) == count:
-            continue
-        best = max(pairs, key=lambda pair: (pair.is_apart, pair.likeness))
-        used |= {best.one, best.other}
-        a, b = graph.names[[best.one, best.other]].tolist()
-        reasons = explain(graph, generator, a, b, embeddings=search)
-        found.append(Example(role, a, b, best.cosine, reasons))
-    return sorted(found, key=lambda example: example.role)
-
-
-class _Pair(NamedTuple):
-    one: int
-    other: int
-    cosine: float
-    is_apart: bool  # more than two steps, and of one role
-    likeness: float
-
-
-def _pairs(
-    graph: Graph,
-    search: Search,
-    profile: RootedPageRank,
-    assignment: RoleAssignment,
-    role: int,
-    used: set[int],
-) -> list[_Pair]:
-    """Return typical nodes of a role, each with the nodes whose vectors are nearest."""
-    typical = graph.positions(assignment.examples(role, len(graph)))
-    least, most = _DRAWN
-    fits = (graph.degrees[typical] >= least) & (graph.degrees[typical] <= most)
-    listed = [one for one in (typical[fits] if fits.any() else typical).tolist() if one not in used]
-    found = []
-    for one in listed[:_TRIED]:
-        near = _within_two(graph, one)
-        for match in search.similar(graph.names[one], n=_MATCHES):
-            other = int(graph.positions([match.name])[0])
-            if other in used:
-                continue
-            is_apart = other not in near and assignment.roles[other] == role
-            step = float(pair_distances(profile.weights, [[one, other]])[0]) / profile.k
-            found.append(_Pair(one, other, match.score, bool(is_apart), match.score / (1 + step)))
-    return found
-
-
-def _within_two(graph: Graph, node: int) -> set[int]:
-    ring = graph.indices[graph.indptr[node] : graph.indptr[node + 1]].tolist()
-    beyond = (graph.indices[graph.indptr[place] : graph.indptr[place + 1]].tolist() for place in ring)
-    return {node, *ring, *(other for row in beyond for other in row)}
-
-
-Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
-
-MOST_ON_MAP = 20_000  # nodes: a browser draws them at once, and the file stays small
-_MOST_COLUMNS = 12
-
-
 @dataclass(frozen=True, eq=False)
 class Findings:
     """What a report shows.
@@ -308,7 +94,7 @@ class Findings:
     assignment : RoleAssignment
     shown : int64 array (m,)
         Positions of the nodes on the map: all, or a sample.
-    places : float32 array (m, 2)
+    coordinates : float32 array (m, 2)
     colorings : list of Coloring
         Of the nodes on the map; the first is shown first.
     labels : array (n,) or None
@@ -318,13 +104,13 @@ class Findings:
     """
 
     graph: Graph
-    embeddings: Any
+    embeddings: Embeddings
     description: Description
     notes: list[Note]
     roles: Roles
     assignment: RoleAssignment
     shown: NDArray[np.int64]
-    places: NDArray[np.float32]
+    coordinates: NDArray[np.float32]
     colorings: list[Coloring]
     labels: NDArray[Any] | None
     label_title: str
@@ -369,13 +155,15 @@ def gather(
     progress("looking for look-alikes", 0, 0)
     examples = find_examples(graph, generator, Search(embeddings), profile, assignment)
     progress("drawing the map", 0, 0)
-    shown = _sample(len(graph), seed)
-    places = layout(embeddings.vectors[shown], seed=seed)
-    colorings = [coloring("role", assignment.roles[shown], groups=tuple(roles.titles))]
+    shown = np.arange(len(graph))
+    if len(shown) > MAX_ON_MAP:
+        shown = np.sort(np.random.default_rng(seed).permutation(len(shown))[:MAX_ON_MAP])
+    coordinates = layout(embeddings.vectors[shown], seed=seed)
+    colorings = [color_nodes("role", assignment.roles[shown], groups=tuple(roles.titles))]
     if labels is not None:
-        colorings.append(coloring(label_title, labels[shown]))
+        colorings.append(color_nodes(label_title, labels[shown]))
     columns = chosen + [each for each in _columns(graph, generator) if each[0] != color]
-    colorings += [coloring(title, values[shown]) for title, values in columns]
+    colorings += [color_nodes(title, values[shown]) for title, values in columns]
     first = next((each for each in colorings if each.title == color), colorings[0])
     colorings.sort(key=lambda each: each is not first)
     return Findings(
@@ -386,19 +174,13 @@ def gather(
         roles,
         assignment,
         shown,
-        places,
+        coordinates,
         colorings,
         labels,
         label_title,
         examples,
         pairs,
     )
-
-
-def _sample(n: int, seed: int) -> NDArray[np.int64]:
-    if n <= MOST_ON_MAP:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(seed).permutation(n)[:MOST_ON_MAP])
 
 
 def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
@@ -411,11 +193,155 @@ def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
         return listed
     weights = np.linalg.norm(generator.weights[: graph.features.shape[1]], axis=1)
     read = generator.inputs.encoder.transform(graph.features)
-    spread = np.sqrt(np.maximum(_means(read * read) - _means(read) ** 2, 0))
-    heavy = np.argsort(-weights * spread, kind="stable")[:_MOST_COLUMNS]
-    names = [graph.feature_names[place] for place in heavy]
+    mean, square = (np.asarray(part.mean(axis=0), np.float64).ravel() for part in (read, read * read))
+    spread = np.sqrt(np.maximum(square - mean**2, 0))
+    heavy = np.argsort(-weights * spread, kind="stable")[:_MAX_COLUMNS]
+    names = [graph.feature_names[index] for index in heavy]
     return listed + [(name, column_of(graph, name).astype(np.float64)) for name in names]
 
 
-def _means(values: Any) -> NDArray[np.float64]:
-    return np.asarray(values.mean(axis=0), dtype=np.float64).ravel()
+def notes(graph: Graph, description: Description, embeddings: Embeddings) -> list[Note]:
+    """Judge a graph and the vectors made of it, warnings first."""
+    found = [
+        Note("warning" if share >= _MUCH else "remark", text, advice)
+        for share, text, advice in _remarks(graph, description, embeddings)
+    ]
+    return sorted(found, key=lambda note: note.level != "warning")
+
+
+def _remarks(graph: Graph, found: Description, embeddings: Embeddings) -> Iterator[tuple[float, str, str]]:
+    """Yield the share of the data that is concerned, what was found, and what follows."""
+    nodes = found.nodes
+    if found.isolated:
+        have = "has" if found.isolated == 1 else "have"
+        yield (
+            found.isolated / nodes,
+            f"{_of(found.isolated, nodes)} {have} no neighbours.",
+            "Their vectors come from their own features alone.",
+        )
+    pieces = found.components - found.isolated
+    outside = nodes - found.largest_component - found.isolated
+    if pieces >= 2:
+        yield (
+            outside / nodes,
+            f"The network falls into {pieces:,} unconnected pieces; "
+            f"{_of(outside, nodes)} with neighbours are outside the largest.",
+            "Nodes of different pieces are compared by features and role only.",
+        )
+    hub = found.degree_largest / max(nodes - 1, 1)
+    if hub >= _HUB and nodes >= 50:
+        yield (
+            hub,
+            f"{found.best_connected} is linked to {100 * hub:.0f} % of all nodes.",
+            "Everything is then two steps from everything; consider leaving that node out.",
+        )
+    if found.features is None:
+        advice = "Vectors hold roles; where a node lives shows only through its surroundings."
+        yield 0, "The nodes have no features.", advice
+    elif found.features.empty_rows:
+        empty = found.features.empty_rows
+        text = f"{_of(empty, nodes)} have no feature that is not 0."
+        yield empty / nodes, text, "They are placed by the features of their surroundings."
+    if graph.features is not None:
+        ends = [getattr(graph.features, end)(axis=0) for end in ("min", "max")]
+        low, high = (np.ravel(end.toarray() if issparse(end) else end) for end in ends)
+        constant = int(np.count_nonzero(low == high))
+        if constant:
+            columns = _of(constant, graph.features.shape[1], "feature columns")
+            yield 0, f"{columns} are the same for every node.", "They distinguish nothing."
+    counts = np.unique(embeddings.vectors.round(5), axis=0, return_counts=True)[1]
+    same = int(counts[counts > 1].sum())
+    if same:
+        yield (
+            same / len(embeddings),
+            f"{_of(same, len(embeddings))} share their vector with another node.",
+            "Nothing in the data distinguishes these: same features, same surroundings.",
+        )
+    if found.labels is not None:
+        rare = sum(count < _FEW_OF_A_LABEL for _, count in found.labels.counts)
+        parts = [f"{_of(found.labels.unlabelled, nodes)} have no label"] * bool(found.labels.unlabelled)
+        if rare:
+            few = f"{rare:,} of {len(found.labels.counts):,} labels"
+            parts.append(f"{few} have fewer than {_FEW_OF_A_LABEL} nodes")
+        if parts:
+            yield 0, "; ".join(parts) + ".", "Labels colour the map; they choose nothing else."
+    report = graph.report
+    if report is not None and (report.listed != report.edges or report.one_way):
+        lost = (report.self_loops + report.zero_weights) / max(report.listed, 1)
+        yield lost, str(report), "Links are read as undirected; each counts once."
+
+
+def _of(count: int, total: int, what: str = "nodes") -> str:
+    share = 100 * count / max(total, 1)
+    return f"{count:,} of {total:,} {what} ({share:{'.2g' if share < 10 else '.0f'}} %)"
+
+
+def find_examples(
+    graph: Graph,
+    generator: Generator,
+    search: Search,
+    profile: RootedPageRank,
+    assignment: RoleAssignment,
+) -> list[Example]:
+    """Find for the commonest roles a typical node, and the node most like it that is not near it.
+
+    Most alike is the node of largest cosine, less where the profiles differ.
+
+    Parameters
+    ----------
+    graph : Graph
+    generator : Generator
+    search : Search
+        Over the vectors of all nodes.
+    profile : RootedPageRank
+        Of all nodes.
+    assignment : RoleAssignment
+        Of all nodes.
+    """
+    found: list[Example] = []
+    used: set[int] = set()
+    for role in np.argsort(-assignment.shares(), kind="stable").tolist():
+        pairs = _pairs(graph, search, profile, assignment, role, used)
+        if not pairs or len(found) == _MAX_EXAMPLES:
+            continue
+        best = max(pairs, key=lambda pair: (pair.is_apart, pair.likeness))
+        used |= {best.one, best.other}
+        a, b = graph.names[[best.one, best.other]].tolist()
+        reasons = explain(graph, generator, a, b, embeddings=search)
+        found.append(Example(role, a, b, best.cosine, reasons))
+    return sorted(found, key=lambda example: example.role)
+
+
+class _Pair(NamedTuple):
+    one: int
+    other: int
+    cosine: float
+    is_apart: bool  # more than two steps, and of one role
+    likeness: float
+
+
+def _pairs(
+    graph: Graph,
+    search: Search,
+    profile: RootedPageRank,
+    assignment: RoleAssignment,
+    role: int,
+    used: set[int],
+) -> list[_Pair]:
+    """Return typical nodes of a role, each with the nodes whose vectors are nearest."""
+    typical = graph.positions(assignment.examples(role, len(graph)))
+    low, high = _READABLE_DEGREES
+    fits = (graph.degrees[typical] >= low) & (graph.degrees[typical] <= high)
+    listed = [one for one in (typical[fits] if fits.any() else typical).tolist() if one not in used]
+    adjacency, found = graph.adjacency(), []
+    for one in listed[:_TYPICAL_TRIED]:
+        ring = adjacency.neighbors(np.array([one]))[1].astype(np.int64)
+        near = {one, *ring.tolist(), *adjacency.neighbors(ring)[1].tolist()}
+        for match in search.similar(graph.names[one], n=_MATCHES_TRIED):
+            other = int(graph.positions([match.name])[0])
+            if other in used:
+                continue
+            is_apart = other not in near and assignment.roles[other] == role
+            step = float(pair_distances(profile.weights, [[one, other]])[0]) / profile.k
+            found.append(_Pair(one, other, match.score, bool(is_apart), match.score / (1 + step)))
+    return found

@@ -17,126 +17,59 @@ from spinegraph.analysis.plots import COLORS, FONT, INK, RING_COLORS, SCALE, Col
 from spinegraph.analysis.report.findings import Findings, Note, Progress, gather
 from spinegraph.atomic import make_folder, whole_file
 
-_SENTENCES = 6
+_MAX_SENTENCES = 6
 
 
-def tiles(model: Any, found: Findings) -> str:
-    """Return the numbers at the top of the page."""
-    features = 0 if found.graph.features is None else found.graph.features.shape[1]
-    last = model.history_[-1] if model.history_ else None
-    listed = [
-        (f"{len(found.graph):,}", "nodes"),
-        (f"{found.graph.num_edges:,}", "edges"),
-        (f"{features:,}", "features"),
-        (f"{found.embeddings.dim:,}", "numbers a vector"),
-        (f"{len(found.roles)}", "role" if len(found.roles) == 1 else "roles"),
-    ]
-    if last is not None:
-        listed.append((f"{last.step:,}", "training steps"))
-    items = "".join(f"<li><b>{value}</b><span>{name}</span></li>" for value, name in listed)
-    return f'<ul class="tiles">{items}</ul>'
+def write_report(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "SPINE report",
+    labels: NDArray[Any] | None = None,
+    label_title: str = "label",
+    color: str | None = None,
+    progress: Progress | None = None,
+) -> Findings:
+    """Write a report on a model as one HTML file that opens offline, whole or not at all.
+
+    Parameters
+    ----------
+    model : SPINE
+        Fitted, with its training data.
+    path : path
+        The folder is made where it is missing.
+    title : str
+    labels : array (n,), optional
+        One per node; None where there is none.
+    label_title : str
+        What the labels are called.
+    color : str, optional
+        What colours the map first: ``"role"``, the labels' title, or the name of any column.
+    progress : callable (stage, done, total), optional
+
+    Returns
+    -------
+    Findings
+        All that the report shows.
+    """
+    report = progress or (lambda stage, done, total: None)
+    found = gather(model, report, labels=labels, label_title=label_title, color=color)
+    report("writing the page", 0, 0)
+    text = _page(model, found, title)
+    make_folder(Path(path).resolve().parent)
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return found
 
 
-def notes_list(notes: list[Note]) -> str:
-    """Return the remarks on the data as a list."""
-    if not notes:
-        return "<p>Nothing stands out: one connected piece, no gaps, nothing merged or dropped.</p>"
-    items = "".join(
-        f'<li class="{note.level}">{escape(note.text)} <em>{escape(note.advice)}</em></li>' for note in notes
-    )
-    return f'<ul class="notes">{items}</ul>'
-
-
-def role_cards(found: Findings) -> str:
-    """Return one card per role: title, what sets it apart, typical numbers and nodes."""
-    shares = found.assignment.shares()
-    cards = []
-    for role, (title, words) in enumerate(zip(found.roles.titles, found.roles.descriptions, strict=True)):
-        color = COLORS[role % len(COLORS)]
-        count = int(np.count_nonzero(found.assignment.roles == role))
-        cards.append(
-            f'<div class="card"><h3><i style="background:{color}"></i>{escape(title)}'
-            f"<small>{count:,} nodes, {100 * shares[role]:.1f} %</small></h3>"
-            f'<div class="bar"><i style="width:{100 * shares[role]:.1f}%;background:{color}"></i></div>'
-            f"<p>{escape(words[:1].upper() + words[1:])}.</p>{_numbers(found, role)}</div>"
-        )
-    kind = "cards even" if len(cards) in (2, 4) else "cards"
-    return f'<div class="{kind}">{"".join(cards)}</div>'
-
-
-def _numbers(found: Findings, role: int) -> str:
-    typical = found.roles.typical[role]
-    low, high = typical.neighbors_low, typical.neighbors_high
-    rows = [
-        (
-            "neighbours",
-            f"{low:,} to {high:,}, in the middle {typical.neighbors:,}" if low < high else f"{low:,}",
-        )
-    ]
-    if typical.acquainted is not None:
-        rows.append(("know each other", f"{100 * typical.acquainted:.0f} % of their pairs"))
-    if typical.communities is not None:
-        rows.append(("communities", f"{typical.communities:.1f} among them"))
-    names = [_short(name) for name in found.assignment.examples(role)]
-    rows.append(("typical", ", ".join(names) or "nobody"))
-    label = _commonest_label(found, role)
-    if label is not None:
-        rows.append((f"commonest {found.label_title}", label))
-    return f"<dl>{''.join(f'<dt>{escape(key)}</dt><dd>{escape(value)}</dd>' for key, value in rows)}</dl>"
-
-
-def _commonest_label(found: Findings, role: int) -> str | None:
-    if found.labels is None:
-        return None
-    known = np.array([label not in (None, "") for label in found.labels.tolist()])
-    mine = known & (found.assignment.roles == role)
-    if not mine.any():
-        return None
-    label, count = Counter(map(str, found.labels[mine].tolist())).most_common(1)[0]
-    all_in_all = np.mean([str(other) == label for other in found.labels[known].tolist()])
-    return f"{_short(label)}, {100 * count / mine.sum():.0f} % (of all nodes {100 * all_in_all:.0f} %)"
-
-
-def example_cards(found: Findings) -> str:
-    """Return one card per look-alike: two small networks and the reasons."""
-    if not found.examples:
-        return "<p>No two nodes are alike enough to show.</p>"
-    cards = []
-    for place, example in enumerate(found.examples):
-        one, other = (escape(_short(name)) for name in (example.a, example.b))
-        reasons = "".join(f"<li>{escape(words)}</li>" for words in example.explanation.words[:_SENTENCES])
-        color = COLORS[example.role % len(COLORS)]
-        title = escape(found.roles.titles[example.role])
-        cards.append(
-            f'<div class="twins"><h3><i style="background:{color}"></i>{title}: {one} and {other}'
-            f"<small>cosine {example.score:.2f}</small></h3>"
-            f'<div id="twins-{place}" class="figure"></div><ul>{reasons}</ul></div>'
-        )
-    return "".join(cards)
-
-
-def settings_table(model: Any) -> str:
-    """Return every setting of the model and its value."""
-    rows = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
-        for name, value in model.config_.to_json().items()
-    )
-    return f'<div class="settings"><table>{rows}</table></div>'
-
-
-def _short(name: object, most: int = 60) -> str:
-    text = str(name)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-# The page needs nothing from anywhere, and the browser is told to fetch nothing.
+# The page is complete, and the browser fetches nothing.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; worker-src blob:"
 )
 
 
-def page(model: Any, found: Findings, title: str) -> str:
+def _page(model: Any, found: Findings, title: str) -> str:
     """Return the report as one HTML document."""
     from plotly.offline import get_plotlyjs
 
@@ -170,65 +103,53 @@ def _head(model: Any, found: Findings, title: str) -> str:
 <h1>{escape(title)}</h1>
 <div class="lead">Where every node lives and what role it plays, by SPINE: nodes with like surroundings and
 like roles have like vectors.</div>
-{tiles(model, found)}
+{_tiles(model, found)}
 <nav><a href="#data-notes">Data</a><a href="#map-section">Map</a><a href="#roles">Roles</a>
 <a href="#look-alikes">Look-alikes</a><a href="#fit">Fit</a></nav>
 </div></header>"""
 
 
 def _body(model: Any, found: Findings) -> str:
+    key = " ".join(
+        f'<span class="key"><span class="ring" style="background:{color}"></span>{meaning}</span>'
+        for color, meaning in zip(RING_COLORS, ("the node", "its neighbours", "two steps away"), strict=True)
+    )
+    sampled = ""
+    if len(found.shown) < len(found.graph):
+        sampled = f"Shown are {len(found.shown):,} nodes, drawn at random from {len(found.graph):,}."
     return f"""<section id="data-notes"><h2>What to know about the data</h2>
-{notes_list(found.notes)}</section>
+{_notes_list(found.notes)}</section>
 <section id="map-section"><h2>Map</h2>
 <p class="reading">Each dot is a node; dots that are close have like vectors. Distances across the whole map
-and the axes mean little. {_sampled(found)}</p>
+and the axes mean little. {sampled}</p>
 <div class="controls"><label>Colour <select id="color"></select></label>
 <span id="finder"><label>Find <input id="find" type="search" placeholder="name of a node" autocomplete="off">
 </label> <span id="found"></span></span></div>
 <noscript><p>The figures need JavaScript, which is off.</p></noscript>
 <div id="map" class="figure map"></div></section>
 <section id="roles"><h2>Roles</h2>
-<p class="reading">Groups of nodes that stand alike in the network, wherever they live. A node may play
+<p class="reading">Groups of nodes with the same position in the network, wherever they live. A node may play
 several; it is counted where it fits best.</p>
-{role_cards(found)}</section>
+{_role_cards(found)}</section>
 <section id="look-alikes"><h2>Look-alikes</h2>
 <p class="reading">A typical node of a role and the node most like it that is not beside it, with the network
-around each: {_key()}.</p>
-{example_cards(found)}</section>
+around each: {key}.</p>
+{_example_cards(found)}</section>
 <section id="fit"><h2>Fit</h2><div class="pair">
 <div><h3>Loss</h3><p class="reading">{_loss_in_words(model.history_)}</p>
 <div id="loss" class="figure"></div></div>
 <div><h3>Structural against embedding distance</h3><p class="reading">{_pairs_in_words(found)}</p>
 <div id="distances" class="figure"></div></div>
 </div></section>
-<details><summary>Settings of the model</summary>{settings_table(model)}</details>"""
-
-
-def _key() -> str:
-    meanings = zip(RING_COLORS, ("the node", "its neighbours", "two steps away"), strict=True)
-    return " ".join(
-        f'<span class="key"><span class="ring" style="background:{color}"></span>{meaning}</span>'
-        for color, meaning in meanings
-    )
-
-
-def _sampled(found: Findings) -> str:
-    if len(found.shown) == len(found.graph):
-        return ""
-    return f"Shown are {len(found.shown):,} nodes, drawn at random from {len(found.graph):,}."
+<details><summary>Settings of the model</summary>{_settings_table(model)}</details>"""
 
 
 def _loss_in_words(history: list[Any]) -> str:
     if len(history) < 2:
         return "The history of training is too short to draw."
     first, last = history[0], history[-1]
-    gap = last.held_out_loss - last.loss
-    same = abs(gap) < 0.05 * abs(last.held_out_loss)
-    end = (
-        "Both end together: nothing was learned by heart."
-        if same
-        else "Pairs held out end apart from the rest."
-    )
+    same = abs(last.held_out_loss - last.loss) < 0.05 * abs(last.held_out_loss)
+    end = "Both end together: no overfitting." if same else "Held-out pairs end apart from the rest."
     return (
         f"On pairs that training never sees it went from {first.held_out_loss:.3f} to "
         f"{last.held_out_loss:.3f} in {last.step:,} steps. {end}"
@@ -245,15 +166,15 @@ def _pairs_in_words(found: Findings) -> str:
 
 def _data(model: Any, found: Findings) -> dict[str, Any]:
     figures = {"loss": plots.loss(model), "distances": plots.distances(model, found.pairs)}
-    for place, example in enumerate(found.examples):
-        figures[f"twins-{place}"] = plots.twins(found.graph, example.a, example.b)
+    for number, example in enumerate(found.examples):
+        figures[f"twins-{number}"] = plots.twins(found.graph, example.a, example.b)
     for figure in figures.values():
         figure.update_layout(height=None, autosize=True)
     layout = plots.map(found.embeddings, places=np.zeros((len(found.embeddings), 2))).layout
     return {
         "map": {
-            "x": _rounded(found.places[:, 0]),
-            "y": _rounded(found.places[:, 1]),
+            "x": _rounded(found.coordinates[:, 0]),
+            "y": _rounded(found.coordinates[:, 1]),
             "names": [str(name) for name in found.graph.names[found.shown].tolist()],
             "roles": found.assignment.roles[found.shown].tolist(),
             "colorings": [_coloring(each) for each in found.colorings],
@@ -292,47 +213,102 @@ def _json(value: Any) -> str:
     return text
 
 
-def write_report(
-    model: Any,
-    path: str | os.PathLike[str],
-    *,
-    title: str = "SPINE report",
-    labels: NDArray[Any] | None = None,
-    label_title: str = "label",
-    color: str | None = None,
-    progress: Progress | None = None,
-) -> Findings:
-    """Write what a model found as one HTML file that opens offline, whole or not at all.
-
-    Parameters
-    ----------
-    model : SPINE
-        Fitted, with its training data.
-    path : path
-        The folder is made where it is missing.
-    title : str
-    labels : array (n,), optional
-        One per node; None where there is none.
-    label_title : str
-        What the labels are called.
-    color : str, optional
-        What colours the map first: ``"role"``, the labels' title, or the name of any column.
-    progress : callable (stage, done, total), optional
-
-    Returns
-    -------
-    Findings
-        All that the report shows.
-    """
-    report = progress or _silent
-    found = gather(model, report, labels=labels, label_title=label_title, color=color)
-    report("writing the page", 0, 0)
-    text = page(model, found, title)
-    make_folder(Path(path).resolve().parent)
-    with whole_file(path) as partial:
-        partial.write_text(text, encoding="utf-8")
-    return found
+def _tiles(model: Any, found: Findings) -> str:
+    features = 0 if found.graph.features is None else found.graph.features.shape[1]
+    listed = [
+        (f"{len(found.graph):,}", "nodes"),
+        (f"{found.graph.num_edges:,}", "edges"),
+        (f"{features:,}", "features"),
+        (f"{found.embeddings.dim:,}", "numbers a vector"),
+        (f"{len(found.roles)}", "role" if len(found.roles) == 1 else "roles"),
+    ]
+    if model.history_:
+        listed.append((f"{model.history_[-1].step:,}", "training steps"))
+    items = "".join(f"<li><b>{value}</b><span>{name}</span></li>" for value, name in listed)
+    return f'<ul class="tiles">{items}</ul>'
 
 
-def _silent(stage: str, done: int, total: int) -> None:
-    pass
+def _notes_list(notes: list[Note]) -> str:
+    if not notes:
+        return "<p>Nothing stands out: one connected piece, no gaps, nothing merged or dropped.</p>"
+    items = "".join(
+        f'<li class="{note.level}">{escape(note.text)} <em>{escape(note.advice)}</em></li>' for note in notes
+    )
+    return f'<ul class="notes">{items}</ul>'
+
+
+def _role_cards(found: Findings) -> str:
+    """Return one card per role: title, what sets it apart, typical numbers and nodes."""
+    shares = found.assignment.shares()
+    cards = []
+    for role, (title, words) in enumerate(zip(found.roles.titles, found.roles.descriptions, strict=True)):
+        color = COLORS[role % len(COLORS)]
+        count = int(np.count_nonzero(found.assignment.roles == role))
+        cards.append(
+            f'<div class="card"><h3><i style="background:{color}"></i>{escape(title)}'
+            f"<small>{count:,} nodes, {100 * shares[role]:.1f} %</small></h3>"
+            f'<div class="bar"><i style="width:{100 * shares[role]:.1f}%;background:{color}"></i></div>'
+            f"<p>{escape(words[:1].upper() + words[1:])}.</p>{_numbers(found, role)}</div>"
+        )
+    kind = "cards even" if len(cards) in (2, 4) else "cards"
+    return f'<div class="{kind}">{"".join(cards)}</div>'
+
+
+def _numbers(found: Findings, role: int) -> str:
+    typical = found.roles.typical[role]
+    low, high = typical.neighbors_low, typical.neighbors_high
+    spread = f"{low:,} to {high:,}, in the middle {typical.neighbors:,}"
+    rows = [("neighbours", spread if low < high else f"{low:,}")]
+    if typical.acquainted is not None:
+        rows.append(("know each other", f"{100 * typical.acquainted:.0f} % of their pairs"))
+    if typical.communities is not None:
+        rows.append(("communities", f"{typical.communities:.1f} among them"))
+    names = [_short(name) for name in found.assignment.examples(role)]
+    rows.append(("typical", ", ".join(names) or "nobody"))
+    label = _commonest_label(found, role)
+    if label is not None:
+        rows.append((f"commonest {found.label_title}", label))
+    return f"<dl>{''.join(f'<dt>{escape(key)}</dt><dd>{escape(value)}</dd>' for key, value in rows)}</dl>"
+
+
+def _commonest_label(found: Findings, role: int) -> str | None:
+    if found.labels is None:
+        return None
+    known = np.array([label not in (None, "") for label in found.labels.tolist()])
+    mine = known & (found.assignment.roles == role)
+    if not mine.any():
+        return None
+    label, count = Counter(map(str, found.labels[mine].tolist())).most_common(1)[0]
+    overall = np.mean([str(other) == label for other in found.labels[known].tolist()])
+    return f"{_short(label)}, {100 * count / mine.sum():.0f} % (of all nodes {100 * overall:.0f} %)"
+
+
+def _example_cards(found: Findings) -> str:
+    """Return one card per look-alike: two small networks and the reasons."""
+    if not found.examples:
+        return "<p>No two nodes are alike enough to show.</p>"
+    cards = []
+    for number, example in enumerate(found.examples):
+        one, other = (escape(_short(name)) for name in (example.a, example.b))
+        reasons = "".join(f"<li>{escape(words)}</li>" for words in example.explanation.words[:_MAX_SENTENCES])
+        color = COLORS[example.role % len(COLORS)]
+        title = escape(found.roles.titles[example.role])
+        cards.append(
+            f'<div class="twins"><h3><i style="background:{color}"></i>{title}: {one} and {other}'
+            f"<small>cosine {example.score:.2f}</small></h3>"
+            f'<div id="twins-{number}" class="figure"></div><ul>{reasons}</ul></div>'
+        )
+    return "".join(cards)
+
+
+def _settings_table(model: Any) -> str:
+    rows = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+        for name, value in model.config_.to_json().items()
+    )
+    return f'<div class="settings"><table>{rows}</table></div>'
+
+
+def _short(name: object, max_length: int = 60) -> str:
+    text = str(name)
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
