@@ -59,7 +59,7 @@ def methods(generator: Generator, train: Graph, seed: int, role: bool = False) -
         def scale() -> np.float64:
             parts = (content, inputs.structural)
             squares = [float(np.square(part(train)).sum(axis=1).mean()) for part in parts]
-            return np.sqrt(np.float64(share / max(1 - share, 1e-6) * squares[0] / max(squares[1], 1e-12)))
+            return np.float64(np.sqrt(share / max(1 - share, 1e-6) * squares[0] / max(squares[1], 1e-12)))
 
         rows["PCA of T F + columns"] = lambda graph: np.hstack(
             [content(graph), scale() * inputs.structural(graph)]
