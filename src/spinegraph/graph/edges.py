@@ -22,15 +22,144 @@ from spinegraph.errors import (
 from spinegraph.graph.names import NameIndex, as_names, in_order_of_appearance, quoted
 
 Features = Any  # csr_array (float32) or NDArray[np.float32], shape (n, f)
+Reciprocal = Literal["error", "sum", "mean", "max"]
+MAX_NODES = 2**31 - 1  # a pair of node positions and its direction share one int64 key
+GAPS_ALLOWED_BELOW = 2**24  # integer ids up to here may leave any gaps
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view of an array; names of a store are returned as they are."""
-    if not isinstance(array, np.ndarray):
-        return array
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def read_listing(
+    edges: Any, num_nodes: int | None = None, names: Iterable[Any] | None = None
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]], NDArray[Any]]:
+    """Return sources, targets (positions, (m,)) and node names (n,) of listed edges.
+
+    Integers are positions when ``num_nodes`` is given or when no name is an integer; else they are names.
+    """
+    pairs = as_pairs(edges, has_names=names is not None)
+    known = None if names is None else as_names(names)
+    if num_nodes is not None and (not isinstance(num_nodes, int | np.integer) or num_nodes < 1):
+        raise GraphFormatError(f"num_nodes must be a whole number of at least 1; got {num_nodes!r}")
+    if known is not None and num_nodes is not None and len(known) != num_nodes:
+        raise GraphFormatError(f"num_nodes is {num_nodes} but {len(known)} names were given")
+    if np.issubdtype(pairs.dtype, np.integer) and (
+        known is None
+        or num_nodes is not None
+        or not (known.dtype == np.int64 or any(isinstance(name, int | np.integer) for name in known))
+    ):
+        given = len(known) if known is not None else num_nodes
+        n = _require_in_range(pairs, None if given is None else int(given))
+        pairs = pairs.astype(np.int64) if pairs.dtype == np.uint64 else pairs
+        return pairs[:, 0], pairs[:, 1], np.arange(n) if known is None else known
+    if known is None:
+        if num_nodes is not None:
+            raise GraphFormatError(
+                "num_nodes goes with edges between positions; for named edges pass names=..."
+            )
+        known, flat = in_order_of_appearance(pairs.ravel())
+    else:
+        try:
+            flat = NameIndex(known).positions(pairs.ravel())
+        except UnknownNodeError as error:
+            raise GraphFormatError(f"edges: {error}. Add what is missing to names=...") from error
+    return flat[::2], flat[1::2], known
+
+
+def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
+    """Return the number of nodes after a check that every position is one of theirs."""
+    if n is not None and n > MAX_NODES:
+        raise GraphFormatError(f"a graph holds at most {MAX_NODES} nodes; got {n}")
+    if not len(pairs):
+        if not n:
+            raise GraphFormatError(
+                "a graph has at least one node; pass num_nodes=... or names=... beside empty edges"
+            )
+        return n
+    largest = int(pairs.max())
+    if n is None:
+        n = largest + 1
+        if (n > GAPS_ALLOWED_BELOW and n > 64 * pairs.size) or n > MAX_NODES:
+            raise GraphFormatError(
+                f"the largest node id is {largest}, with only {len(pairs)} edges; without names, ids are "
+                f"positions 0 .. num_nodes-1. Pass names=np.unique(edges) to read them as names, "
+                f"or num_nodes={n}"
+            )
+    if largest >= n or int(pairs.min()) < 0:
+        row, side = np.argwhere((pairs < 0) | (pairs >= n))[0].tolist()
+        raise GraphFormatError(
+            f"edges[{row}, {side}] is {int(pairs[row, side])}; with {n} nodes, positions are 0 .. {n - 1}"
+        )
+    return n
+
+
+def as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
+    """Return edges as an (m, 2) array of integers or objects."""
+    if issparse(edges):
+        raise GraphFormatError("edges must be pairs; for an adjacency matrix use Graph.from_scipy(matrix)")
+    pairs = np.asarray(edges) if hasattr(edges, "__array__") else _pairs_of_rows(list(edges))
+    if pairs.size == 0 and pairs.shape in ((0,), (0, 0), (0, 2)):
+        return np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        hint = "; pass edges.T" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
+        raise GraphFormatError(
+            f"edges must have shape (m, 2), a source and a target a row; got {pairs.shape}{hint}"
+        )
+    if np.issubdtype(pairs.dtype, np.integer) or pairs.dtype == object:
+        return pairs
+    if pairs.dtype.kind in "US" or has_names:
+        return pairs.astype(object)
+    raise GraphFormatError(
+        f"edges must hold integers (positions) or names; got dtype {pairs.dtype}. "
+        "Convert whole numbers with .astype(int)"
+    )
+
+
+def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:
+    """Return listed rows as (m, 2): int64 where all are whole numbers, float64 where all are numbers."""
+    try:
+        # Objects: as text, one long name would make every entry as wide.
+        pairs = np.array(rows, dtype=object)
+    except ValueError:  # names that are sequences, beside some that are not
+        pairs = _row_by_row(rows)
+    if rows and pairs.shape != (len(rows), 2):
+        pairs = _row_by_row(rows)
+    kinds = set(map(type, pairs.ravel().tolist()))
+    if kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+        with suppress(OverflowError):  # such numbers can be names still
+            return pairs.astype(np.int64)
+    if kinds and all(issubclass(kind, int | float | np.number) for kind in kinds):
+        return pairs.astype(np.float64)
+    return pairs
+
+
+def _row_by_row(rows: list[Any]) -> NDArray[Any]:
+    """Return an (m, 2) object array of rows whose names may be sequences themselves."""
+    pairs = np.empty((len(rows), 2), dtype=object)
+    for at, row in enumerate(rows):
+        length = 0 if isinstance(row, str | bytes) or not hasattr(row, "__len__") else len(row)
+        if length != 2:
+            hint = "; pass weights separately, as weights=[...]" if length == 3 else ""
+            raise GraphFormatError(f"edges[{at}] must be a pair (source, target); got {row!r}{hint}")
+        pairs[at, 0], pairs[at, 1] = row
+    return pairs
+
+
+def matrix_entries(
+    matrix: Any, weighted: bool | None = None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Return sources, targets and weights of an adjacency matrix's entries, each direction one.
+
+    Entries that SciPy stores several times add. Weights are None unless ``weighted``, by default
+    unless every entry other than 0 is 1; then entries of 0 that are stored are left out.
+    """
+    rows = csr_array(matrix)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    entries = rows.tocoo()
+    sources, targets = entries.coords
+    is_edge = entries.data != 0
+    if (entries.data[is_edge] != 1).any() if weighted is None else weighted:
+        return sources, targets, entries.data
+    return sources[is_edge], targets[is_edge], None
 
 
 def as_weights(
@@ -58,194 +187,6 @@ def as_weights(
             "weights must be finite and not negative"
         )
     return array
-
-
-def as_features(features: Any, names: NDArray[Any]) -> Features:
-    """Return features as float32, sparse as csr_array and dense as C-contiguous, shape (n, f)."""
-    try:
-        shape = features.shape if hasattr(features, "shape") else np.shape(features)
-    except ValueError as fault:  # lists of unequal length
-        raise GraphFormatError(
-            "features must have shape (n, f), one row per node; the rows given are of different lengths"
-        ) from fault
-    if len(shape) != 2:
-        hint = "; for one column pass features.reshape(-1, 1)" if len(shape) == 1 else ""
-        raise GraphFormatError(f"features must have shape (n, f), one row per node; got shape {shape}{hint}")
-    if shape[0] != len(names):
-        raise MissingFeaturesError(
-            f"features have {shape[0]} rows, the graph has {len(names)} nodes; "
-            "pass one row per node, in graph order"
-        )
-    if issparse(features):
-        return _sparse_features(features, names)
-    array = np.asarray(features)
-    if array.dtype.kind not in "biuf":
-        raise GraphFormatError(
-            f"features must be real numbers; got dtype {array.dtype}. "
-            "Tables with text, dates or gaps go through FeatureEncoder first"
-        )
-    with np.errstate(over="ignore"):  # what overflows to infinity is named below
-        dense = np.ascontiguousarray(array, dtype=np.float32)
-    if not np.isfinite(dense).all():
-        row, column = np.argwhere(~np.isfinite(dense))[0].tolist()
-        _refuse_feature(row, column, array[row, column], names)
-    return dense
-
-
-def as_feature_names(
-    feature_names: Iterable[Any] | None, features: Features | None
-) -> tuple[str, ...] | None:
-    """Return column names as a tuple of str, one per feature column."""
-    if feature_names is None:
-        return None
-    if features is None:
-        raise GraphFormatError("feature_names were given without features; pass features=... as well")
-    listed = tuple(str(name) for name in feature_names)
-    if len(listed) != features.shape[1]:
-        raise GraphFormatError(f"{len(listed)} feature_names for {features.shape[1]} feature columns")
-    return listed
-
-
-def check_adjacency(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    weights: NDArray[Any] | None,
-    names: Sequence[Any] | NDArray[Any],
-) -> None:
-    """Refuse CSR arrays that are not those of a clean undirected graph."""
-    n = len(names)
-    if n == 0:
-        raise GraphFormatError("a graph has at least one node")
-    if indptr.shape != (n + 1,):
-        raise GraphFormatError(f"indptr must have shape (n + 1,) = ({n + 1},); got {indptr.shape}")
-    if indices.ndim != 1 or indices.dtype.kind not in "iu":
-        raise GraphFormatError(
-            f"indices must be one-dimensional integers; got {indices.dtype} {indices.shape}"
-        )
-    degrees = np.diff(indptr)
-    if indptr[0] != 0 or indptr[-1] != len(indices) or (degrees < 0).any():
-        raise GraphFormatError(
-            f"indptr must rise from 0 to len(indices) = {len(indices)}; got {indptr[0]} .. {indptr[-1]}"
-        )
-    if len(indices) and (indices.min() < 0 or indices.max() >= n):
-        raise GraphFormatError(f"indices must lie in 0 .. {n - 1}; got {indices.min()} .. {indices.max()}")
-    if weights is not None:
-        if weights.shape != indices.shape:
-            raise GraphFormatError(
-                f"weights must have shape {indices.shape} like indices; got {weights.shape}"
-            )
-        if not (np.isfinite(weights) & (weights > 0)).all():
-            raise GraphFormatError(
-                "weights must be finite and above 0; Graph.from_edges drops edges of weight 0"
-            )
-    rows = np.repeat(np.arange(n), degrees)
-    wrong = rows == indices
-    wrong[1:] |= (rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])
-    if wrong.any():
-        raise GraphFormatError(
-            f"the row of node {quoted(names[rows[wrong.argmax()]])} must be sorted, without repeats and "
-            "without the node itself; Graph.from_edges cleans any list of edges"
-        )
-    values = np.ones(len(indices), np.int8) if weights is None else weights
-    turned = csr_array((values, indices, indptr), shape=(n, n)).tocsc()
-    same = np.array_equal(turned.indptr, indptr) and np.array_equal(turned.indices, indices)
-    if not same or not np.array_equal(turned.data, values):
-        raise GraphFormatError(
-            "the arrays must be symmetric, edge (u, v) as well as (v, u) with the same weight; "
-            "Graph.from_scipy(matrix) makes directed input symmetric"
-        )
-
-
-def _sparse_features(features: Any, names: NDArray[Any]) -> csr_array:
-    if features.dtype.kind not in "biuf":
-        raise GraphFormatError(f"features must be real numbers; got dtype {features.dtype}")
-    with np.errstate(over="ignore"):  # what overflows to infinity is named below
-        matrix = csr_array(features, dtype=np.float32)
-    try:
-        matrix.check_format(full_check=True)
-    except ValueError as error:
-        raise GraphFormatError(f"features are not a valid sparse matrix: {error}") from error
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if not np.isfinite(matrix.data).all():
-        at = int((~np.isfinite(matrix.data)).argmax())
-        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
-        _refuse_feature(row, int(matrix.indices[at]), matrix.data[at], names)
-    return matrix
-
-
-def frozen_features(features: Features | None) -> Features | None:
-    """Return features over read-only views of the same arrays."""
-    if features is None or isinstance(features, np.ndarray):
-        return None if features is None else frozen(features)
-    view = copy(features)  # the constructor could copy the index arrays into another dtype
-    view.data, view.indices, view.indptr = frozen(view.data), frozen(view.indices), frozen(view.indptr)
-    return view
-
-
-def _refuse_feature(row: int, column: int, value: Any, names: NDArray[Any]) -> None:
-    raise GraphFormatError(
-        f"features[{row}, {column}] (node {quoted(names[row])}) is {value}; "
-        "features must be finite float32 numbers. Fill gaps first, or let FeatureEncoder mark them"
-    )
-
-
-def row_entries(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the indices of the entries of the given CSR rows, row after row."""
-    starts, lengths = indptr[rows], indptr[rows + 1] - indptr[rows]
-    shifts = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    entries: NDArray[np.int64] = shifts + np.arange(len(shifts))
-    return entries
-
-
-def pointers(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the CSR ``indptr`` of rows of the given lengths."""
-    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return indptr
-
-
-def stacked(blocks: Sequence[Features]) -> Features:
-    """Put feature rows below each other; one sparse block makes all of them sparse."""
-    if any(issparse(block) for block in blocks):
-        return csr_array(vstack([csr_array(block) for block in blocks], format="csr"))
-    return np.concatenate(blocks)
-
-
-def rows_at(features: Features, positions: NDArray[Any]) -> Features:
-    """Return feature rows at the given positions; for a few, this is much quicker than SciPy's indexing."""
-    if not issparse(features):
-        return features[positions]
-    entries = row_entries(features.indptr, positions)
-    indptr = pointers(features.indptr[positions + 1] - features.indptr[positions])
-    parts = features.data[entries], features.indices[entries], indptr
-    return csr_array(parts, shape=(len(positions), features.shape[1]))
-
-
-def row_sums(indptr: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
-    """Return the sum of each row's weights, (n,); their number where there are none."""
-    lengths = np.diff(indptr)
-    if weights is None:
-        return lengths.astype(np.float64)
-    sums = np.zeros(len(lengths))
-    filled = np.flatnonzero(lengths)  # reduceat would read the next row for an empty one
-    if len(filled):
-        sums[filled] = np.add.reduceat(weights, indptr[filled], dtype=np.float64)
-    return sums
-
-
-def each_edge_once(
-    indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[np.float32] | None
-) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
-    """Return sources, targets and weights of every undirected edge once, source before target."""
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    is_first = rows < indices
-    return rows[is_first], indices[is_first], None if weights is None else weights[is_first]
-
-
-Reciprocal = Literal["error", "sum", "mean", "max"]
-MAX_NODES = 2**31 - 1  # a pair of node positions and its direction share one int64 key
 
 
 @dataclass(frozen=True)
@@ -348,30 +289,10 @@ def clean_edges(
     keys //= n
     above = np.bincount(keys, minlength=n)  # (n,) larger neighbours of each node
     del keys  # the largest array by now
-    report = EdgeReport(
-        listed=listed,
-        edges=edges,
-        self_loops=self_loops,
-        zero_weights=zero_weights,
-        repeated=listed - self_loops - zero_weights - one_direction,
-        reciprocal=len(backward),
-        one_way=edges - len(backward) if directed else 0,
-    )
+    repeated = listed - self_loops - zero_weights - one_direction
+    one_way = edges - len(backward) if directed else 0
+    report = EdgeReport(listed, edges, self_loops, zero_weights, repeated, len(backward), one_way)
     return CleanEdges(*_symmetric(above, high, combined), report)
-
-
-def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:
-    """Warn of what a user may not expect to lose: directions, self-loops and edges of weight 0."""
-    if report.one_way:
-        warnings.warn(
-            f"{_count(report.one_way, 'directed edge')} made symmetric; directed walks are out of scope",
-            DirectedInputWarning,
-            stacklevel=stacklevel + 1,
-        )
-    dropped = _listed((report.self_loops, "self-loop"), (report.zero_weights, "zero-weight listing"))
-    if dropped:
-        message = f"{dropped} dropped of {_count(report.listed, 'listed edge')}"
-        warnings.warn(message, EdgeCleaningWarning, stacklevel=stacklevel + 1)
 
 
 def sum_repeats(
@@ -403,45 +324,37 @@ def combine_directions(
     names: NDArray[Any],
     reciprocal: Reciprocal,
 ) -> NDArray[np.float32]:
-    """Make one float32 weight of the two directions of each edge."""
+    """Make one float32 weight of the two directions of each edge; the second is at ``backward``."""
+
+    def ends(index: int) -> tuple[str, str]:
+        low, high = divmod(int(keys[index] >> 1), len(names))
+        return quoted(names[low]), quoted(names[high])
+
     there, back = weights[backward - 1], weights[backward]
+    if reciprocal == "error":
+        unequal = np.flatnonzero(np.abs(there - back) > 1e-6 * np.maximum(there, back))  # float32 rounding
+        if len(unequal):
+            first = unequal[0]
+            source, target = ends(backward[first])
+            raise GraphFormatError(
+                "edges are listed in both directions with different weights, for example "
+                f"({source}, {target}) with {there[first]:g} and ({target}, {source}) with "
+                f"{back[first]:g}; pass reciprocal='sum', 'mean' or 'max' to say how to combine them"
+            )
     if reciprocal == "sum":
-        there = there + back
+        weights[backward - 1] = there + back
     elif reciprocal == "max":
-        there = np.maximum(there, back)
+        weights[backward - 1] = np.maximum(there, back)
     else:
-        if reciprocal == "error":
-            _require_equal(keys, there, back, backward, names)
-        there = there / 2 + back / 2
-    weights[backward - 1] = there
-    weights = np.delete(weights, backward)
+        weights[backward - 1] = there / 2 + back / 2
+    weights[backward] = 0
     if len(weights) and weights.max() > np.finfo(np.float32).max:
-        low, high = divmod(int(np.delete(keys, backward)[weights.argmax()] >> 1), len(names))
+        source, target = ends(int(weights.argmax()))
         raise GraphFormatError(
-            f"the weight of edge ({quoted(names[low])}, {quoted(names[high])}) is {weights.max():g}, "
+            f"the weight of edge ({source}, {target}) is {weights.max():g}, "
             f"more than float32 holds ({np.finfo(np.float32).max:g}); scale the weights down"
         )
-    return weights.astype(np.float32)
-
-
-def _require_equal(
-    keys: NDArray[np.int64],
-    there: NDArray[np.float64],
-    back: NDArray[np.float64],
-    backward: NDArray[np.int64],
-    names: NDArray[Any],
-) -> None:
-    """Refuse pairs whose two directions differ by more than float32 rounding."""
-    unequal = np.flatnonzero(np.abs(there - back) > 1e-6 * np.maximum(there, back))
-    if len(unequal):
-        first = unequal[0]
-        low, high = divmod(int(keys[backward[first]] >> 1), len(names))
-        source, target = quoted(names[low]), quoted(names[high])
-        raise GraphFormatError(
-            "edges are listed in both directions with different weights, for example "
-            f"({source}, {target}) with {there[first]:g} and ({target}, {source}) with "
-            f"{back[first]:g}; pass reciprocal='sum', 'mean' or 'max' to say how to combine them"
-        )
+    return np.delete(weights, backward).astype(np.float32)
 
 
 def _symmetric(
@@ -454,19 +367,28 @@ def _symmetric(
     below = np.diff(turned.indptr)  # (n,) smaller neighbours
     # Each row is its smaller neighbours, then its larger ones, and both parts are sorted already.
     is_above = np.repeat(np.tile([False, True], n), np.column_stack((below, above)).ravel())  # (nnz,)
-    return (
-        pointers(above + below),
-        _interleaved(is_above, high, turned.indices.astype(np.int32, copy=False)),
-        None if weights is None else _interleaved(is_above, weights, turned.data),
-    )
+
+    def interleaved(above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
+        whole = np.empty(len(is_above), dtype=above.dtype)
+        whole[is_above], whole[~is_above] = above, below
+        return whole
+
+    both = None if weights is None else interleaved(weights, turned.data)
+    return pointers(above + below), interleaved(high, turned.indices), both
 
 
-def _interleaved(is_above: NDArray[np.bool_], above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
-    """Lay the two parts out in row order."""
-    whole = np.empty(len(is_above), dtype=above.dtype)
-    whole[is_above] = above
-    whole[~is_above] = below
-    return whole
+def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:
+    """Warn of what a user may not expect to lose: directions, self-loops and edges of weight 0."""
+    if report.one_way:
+        warnings.warn(
+            f"{_count(report.one_way, 'directed edge')} made symmetric; directed walks are out of scope",
+            DirectedInputWarning,
+            stacklevel=stacklevel + 1,
+        )
+    dropped = _listed((report.self_loops, "self-loop"), (report.zero_weights, "zero-weight listing"))
+    if dropped:
+        message = f"{dropped} dropped of {_count(report.listed, 'listed edge')}"
+        warnings.warn(message, EdgeCleaningWarning, stacklevel=stacklevel + 1)
 
 
 def _count(number: int, noun: str) -> str:
@@ -477,139 +399,194 @@ def _listed(*counts: tuple[int, str]) -> str:
     return " and ".join(_count(number, noun) for number, noun in counts if number)
 
 
-GAPS_ALLOWED_BELOW = 2**24  # integer ids up to here may leave any gaps
-
-
-def read_listing(
-    edges: Any, num_nodes: int | None = None, names: Iterable[Any] | None = None
-) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]], NDArray[Any]]:
-    """Return sources, targets (positions, (m,)) and node names (n,) of listed edges.
-
-    Integers are positions when ``num_nodes`` is given or when no name is an integer; else they are names.
-    """
-    pairs = as_pairs(edges, has_names=names is not None)
-    known = None if names is None else as_names(names)
-    if num_nodes is not None and (not isinstance(num_nodes, int | np.integer) or num_nodes < 1):
-        raise GraphFormatError(f"num_nodes must be a whole number of at least 1; got {num_nodes!r}")
-    if known is not None and num_nodes is not None and len(known) != num_nodes:
-        raise GraphFormatError(f"num_nodes is {num_nodes} but {len(known)} names were given")
-    if np.issubdtype(pairs.dtype, np.integer) and (
-        known is None
-        or num_nodes is not None
-        or not (known.dtype == np.int64 or any(isinstance(name, int | np.integer) for name in known))
-    ):
-        given = len(known) if known is not None else num_nodes
-        n = _require_in_range(pairs, None if given is None else int(given))
-        pairs = pairs.astype(np.int64) if pairs.dtype == np.uint64 else pairs
-        return pairs[:, 0], pairs[:, 1], np.arange(n) if known is None else known
-    if known is None:
-        if num_nodes is not None:
-            raise GraphFormatError(
-                "num_nodes goes with edges between positions; for named edges pass names=..."
-            )
-        known, flat = in_order_of_appearance(pairs.ravel())
-    else:
-        try:
-            flat = NameIndex(known).positions(pairs.ravel())
-        except UnknownNodeError as error:
-            raise GraphFormatError(f"edges: {error}. Add what is missing to names=...") from error
-    return flat[::2], flat[1::2], known
-
-
-def as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
-    """Return edges as an (m, 2) array of integers or objects."""
-    if issparse(edges):
-        raise GraphFormatError("edges must be pairs; for an adjacency matrix use Graph.from_scipy(matrix)")
-    pairs = np.asarray(edges) if hasattr(edges, "__array__") else _pairs_of_rows(list(edges))
-    if pairs.size == 0 and pairs.shape in ((0,), (0, 0), (0, 2)):
-        return np.zeros((0, 2), np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        hint = "; pass edges.T" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
+def check_adjacency(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    weights: NDArray[Any] | None,
+    names: Sequence[Any] | NDArray[Any],
+) -> None:
+    """Refuse CSR arrays that are not those of a clean undirected graph."""
+    n = len(names)
+    if n == 0:
+        raise GraphFormatError("a graph has at least one node")
+    if indptr.shape != (n + 1,):
+        raise GraphFormatError(f"indptr must have shape (n + 1,) = ({n + 1},); got {indptr.shape}")
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
         raise GraphFormatError(
-            f"edges must have shape (m, 2), a source and a target a row; got {pairs.shape}{hint}"
+            f"indices must be one-dimensional integers; got {indices.dtype} {indices.shape}"
         )
-    if np.issubdtype(pairs.dtype, np.integer) or pairs.dtype == object:
-        return pairs
-    if pairs.dtype.kind in "US" or has_names:
-        return pairs.astype(object)
+    degrees = np.diff(indptr)
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (degrees < 0).any():
+        raise GraphFormatError(
+            f"indptr must rise from 0 to len(indices) = {len(indices)}; got {indptr[0]} .. {indptr[-1]}"
+        )
+    if len(indices) and (indices.min() < 0 or indices.max() >= n):
+        raise GraphFormatError(f"indices must lie in 0 .. {n - 1}; got {indices.min()} .. {indices.max()}")
+    if weights is not None:
+        if weights.shape != indices.shape:
+            raise GraphFormatError(
+                f"weights must have shape {indices.shape} like indices; got {weights.shape}"
+            )
+        if not (np.isfinite(weights) & (weights > 0)).all():
+            raise GraphFormatError(
+                "weights must be finite and above 0; Graph.from_edges drops edges of weight 0"
+            )
+    rows = np.repeat(np.arange(n), degrees)
+    wrong = rows == indices
+    wrong[1:] |= (rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])
+    if wrong.any():
+        raise GraphFormatError(
+            f"the row of node {quoted(names[rows[wrong.argmax()]])} must be sorted, without repeats and "
+            "without the node itself; Graph.from_edges cleans any list of edges"
+        )
+    values = np.ones(len(indices), np.int8) if weights is None else weights
+    turned = csr_array((values, indices, indptr), shape=(n, n)).tocsc()
+    same = np.array_equal(turned.indptr, indptr) and np.array_equal(turned.indices, indices)
+    if not same or not np.array_equal(turned.data, values):
+        raise GraphFormatError(
+            "the arrays must be symmetric, edge (u, v) as well as (v, u) with the same weight; "
+            "Graph.from_scipy(matrix) makes directed input symmetric"
+        )
+
+
+def as_features(features: Any, names: NDArray[Any]) -> Features:
+    """Return features as float32, sparse as csr_array and dense as C-contiguous, shape (n, f)."""
+    try:
+        shape = features.shape if hasattr(features, "shape") else np.shape(features)
+    except ValueError as fault:  # lists of unequal length
+        raise GraphFormatError(
+            "features must have shape (n, f), one row per node; the rows given are of different lengths"
+        ) from fault
+    if len(shape) != 2:
+        hint = "; for one column pass features.reshape(-1, 1)" if len(shape) == 1 else ""
+        raise GraphFormatError(f"features must have shape (n, f), one row per node; got shape {shape}{hint}")
+    if shape[0] != len(names):
+        raise MissingFeaturesError(
+            f"features have {shape[0]} rows, the graph has {len(names)} nodes; "
+            "pass one row per node, in graph order"
+        )
+    if issparse(features):
+        return _sparse_features(features, names)
+    array = np.asarray(features)
+    if array.dtype.kind not in "biuf":
+        raise GraphFormatError(
+            f"features must be real numbers; got dtype {array.dtype}. "
+            "Tables with text, dates or gaps go through FeatureEncoder first"
+        )
+    with np.errstate(over="ignore"):  # what overflows to infinity is named below
+        dense = np.ascontiguousarray(array, dtype=np.float32)
+    if not np.isfinite(dense).all():
+        row, column = np.argwhere(~np.isfinite(dense))[0].tolist()
+        _refuse_feature(row, column, array[row, column], names)
+    return dense
+
+
+def _sparse_features(features: Any, names: NDArray[Any]) -> csr_array:
+    if features.dtype.kind not in "biuf":
+        raise GraphFormatError(f"features must be real numbers; got dtype {features.dtype}")
+    with np.errstate(over="ignore"):  # what overflows to infinity is named below
+        matrix = csr_array(features, dtype=np.float32)
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise GraphFormatError(f"features are not a valid sparse matrix: {error}") from error
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        at = int((~np.isfinite(matrix.data)).argmax())
+        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+        _refuse_feature(row, int(matrix.indices[at]), matrix.data[at], names)
+    return matrix
+
+
+def _refuse_feature(row: int, column: int, value: Any, names: NDArray[Any]) -> None:
     raise GraphFormatError(
-        f"edges must hold integers (positions) or names; got dtype {pairs.dtype}. "
-        "Convert whole numbers with .astype(int)"
+        f"features[{row}, {column}] (node {quoted(names[row])}) is {value}; "
+        "features must be finite float32 numbers. Fill gaps first, or let FeatureEncoder mark them"
     )
 
 
-def matrix_entries(
-    matrix: Any, weighted: bool | None = None
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-    """Return sources, targets and weights of an adjacency matrix's entries, each direction one.
-
-    Entries that SciPy stores several times add. Weights are None unless ``weighted``, by default
-    unless every entry other than 0 is 1; then entries of 0 that are stored are left out.
-    """
-    rows = csr_array(matrix)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    entries = rows.tocoo()
-    sources, targets = entries.coords
-    is_edge = entries.data != 0
-    if (entries.data[is_edge] != 1).any() if weighted is None else weighted:
-        return sources, targets, entries.data
-    return sources[is_edge], targets[is_edge], None
+def as_feature_names(
+    feature_names: Iterable[Any] | None, features: Features | None
+) -> tuple[str, ...] | None:
+    """Return column names as a tuple of str, one per feature column."""
+    if feature_names is None:
+        return None
+    if features is None:
+        raise GraphFormatError("feature_names were given without features; pass features=... as well")
+    listed = tuple(str(name) for name in feature_names)
+    if len(listed) != features.shape[1]:
+        raise GraphFormatError(f"{len(listed)} feature_names for {features.shape[1]} feature columns")
+    return listed
 
 
-def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:
-    """Return listed rows as (m, 2): int64 where all are whole numbers, float64 where all are numbers."""
-    try:
-        # Objects: as text, one long name would make every entry as wide.
-        pairs = np.array(rows, dtype=object)
-    except ValueError:  # names that are sequences, beside some that are not
-        pairs = _row_by_row(rows)
-    if rows and pairs.shape != (len(rows), 2):
-        pairs = _row_by_row(rows)
-    kinds = set(map(type, pairs.ravel().tolist()))
-    if kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
-        with suppress(OverflowError):  # such numbers can be names still
-            return pairs.astype(np.int64)
-    if kinds and all(issubclass(kind, int | float | np.number) for kind in kinds):
-        return pairs.astype(np.float64)
-    return pairs
+def rows_at(features: Features, positions: NDArray[Any]) -> Features:
+    """Return feature rows at the given positions; for a few, this is much quicker than SciPy's indexing."""
+    if not issparse(features):
+        return features[positions]
+    entries = row_entries(features.indptr, positions)
+    indptr = pointers(features.indptr[positions + 1] - features.indptr[positions])
+    parts = features.data[entries], features.indices[entries], indptr
+    return csr_array(parts, shape=(len(positions), features.shape[1]))
 
 
-def _row_by_row(rows: list[Any]) -> NDArray[Any]:
-    """Return an (m, 2) object array of rows whose names may be sequences themselves."""
-    pairs = np.empty((len(rows), 2), dtype=object)
-    for at, row in enumerate(rows):
-        length = 0 if isinstance(row, str | bytes) or not hasattr(row, "__len__") else len(row)
-        if length != 2:
-            hint = "; pass weights separately, as weights=[...]" if length == 3 else ""
-            raise GraphFormatError(f"edges[{at}] must be a pair (source, target); got {row!r}{hint}")
-        pairs[at, 0], pairs[at, 1] = row
-    return pairs
+def stacked(blocks: Sequence[Features]) -> Features:
+    """Put feature rows below each other; one sparse block makes all of them sparse."""
+    if any(issparse(block) for block in blocks):
+        return csr_array(vstack([csr_array(block) for block in blocks], format="csr"))
+    return np.concatenate(blocks)
 
 
-def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
-    """Return the number of nodes after a check that every position is one of theirs."""
-    if n is not None and n > MAX_NODES:
-        raise GraphFormatError(f"a graph holds at most {MAX_NODES} nodes; got {n}")
-    if not len(pairs):
-        if not n:
-            raise GraphFormatError(
-                "a graph has at least one node; pass num_nodes=... or names=... beside empty edges"
-            )
-        return n
-    largest = int(pairs.max())
-    if n is None:
-        n = largest + 1
-        if (n > GAPS_ALLOWED_BELOW and n > 64 * pairs.size) or n > MAX_NODES:
-            raise GraphFormatError(
-                f"the largest node id is {largest}, with only {len(pairs)} edges; without names, ids are "
-                f"positions 0 .. num_nodes-1. Pass names=np.unique(edges) to read them as names, "
-                f"or num_nodes={n}"
-            )
-    if largest >= n or int(pairs.min()) < 0:
-        row, side = np.argwhere((pairs < 0) | (pairs >= n))[0].tolist()
-        raise GraphFormatError(
-            f"edges[{row}, {side}] is {int(pairs[row, side])}; with {n} nodes, positions are 0 .. {n - 1}"
-        )
-    return n
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of an array; names of a store are returned as they are."""
+    if not isinstance(array, np.ndarray):
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def frozen_features(features: Features | None) -> Features | None:
+    """Return features over read-only views of the same arrays."""
+    if features is None or isinstance(features, np.ndarray):
+        return None if features is None else frozen(features)
+    view = copy(features)  # the constructor could copy the index arrays into another dtype
+    view.data, view.indices, view.indptr = frozen(view.data), frozen(view.indices), frozen(view.indptr)
+    return view
+
+
+def row_entries(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the indices of the entries of the given CSR rows, row after row."""
+    starts, lengths = indptr[rows], indptr[rows + 1] - indptr[rows]
+    shifts = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    entries: NDArray[np.int64] = shifts + np.arange(len(shifts))
+    return entries
+
+
+def pointers(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the CSR ``indptr`` of rows of the given lengths."""
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
+
+
+def row_sums(indptr: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
+    """Return the sum of each row's weights, (n,); their number where there are none."""
+    lengths = np.diff(indptr)
+    if weights is None:
+        return lengths.astype(np.float64)
+    sums = np.zeros(len(lengths))
+    filled = np.flatnonzero(lengths)  # reduceat would read the next row for an empty one
+    if len(filled):
+        sums[filled] = np.add.reduceat(weights, indptr[filled], dtype=np.float64)
+    return sums
+
+
+def each_edge_once(
+    indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[np.float32] | None
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
+    """Return sources, targets and weights of every undirected edge once, source before target."""
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    is_first = rows < indices
+    return rows[is_first], indices[is_first], None if weights is None else weights[is_first]

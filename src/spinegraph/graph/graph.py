@@ -593,7 +593,7 @@ class Graph:
         ----------
         matrix : sparse matrix or array (n, n)
             A symmetric one gives each edge once, with its weight; an asymmetric one is directed input.
-            What is stored several times at one place adds, as in SciPy itself.
+            Entries that are stored several times add, as in SciPy itself.
         features, names, feature_names, reciprocal
             As in :meth:`Graph.from_edges`.
         weighted : bool, optional
