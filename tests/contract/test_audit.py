@@ -1,16 +1,24 @@
-"""The audit of licences: words count, not letters."""
+"""The facts of ``python -m audit --house``."""
 
-import pytest
-from audit.__main__ import is_allowed
-
-
-@pytest.mark.parametrize(
-    "licence", ["MIT", "BSD-3-Clause", "Apache 2.0", "LGPLv3+", "0BSD", "MPL-2.0", "PSF-2.0"]
-)
-def test_permissive_licences_are_allowed(licence):
-    assert is_allowed(licence)
+from audit.house import PACKAGE, import_layers, importers
 
 
-@pytest.mark.parametrize("licence", ["GPL-3.0", "AGPLv3", "Proprietary, limited use", "Miscellaneous", ""])
-def test_others_are_not_even_where_they_hold_the_letters(licence):
-    assert not is_allowed(licence)
+def test_importers_are_counted_wherever_the_import_stands():
+    files = {
+        PACKAGE / "__init__.py": "",
+        PACKAGE / "errors.py": "",
+        PACKAGE / "graph" / "__init__.py": "from .graph import Graph",
+        PACKAGE / "graph" / "graph.py": "import spinegraph.errors\nfrom numpy import array",
+        PACKAGE / "estimator.py": "def fit():\n    import spinegraph.errors\n    from .graph import graph",
+    }
+    assert importers(files) == {
+        "spinegraph": set(),
+        "spinegraph.errors": {"spinegraph.graph.graph", "spinegraph.estimator"},
+        "spinegraph.graph": set(),
+        "spinegraph.graph.graph": {"spinegraph.graph", "spinegraph.estimator"},
+        "spinegraph.estimator": set(),
+    }
+
+
+def test_the_layers_are_those_that_import_linter_checks():
+    assert import_layers() >= 5
