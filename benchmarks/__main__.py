@@ -10,8 +10,7 @@ import time
 
 BENCHMARKS = {
     "reading": "edge lists beside pandas and NetworkX",
-    "structure": "walks, push and the structural stage",
-    "dtw": "warping distances beside the plain version",
+    "structure": "walks, push, the structural stage and DTW",
     "explorer": "the explorer's map in a browser, frames a second",
     "fit_speed": "fitting beside GraphSAGE and Deep Graph Infomax",
     "peers": "SPINE beside other packages, each in an environment of its own",

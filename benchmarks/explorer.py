@@ -75,13 +75,13 @@ def made_map(count):
 
 def measure(chromium, count, wide, high, seconds):
     """Return frames a second and single times in milliseconds, of one window."""
-    page, told = chromium.new_page(viewport={"width": wide, "height": high}), json.dumps(made_map(count))
+    page, body = chromium.new_page(viewport={"width": wide, "height": high}), json.dumps(made_map(count))
 
     def answer(route):
         path = route.request.url.removeprefix(_SITE).partition("?")[0]
         file = _FILES / ("index.html" if path == "/" else path[1:])
         if path == "/v1/map":
-            route.fulfill(body=told, content_type="application/json")
+            route.fulfill(body=body, content_type="application/json")
         elif file.is_file():
             route.fulfill(body=file.read_bytes(), content_type=mimetypes.guess_type(file.name)[0])
         else:

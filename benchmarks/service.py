@@ -23,20 +23,35 @@ import argparse
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import tempfile
+import time
 import warnings
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import numpy as np
-from benchmarks.machine import describe
-from benchmarks.service_load import Requests, Service, at_most, at_rate
-from benchmarks.service_near import near
-from benchmarks.service_table import PAGE, write_table
+from benchmarks.machine import describe, thread_environment
 
 RESULTS = Path(__file__).parent / "results" / "service.json"
 _CONNECTIONS, _SAMPLES = 8, 100
 _PATIENCE = 900  # seconds until the service is ready, and until the map is drawn
+_START = "from spinegraph.apps.cli import main; main()"
+_TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = Path(__file__).parents[1] / "docs" / "service.md"
+_BEGIN, _END = "<!-- speed -->\n", "<!-- end of speed -->"
+_NAMES = {"cora": "Cora, 2,708 nodes", "made": "made, 100,000 nodes"}
+_RUNS = {
+    "look-ups at 1000/s": "look-ups at 1,000 a second",
+    "look-ups at most": "look-ups, eight connections",
+    "inserts at 100/s, map being drawn": "inserts at 100 a second, while the first map is drawn",
+    "inserts at 100/s": "inserts at 100 a second",
+    "inserts at most": "inserts, eight connections",
+    "look-ups at 500/s": "look-ups at 500 a second, after {inserted:,} inserts",
+}
 
 
 def network(name):
@@ -51,7 +66,7 @@ def network(name):
 
 
 def fitted(name, folder):
-    """Return the folder of a network's model, fitted anew unless it is there."""
+    """Return the folder of a network's model, fitted unless it exists."""
     from spinegraph import SPINE
 
     if not (folder / name).exists():
@@ -140,6 +155,252 @@ def memory(models, stores, count):
         "resident_mb": sizes,
         "slope_mb": round(float(slope * 100_000 / count), 1),
     }
+
+
+def near(folder, count=300):
+    """Add nodes with three edges each one by one, and compare all vectors with ``transform`` at the end."""
+    from spinegraph import SPINE
+    from spinegraph.apps.server.live import Live
+    from spinegraph.apps.server.schemas import NewNode
+    from spinegraph.apps.server.service import RequestReader
+
+    model = SPINE.load(folder)
+    live, reader = Live(model.generator_, model.graph_), RequestReader(model.graph_)
+    live.compute_all(model.embeddings_.vectors)
+    inserts, refreshed = Requests(model.graph_).inserts(), 0
+    for _ in range(count):
+        _, _, body = next(inserts)
+        refreshed += len(live.apply(reader.nodes(NewNode(**body), live.snapshot.overlay)).refreshed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = model.transform(live.snapshot.overlay).vectors
+    found = live.snapshot.vectors.matrix()
+    cosines = (found * whole).sum(axis=1) / np.linalg.norm(found, axis=1) / np.linalg.norm(whole, axis=1)
+    return {
+        "inserted": count,
+        "refreshed_each": round(refreshed / count, 1),
+        "cosine_median": round(float(np.median(cosines)), 6),
+        "cosine_hundredth": round(float(np.percentile(cosines, 1)), 6),
+        "cosine_least": round(float(cosines.min()), 6),
+    }
+
+
+class Service:
+    """A service process of its own with one thread for BLAS."""
+
+    def __init__(self, model, store):
+        arguments = ["serve", str(model), "--store", str(store), "--port", "0", "--json"]
+        started = time.perf_counter()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _START, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=thread_environment(1),
+        )
+        about = json.loads(self.process.stdout.readline())
+        self.address, self.token = urlsplit(about["url"]), Path(about["token_file"]).read_text().strip()
+        self.seconds_to_answer = time.perf_counter() - started
+
+    def wait_for(self, path, seconds):
+        """Wait until a path is answered with 200; return how long that took."""
+        started = time.perf_counter()
+        while True:
+            connection = HTTPConnection(self.address.hostname, self.address.port, timeout=60)
+            connection.request("GET", path)
+            status = connection.getresponse().status
+            connection.close()
+            waited = time.perf_counter() - started
+            if status == 200:
+                return waited
+            if status != 503 or waited > seconds:
+                raise RuntimeError(f"{path} is answered with {status} after {waited:.0f} s")
+            time.sleep(0.25)
+
+    def resident(self):
+        """Return the resident size in MB."""
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024 / 1e6
+        raise RuntimeError("no VmRSS; this benchmark needs Linux")
+
+    def processor(self):
+        """Return the seconds of processor time that the process took so far, in all its threads."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(60)
+
+
+class Connection:
+    """One connection that stays open; one request at a time."""
+
+    def __init__(self, service):
+        self._service = service
+        self._reader = None
+
+    async def ask(self, method, path, body=None):
+        """Send a request; return status and body."""
+        if self._reader is None:
+            where = self._service.address
+            self._reader, self._writer = await asyncio.open_connection(where.hostname, where.port)
+        content = b"" if body is None else json.dumps(body).encode()
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self._service.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        )
+        self._writer.write(head.encode() + content)
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        return int(head[9:12]), await self._reader.readexactly(length)
+
+    def close(self):
+        if self._reader is not None:
+            self._writer.close()
+
+
+async def at_rate(service, requests, rate, seconds, connections=64):
+    """Send requests when they are due; return the time of each in milliseconds, failures, seconds."""
+    idle = [Connection(service) for _ in range(connections)]
+    free, times, failed = asyncio.Queue(), [], 0
+    for one in idle:
+        free.put_nowait(one)
+    started = time.perf_counter() + 0.1
+
+    async def send(due):
+        nonlocal failed
+        connection = await free.get()
+        status, _ = await connection.ask(*next(requests))
+        free.put_nowait(connection)
+        times.append(time.perf_counter() - due)
+        failed += status >= 400
+
+    tasks = []
+    for number in range(int(rate * seconds)):
+        due = started + number / rate
+        await asyncio.sleep(max(0, due - time.perf_counter()))
+        tasks.append(asyncio.create_task(send(due)))
+    await asyncio.gather(*tasks)
+    for one in idle:
+        one.close()
+    return np.array(times) * 1000, failed, time.perf_counter() - started
+
+
+async def at_most(service, requests, seconds, connections, count=None):
+    """Send requests as fast as they are answered; return their times in milliseconds, failures, seconds."""
+    times, failed, left = [], 0, [count if count is not None else 10**9]
+    started = time.perf_counter()
+
+    async def work():
+        nonlocal failed
+        connection = Connection(service)
+        while time.perf_counter() - started < seconds and left[0] > 0:
+            left[0] -= 1
+            before = time.perf_counter()
+            status, _ = await connection.ask(*next(requests))
+            times.append(time.perf_counter() - before)
+            failed += status >= 400
+        connection.close()
+
+    await asyncio.gather(*(work() for _ in range(connections)))
+    return np.array(times) * 1000, failed, time.perf_counter() - started
+
+
+class Requests:
+    """Requests about one network, drawn at random."""
+
+    def __init__(self, graph, seed=0):
+        self._graph, self._rng, self._count = graph, np.random.default_rng(seed), 0
+        self._names = graph.names.tolist()
+
+    def _some(self, count):
+        return [self._names[place] for place in self._rng.integers(len(self._names), size=count)]
+
+    def _node(self):
+        self._count += 1
+        row = self._graph.features[[int(self._rng.integers(len(self._graph)))]]
+        columns = self._graph.feature_names or range(row.shape[1])
+        features = {str(columns[at]): float(value) for at, value in zip(row.indices, row.data, strict=True)}
+        return {"name": f"new {self._count}", "edges": sorted(set(self._some(3))), "features": features}
+
+    def inserts(self):
+        """Yield new nodes, without end."""
+        while True:
+            yield "POST", "/v1/nodes", self._node()
+
+    def look_ups(self):
+        """Yield questions for look-alikes, without end."""
+        while True:
+            yield "GET", f"/v1/nodes/{self._some(1)[0]}/similar?n=10", None
+
+    def mixed(self):
+        """Yield look-ups, and by turns a node tried out, added, and removed again."""
+        look_ups = self.look_ups()
+        while True:
+            for _ in range(27):
+                yield next(look_ups)
+            yield "POST", "/v1/embed", self._node()
+            node = self._node()
+            yield "POST", "/v1/nodes", node
+            yield "DELETE", f"/v1/nodes/{quote(node['name'])}", None
+
+
+def table(results):
+    """Return the table, and a line about memory, as Markdown.
+
+    Examples
+    --------
+    >>> print(table({}))
+    | | answered a second | median | 99 % within | processor |
+    |---|--:|--:|--:|--:|
+    """
+    lines = ["| | answered a second | median | 99 % within | processor |", "|---|--:|--:|--:|--:|"]
+    for name, title in _NAMES.items():
+        found = results.get(name)
+        if found is None:
+            continue
+        ready, size = found["seconds_to_ready"], found["resident_mb"]
+        lines.append(f"| **{title}** (ready after {ready:.0f} s, {size:.0f} MB) | | | | |")
+        for run, what in _RUNS.items():
+            if one := found.get(run):
+                figures = f"{one['median_ms']:.1f} ms | {one['p99_ms']:.1f} ms | {one['processor_ms']:.2f} ms"
+                what = what.format(inserted=found.get("inserted", 0))
+                lines.append(f"| {what} | {one['per_second']:,.0f} | {figures} |")
+    if found := results.get("memory"):
+        sizes = found["resident_mb"]
+        lines += [
+            "",
+            f"Memory on Cora over {found['requests']:,} requests: {sizes[len(sizes) // 5]:.0f} MB after a",
+            f"fifth of them, {sizes[-1]:.0f} MB at the end, at most {max(sizes):.0f} MB; a line through the",
+            f"last four fifths rises by {found['slope_mb']:.1f} MB in 100,000 requests.",
+        ]
+    if found := results.get("near"):
+        lines += [
+            "",
+            f"After {found['inserted']} inserts of nodes with three edges, one by one on Cora: a change",
+            f"updated {found['refreshed_each']:.0f} vectors on average; the cosine to those that",
+            f"`transform` of the final graph gives is {found['cosine_median']:.6f} at the median,",
+            f"{found['cosine_hundredth']:.4f} at the lowest hundredth, {found['cosine_least']:.4f} at worst.",
+        ]
+    machines = {name: found["machine"] for name, found in results.items() if "machine" in found}
+    if machines:
+        loads = ", ".join(
+            f"{about['load_average_at_start']} before {name}" for name, about in machines.items()
+        )
+        cores = next(iter(machines.values()))["cores"]
+        lines += ["", f"{cores} cores for the service and for who asks; load average {loads}."]
+    return "\n".join(lines)
+
+
+def write_table(results, page):
+    """Put the table between its marks in a page."""
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(_BEGIN)
+    _, found, after = rest.partition(_END)
+    if not found:
+        raise SystemExit(f"{page}: the marks {_BEGIN.strip()} and {_END} are not there")
+    page.write_text(f"{before}{_BEGIN}\n{table(results)}\n\n{_END}{after}", encoding="utf-8")
 
 
 def main():

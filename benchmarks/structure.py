@@ -1,6 +1,8 @@
-"""Rooted PageRank: walks beside the bare chase, push by tolerance, overlap with the exact top k, growth.
+"""Rooted PageRank and DTW: walks beside a chase, push by tolerance, overlap with the exact top k, growth.
 
-``python -m benchmarks.structure [walks] [push] [overlap] [growth]`` runs those named, or all; prints JSON.
+``python -m benchmarks.structure [walks] [push] [overlap] [growth] [dtw]`` runs those named, or all; prints
+JSON. Pinned opponents are the chase through random neighbours (one walker per thread, int32 indices, a 64-bit
+LCG, multiply-shift instead of modulo, no other work) and the plain DTW (float64, reuses its two rows).
 """
 
 import json
@@ -9,15 +11,20 @@ import sys
 import time
 from pathlib import Path
 
+import numba
 import numpy as np
-from benchmarks.chase import chase
 from scipy.sparse import csr_array
 
 from spinegraph import Graph, made
+from spinegraph.kernels.runtime import run_blocks
 from spinegraph.structure.pagerank import rooted_pagerank
+from spinegraph.structure.similarity import candidates, pair_distances, similar_nodes
 
 WALK_POSITIONS = 10 * 40
 CHASE_STEPS = 20_000_000
+PAIRS = 400_000
+_MULTIPLIER = np.uint64(6364136223846793005)
+_INCREMENT = np.uint64(1442695040888963407)
 
 
 def walks(graph, threads=2, repeats=5):
@@ -122,6 +129,31 @@ def growth(threads=2, sizes=(10_000, 100_000, 1_000_000, 3_000_000)):
     return rows
 
 
+def dtw(graph, threads=2, repeats=5):
+    """Time DTW of candidate pairs at k = 20 beside the plain version, and compare their results."""
+    profile = rooted_pagerank(graph, k=20, method="walks", threads=threads)
+    chosen = candidates(graph.degrees, profile.weights)
+    left, slot = np.nonzero(chosen >= 0)
+    pairs = np.stack([left, chosen[left, slot]], axis=1)[:PAIRS]
+    weights, exact = profile.weights, profile.weights.astype(np.float64)
+    ours, plain = [], []
+    for _ in range(repeats):
+        plain.append(_seconds(plain_dtw, exact, pairs, threads))
+        ours.append(_seconds(pair_distances, weights, pairs, threads=threads))
+    stage = min(_seconds(similar_nodes, profile, chosen, threads=threads) for _ in range(2))
+    slow, fast = plain_dtw(exact, pairs, threads), pair_distances(weights, pairs, threads=threads)
+    return {
+        "pairs": len(pairs),
+        "threads": threads,
+        "plain_pairs_per_s": round(len(pairs) / min(plain)),
+        "pairs_per_s": round(len(pairs) / min(ours)),
+        "times_plain": round(min(plain) / min(ours), 2),
+        "largest_relative_error": float(np.max(np.abs(fast - slow) / np.maximum(slow, 1e-12))),
+        "similar_nodes_s": round(stage, 3),
+        "similar_nodes_pairs": int((chosen >= 0).sum()),
+    }
+
+
 def _exact(graph, roots, continuation):
     """Return rows of (1-b)(I-bP)^-1 by its power series, (r, n)."""
     n, degrees = len(graph), graph.degrees
@@ -169,18 +201,77 @@ def _load(folder, name):
         return Graph.from_edges(data["edges"], num_nodes=int(data["num_nodes"]))
 
 
+@numba.njit(cache=True, nogil=True)
+def _chase(indptr, indices, start, steps, seed):
+    node = np.uint32(start)
+    state = np.uint64(seed)
+    for _ in range(steps):
+        state = state * _MULTIPLIER + _INCREMENT
+        first = np.uint64(indptr[node])
+        degree = np.uint64(indptr[node + np.uint32(1)]) - first
+        node = np.uint32(indices[first + (((state >> np.uint64(32)) * degree) >> np.uint64(32))])
+    return node
+
+
+def chase(graph, steps, threads):
+    """Take ``steps`` steps in all, in walks of 100,000 from nodes that have neighbours."""
+    starts = np.flatnonzero(graph.degrees)
+    rng = np.random.default_rng(0)
+    blocks = max(steps // 100_000, 1)
+    chosen = rng.choice(starts, blocks)
+
+    def task(start, stop):
+        for block in range(start, stop):
+            _chase(graph.indptr, graph.indices, chosen[block], 100_000, block)
+
+    run_blocks(task, blocks, block=1, threads=threads)
+    return blocks * 100_000
+
+
+@numba.njit(cache=True, nogil=True)
+def _plain(rows, pairs, distances):
+    k = rows.shape[1]
+    previous, current = np.empty(k + 1), np.empty(k + 1)
+    for pair in range(len(pairs)):
+        a, b = rows[pairs[pair, 0]], rows[pairs[pair, 1]]
+        previous[:] = np.inf
+        previous[0] = 0.0
+        for i in range(k):
+            current[0] = np.inf
+            x = a[i] + 1e-3
+            for j in range(k):
+                y = b[j] + 1e-3
+                cost = max(x, y) / min(x, y) - 1.0
+                current[j + 1] = cost + min(previous[j], previous[j + 1], current[j])
+            previous, current = current, previous
+        distances[pair] = previous[k]
+
+
+def plain_dtw(rows, pairs, threads):
+    """DTW distances float64 (m,) of ``pairs`` (m, 2) of float64 ``rows`` (n, k)."""
+    distances = np.empty(len(pairs))
+    run_blocks(
+        lambda start, stop: _plain(rows, pairs[start:stop], distances[start:stop]),
+        len(pairs),
+        block=16_384,
+        threads=threads,
+    )
+    return distances
+
+
 def main():
-    chosen = sys.argv[1:] or ["walks", "push", "overlap", "growth"]
+    chosen = sys.argv[1:] or ["walks", "push", "overlap", "growth", "dtw"]
     folder = Path(os.environ.get("SPINEGRAPH_DATA") or "../shared/data")
     warm = made.karate()
     for method in ("walks", "push"):
         rooted_pagerank(warm, method=method)
     chase(warm, 1000, 1)
     results = {}
-    if {"walks", "push"} & set(chosen):
+    if {"walks", "push", "dtw"} & set(chosen):
         graph = _load(folder, "ego_twitter")
         results |= {"walks": walks(graph)} if "walks" in chosen else {}
         results |= {"push": push(graph)} if "push" in chosen else {}
+        results |= {"dtw": dtw(graph)} if "dtw" in chosen else {}
     results |= {"overlap": overlap(folder)} if "overlap" in chosen else {}
     results |= {"growth": growth()} if "growth" in chosen else {}
     print(json.dumps(results, indent=2))

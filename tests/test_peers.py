@@ -125,33 +125,32 @@ def test_what_runs_in_a_peers_environment_needs_nothing_of_ours():
 
 
 def test_processes_that_hang_or_fail_are_rows_that_say_so(tmp_path, monkeypatch):
-    from benchmarks import peers_cells
+    from benchmarks import peers
 
     report, limits = tmp_path / "report.json", {"threads": 1, "limit": 0.1}
-    wait = peers_cells._wait
+    wait = peers._wait
     fails = [sys.executable, "-c", "raise ImportError('no such wheel')"]
     assert wait(fails, report, limits) == {"status": "failed", "reason": "ImportError: no such wheel"}
     begins = f"open({str(report)!r}, 'w').write('{{}}'); import time; time.sleep(60)"
     assert wait([sys.executable, "-c", begins], report, limits) == {"status": "over", "reason": "stopped"}
-    monkeypatch.setattr(peers_cells, "_START", 0.1)
+    monkeypatch.setattr(peers, "_START", 0.1)
     never = [sys.executable, "-c", "import time; time.sleep(60)"]
     assert "before the fit" in wait(never, tmp_path / "no.json", limits)["reason"]
 
 
 def test_an_environment_that_cannot_be_made_gives_the_reason(tmp_path, monkeypatch):
-    from benchmarks import peers_environments
+    from benchmarks import peers
 
     def refuse(command, **settings):
         return subprocess.CompletedProcess(command, 1, "", "looking\nERROR: no version of it\nnotice")
 
     monkeypatch.setattr(subprocess, "run", refuse)
-    with pytest.raises(peers_environments.InstallationError, match="ERROR: no version of it"):
-        peers_environments.python_of("pecanpy", home=tmp_path)
+    with pytest.raises(peers.InstallationError, match="ERROR: no version of it"):
+        peers.python_of("pecanpy", home=tmp_path)
 
 
 def test_every_environment_has_its_pinned_requirements():
-    from benchmarks.peers_cells import PEERS
-    from benchmarks.peers_environments import REQUIREMENTS
+    from benchmarks.peers import PEERS, REQUIREMENTS
 
     for environment in {peer.environment for peer in PEERS} - {None}:
         first = (REQUIREMENTS / f"{environment}.txt").read_text().split()[0]
@@ -217,8 +216,7 @@ def test_new_rows_take_the_place_of_old_ones_in_the_order_of_the_table():
 
 
 def test_results_are_written_between_the_marks_and_drawn(tmp_path):
-    from benchmarks.peers_figure import draw
-    from benchmarks.peers_page import write_page
+    from benchmarks.peers_page import draw, write_page
 
     page = tmp_path / "peers.md"
     page.write_text("before\n<!-- peers results -->\nold\n<!-- end of peers results -->\nafter\n")

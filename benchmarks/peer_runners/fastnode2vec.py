@@ -1,6 +1,6 @@
 """fastnode2vec: node2vec with p = q = 1 and as many walks as PecanPy's defaults (10 of 80 steps, window 10).
 
-It has no defaults for these. No seed is set: it would be set anew for every batch of walks.
+It has no defaults for these. No seed is set: it would be set again for every batch of walks.
 """
 
 import numpy as np

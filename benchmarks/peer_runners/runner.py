@@ -3,7 +3,7 @@
 A peer is a class in a module beside this one; its process is ``python -m benchmarks.peer_runners.MODULE``,
 run by the Python of the peer's own environment. Only NumPy is needed here. The network comes as an npz file
 (:class:`Network`); vectors go to an npz file and everything else to a JSON file, which is written once
-before the fit (so that a fit that never ends is told from a start that never ends) and again after it.
+before the fit (so that a fit that never ends differs from a start that never ends) and again after it.
 """
 
 import argparse
