@@ -14,6 +14,7 @@ large graphs, 10 walks of 40 nodes and window 5; in small ones those of the auth
 nodes.
 """
 
+import heapq
 from functools import lru_cache
 from typing import Any
 
@@ -23,13 +24,15 @@ from scipy.sparse import csc_array, csr_array, diags_array, eye_array, hstack, i
 from scipy.sparse.linalg import LinearOperator, splu, svds
 
 from paper.methods import Method, Score, transductive
-from spinegraph.analysis.baselines import Embed, node2vec, skip_gram
+from spinegraph.analysis.baselines import Embed, node2vec
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.runtime import compiled
+from spinegraph.kernels.skipgram import pair_step
 from spinegraph.structure.similarity import candidates
 
 _MAX_ALL_PAIRS = 1000  # nodes up to which every pair is compared
 _LAYERS = 7
+_RATE = 0.025
 
 
 def hope(graph: Graph, dim: int = 200, *, continuation: float = 0.99) -> NDArray[np.float32]:
@@ -99,7 +102,76 @@ def struc2vec(
     depth = layers or (len(graph) if is_small else _LAYERS)
     distances = ring_distances(graph, pairs, layers=depth, compressed=compressed)
     paths = context_walks(len(graph), pairs, distances, walks, length, stay, np.random.default_rng(walk_seed))
-    return skip_gram(paths, len(graph), dim=dim, window=reach, epochs=passes, seed=vector_seed)
+    return hierarchical_skip_gram(paths, len(graph), dim, reach, passes, np.random.default_rng(vector_seed))
+
+
+def hierarchical_skip_gram(
+    walks: NDArray[Any], num_nodes: int, dim: int, window: int, epochs: int, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Return float32 vectors (num_nodes, dim) of the nodes on walks (w, length), as in word2vec."""
+    counts = np.bincount(walks[walks >= 0].ravel(), minlength=num_nodes)
+    vectors = ((rng.random((num_nodes, dim)) - 0.5) / dim).astype(np.float32)
+    others = np.zeros((max(num_nodes - 1, 1), dim), dtype=np.float32)
+    codes, inner, depths = huffman(counts)
+    for epoch in range(epochs):
+        shuffled = walks[rng.permutation(len(walks))]
+        span = (_RATE * (1 - epoch / epochs), _RATE * (1 - (epoch + 1) / epochs))
+        _train_hierarchical(shuffled, vectors, others, codes, inner, depths, window, span, _RATE / 250, rng)
+    return vectors
+
+
+def huffman(counts: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the Huffman code of each node: bits (n, h), inner nodes passed (n, h), code lengths (n,)."""
+    n = len(counts)
+    heap = [(int(count), node) for node, count in enumerate(counts)]
+    heapq.heapify(heap)
+    parent = np.full(2 * n - 1, -1, dtype=np.int64)
+    is_right = np.zeros(2 * n - 1, dtype=np.int8)
+    for made in range(n, 2 * n - 1):
+        (few, left), (more, right) = heapq.heappop(heap), heapq.heappop(heap)
+        parent[left] = parent[right] = made
+        is_right[right] = 1
+        heapq.heappush(heap, (few + more, made))
+    paths = []
+    for node in range(n):
+        bits, passed = [], []
+        while parent[node] >= 0:
+            bits.append(is_right[node])
+            node = parent[node]
+            passed.append(node - n)
+        paths.append((bits, passed))
+    depths = np.array([len(bits) for bits, _ in paths])
+    codes = np.zeros((n, max(depths.max(), 1)), dtype=np.int8)
+    inner = np.zeros(codes.shape, dtype=np.int64)
+    for node, (bits, passed) in enumerate(paths):
+        codes[node, : len(bits)], inner[node, : len(bits)] = bits, passed
+    return codes, inner, depths
+
+
+@compiled(fastmath=True)
+def _train_hierarchical(walks, vectors, inner_vectors, codes, inner, depths, window, span, least, rng):
+    """Predict each node of a window along its Huffman code: bits and inner nodes passed (n, h), lengths."""
+    length, dim = walks.shape[1], vectors.shape[1]
+    step = np.zeros(dim, dtype=np.float32)
+    for number in range(len(walks)):
+        rate = max(span[0] + (span[1] - span[0]) * number / len(walks), least)
+        walk = walks[number]
+        for place in range(length):
+            centre = walk[place]
+            if centre < 0:
+                break
+            reach = 1 + int(rng.random() * window)
+            for other in range(max(0, place - reach), min(length, place + reach + 1)):
+                if other == place or walk[other] < 0:
+                    continue
+                vector = vectors[walk[other]]
+                step[:] = 0
+                for level in range(depths[centre]):
+                    pair_step(
+                        vector, inner_vectors[inner[centre, level]], 1 - codes[centre, level], rate, step
+                    )
+                for axis in range(dim):
+                    vector[axis] += step[axis]
 
 
 def compared_pairs(graph: Graph, all_pairs: bool) -> NDArray[np.int64]:

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from paper.baselines import compared_pairs, context_walks, ring_distances, struc2vec
+from paper.baselines import compared_pairs, context_walks, huffman, ring_distances, struc2vec
 from paper.protocols import lengths, links
 
 from spinegraph import Graph, made
-from spinegraph.analysis.baselines import huffman
 
 
 def warping(first, second):

@@ -1,6 +1,5 @@
 """Baselines: controls that learn nothing, and node2vec."""
 
-import heapq
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -13,7 +12,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from spinegraph.generator import Generator
 from spinegraph.graph.graph import Graph
-from spinegraph.kernels.skipgram import second_order_walks, train_hierarchical, train_negative
+from spinegraph.kernels.skipgram import second_order_walks, train_negative
 
 Embed = Callable[[Graph], Any]  # from a graph to the vectors of all its nodes, (n, d), perhaps sparse
 CONTROLS = ("raw features", "T F", "PCA of T F", "PCA of T F + columns", "random W_M")
@@ -127,7 +126,7 @@ def node2vec(
     walk_seed, vector_seed = np.random.SeedSequence(seed).spawn(2)
     paths = biased_walks(graph, walks, walk_length, p, q, np.random.default_rng(walk_seed))
     passes = epochs or (5 if len(graph) <= 10_000 else 2)
-    return skip_gram(paths, len(graph), dim=dim, window=window, epochs=passes, negatives=5, seed=vector_seed)
+    return _skip_gram(paths, len(graph), dim, window, passes, np.random.default_rng(vector_seed))
 
 
 def biased_walks(
@@ -142,76 +141,27 @@ def biased_walks(
 
 
 _NOISE_TABLE = 1_000_000  # entries that nodes share in proportion to count^0.75, as in word2vec
+_NEGATIVES = 5
+_RATE = 0.025
 
 
-def skip_gram(
-    walks: NDArray[Any],
-    num_nodes: int,
-    *,
-    dim: int = 200,
-    window: int = 5,
-    epochs: int = 5,
-    rate: float = 0.025,
-    negatives: int = 0,
-    seed: Any = 0,
+def _skip_gram(
+    walks: NDArray[np.int32], num_nodes: int, dim: int, window: int, epochs: int, rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Return float32 vectors (num_nodes, dim) of the nodes on ``walks`` (w, length).
+    """Return float32 vectors (num_nodes, dim) of the nodes on walks (w, length), -1 where one ends early.
 
     word2vec's own settings: a window of random size up to ``window`` around each centre, plain gradient
-    steps one pair at a time, their rate falling linearly from ``rate`` to a 250th of it. One thread, so the
-    same seed gives the same vectors.
-
-    Parameters
-    ----------
-    walks : int array (w, length)
-        -1 from where a walk ends early.
-    negatives : int
-        Samples by count^0.75 for each pair; 0 for hierarchical softmax.
+    steps one pair at a time, their rate falling linearly to a 250th of it. One thread, so the same seed gives
+    the same vectors.
     """
-    rng = np.random.default_rng(seed)
     counts = np.bincount(walks[walks >= 0].ravel(), minlength=num_nodes)
     vectors = ((rng.random((num_nodes, dim)) - 0.5) / dim).astype(np.float32)
-    if negatives:
-        others = np.zeros((num_nodes, dim), dtype=np.float32)
-        cumulative = np.cumsum(counts**0.75)
-        at = (np.arange(_NOISE_TABLE) + 0.5) / _NOISE_TABLE * cumulative[-1]
-        table = np.minimum(np.searchsorted(cumulative, at, side="right"), num_nodes - 1).astype(np.int32)
-    else:
-        others = np.zeros((max(num_nodes - 1, 1), dim), dtype=np.float32)
-        codes, inner, depths = huffman(counts)
+    contexts = np.zeros((num_nodes, dim), dtype=np.float32)
+    cumulative = np.cumsum(counts**0.75)
+    at = (np.arange(_NOISE_TABLE) + 0.5) / _NOISE_TABLE * cumulative[-1]
+    table = np.minimum(np.searchsorted(cumulative, at, side="right"), num_nodes - 1).astype(np.int32)
     for epoch in range(epochs):
         shuffled = walks[rng.permutation(len(walks))]
-        span = (rate * (1 - epoch / epochs), rate * (1 - (epoch + 1) / epochs))
-        if negatives:
-            train_negative(shuffled, vectors, others, table, negatives, window, span, rate / 250, rng)
-        else:
-            train_hierarchical(shuffled, vectors, others, codes, inner, depths, window, span, rate / 250, rng)
+        span = (_RATE * (1 - epoch / epochs), _RATE * (1 - (epoch + 1) / epochs))
+        train_negative(shuffled, vectors, contexts, table, _NEGATIVES, window, span, _RATE / 250, rng)
     return vectors
-
-
-def huffman(counts: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the Huffman code of each node: bits (n, h), inner nodes passed (n, h), code lengths (n,)."""
-    n = len(counts)
-    heap = [(int(count), node) for node, count in enumerate(counts)]
-    heapq.heapify(heap)
-    parent = np.full(2 * n - 1, -1, dtype=np.int64)
-    is_right = np.zeros(2 * n - 1, dtype=np.int8)
-    for made in range(n, 2 * n - 1):
-        (few, left), (more, right) = heapq.heappop(heap), heapq.heappop(heap)
-        parent[left] = parent[right] = made
-        is_right[right] = 1
-        heapq.heappush(heap, (few + more, made))
-    paths = []
-    for node in range(n):
-        bits, passed = [], []
-        while parent[node] >= 0:
-            bits.append(is_right[node])
-            node = parent[node]
-            passed.append(node - n)
-        paths.append((bits, passed))
-    depths = np.array([len(bits) for bits, _ in paths])
-    codes = np.zeros((n, max(depths.max(), 1)), dtype=np.int8)
-    inner = np.zeros(codes.shape, dtype=np.int64)
-    for node, (bits, passed) in enumerate(paths):
-        codes[node, : len(bits)], inner[node, : len(bits)] = bits, passed
-    return codes, inner, depths

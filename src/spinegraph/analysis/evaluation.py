@@ -162,23 +162,14 @@ def ranking_auc(positive: ArrayLike, scores: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class MultilabelResult:
-    """How well one logistic regression per label did on test nodes.
+    """How well one logistic regression per label did on test nodes."""
 
-    Attributes
-    ----------
-    micro, macro : float
-        F1 over all (node, label) decisions together, and the mean F1 of the labels (0 for a label that is
-        neither there nor predicted).
-    C : float
-        The inverse penalty that was chosen.
-    val_micro : float
-        Its micro-F1 on the validation nodes, which chose it.
-    """
-
+    # F1 over all (node, label) decisions together, and the mean F1 of the labels (0 for a label that is
+    # neither there nor predicted).
     micro: float
     macro: float
-    C: float
-    val_micro: float
+    C: float  # the inverse penalty that was chosen
+    val_micro: float  # its micro-F1 on the validation nodes, which chose it
 
 
 def probe_multilabel(

@@ -29,21 +29,11 @@ _COLUMNS = 12  # listed in the JSON
 
 @dataclass(frozen=True)
 class Part:
-    """What one part of the inputs contributes to the similarity of two nodes.
+    """What one part of the inputs contributes to the similarity of two nodes."""
 
-    Attributes
-    ----------
-    name : str
-        ``"content"``, ``"place"`` or ``"structure"``; ``"nothing"`` stands for two zero vectors.
-    alike : float
-        Its share of the cosine; all parts add up to it.
-    weight : float
-        Its share of the two vectors; all parts add up to 1.
-    """
-
-    name: str
-    alike: float
-    weight: float
+    name: str  # "content", "place" or "structure"; "nothing" stands for two zero vectors
+    alike: float  # its share of the cosine; all parts add up to it
+    weight: float  # its share of the two vectors; all parts add up to 1
 
     @property
     def apart(self) -> float:
@@ -53,18 +43,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Column(Part):
-    """What one input column contributes to the similarity of two nodes.
+    """What one input column contributes to the similarity of two nodes."""
 
-    Attributes
-    ----------
-    values : pair of float
-        What the generator reads for the first and for the second node.
-    is_structural : bool
-        Whether the column is made from structure alone.
-    """
-
-    values: tuple[float, float]
-    is_structural: bool
+    values: tuple[float, float]  # what the generator reads for the first and for the second node
+    is_structural: bool  # whether the column is made from structure alone
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers by name."""
@@ -73,21 +55,13 @@ class Column(Part):
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Contributions of all input columns that are not 0 for both nodes, as arrays.
+    """Contributions of all input columns that are not 0 for both nodes, as arrays."""
 
-    Attributes
-    ----------
-    names : array of str (p,)
-    values : float64 array (2, p)
-    alike, weight : float64 arrays (p,)
-    is_structural : bool array (p,)
-    """
-
-    names: NDArray[Any]
-    values: Floats
-    alike: Floats
-    weight: Floats
-    is_structural: NDArray[np.bool_]
+    names: NDArray[Any]  # (p,)
+    values: Floats  # (2, p)
+    alike: Floats  # (p,)
+    weight: Floats  # (p,)
+    is_structural: NDArray[np.bool_]  # (p,)
 
     def shared(self, count: int, *, structural: bool | None = None) -> list[Column]:
         """Return the columns that both nodes have and that add most; all, or only (non-)structural ones."""
@@ -121,60 +95,30 @@ class Columns:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A node and what lies around it.
+    """A node and what lies around it."""
 
-    Attributes
-    ----------
-    name : str
-        As it is printed.
-    degree : int
-    hops : tuple of int (3,)
-        Nodes within 1, 2 and 3 links, without the node itself.
-    clustering : float
-        Share of the pairs of neighbours that are linked.
-    neighbor_degree : float
-        Geometric mean of 1 + the neighbours' degrees, less 1.
-    """
-
-    name: str
+    name: str  # as it is printed
     degree: int
-    hops: tuple[int, ...]
-    clustering: float
-    neighbor_degree: float
+    hops: tuple[int, ...]  # (3,), nodes within 1, 2 and 3 links, without the node itself
+    clustering: float  # share of the pairs of neighbours that are linked
+    neighbor_degree: float  # geometric mean of 1 + the neighbours' degrees, less 1
 
 
 @dataclass(frozen=True)
 class Relation:
-    """How two nodes are linked.
+    """How two nodes are linked."""
 
-    Attributes
-    ----------
-    links_apart : int or None
-        Links on the shortest path, None where it has more than 6.
-    common : int
-        Neighbours of both.
-    common_names : tuple of str
-        The first five of them.
-    """
-
-    links_apart: int | None
-    common: int
-    common_names: tuple[str, ...]
+    links_apart: int | None  # links on the shortest path, None where it has more than 6
+    common: int  # neighbours of both
+    common_names: tuple[str, ...]  # the first five of them
 
 
 @dataclass(frozen=True)
 class Rank:
-    """How many other nodes are nearer to the first node than the second is.
-
-    Attributes
-    ----------
-    nearer : int
-    others : int
-        Nodes other than the first.
-    """
+    """How many other nodes are nearer to the first node than the second is."""
 
     nearer: int
-    others: int
+    others: int  # nodes other than the first
 
     @property
     def share(self) -> float:

@@ -199,42 +199,20 @@ _ROOT_WEIGHT = 4.0  # how much more a node's distance to the root counts than on
 
 @dataclass(frozen=True, eq=False)
 class Ego:
-    """The nodes around a root, the edges among them, and coordinates for a drawing.
+    """The nodes around a root, the edges among them, and coordinates for a drawing."""
 
-    Attributes
-    ----------
-    nodes : int64 array (m,)
-        Positions in the graph; the root first.
-    hops : int64 array (m,)
-        Steps from the root.
-    edges : int64 array (e, 2)
-        Pairs of indices into ``nodes``.
-    coordinates : float64 array (m, 2)
-        The root at the origin, one unit per hop where possible.
-    left_out : int
-        Nodes within the radius that are not shown.
-    """
-
-    nodes: NDArray[np.int64]
-    hops: NDArray[np.int64]
-    edges: NDArray[np.int64]
-    coordinates: NDArray[np.float64]
-    left_out: int
+    nodes: NDArray[np.int64]  # (m,), positions in the graph; the root first
+    hops: NDArray[np.int64]  # (m,), steps from the root
+    edges: NDArray[np.int64]  # (e, 2), pairs of indices into nodes
+    coordinates: NDArray[np.float64]  # (m, 2), the root at the origin, one unit per hop where possible
+    left_out: int  # nodes within the radius that are not shown
 
 
 def ego_network(graph: GraphLike, node: Any, *, radius: int = 2, most: int = 40) -> Ego:
     """Gather the nodes within some steps of a node and draw them by their distances.
 
-    Where there are too many, nearer nodes go first, and of one ring those of larger degree.
-
-    Parameters
-    ----------
-    graph : Graph or Overlay
-    node : name
-    radius : int
-        Steps.
-    most : int
-        Nodes shown.
+    Of more than ``most`` nodes within ``radius`` steps, nearer ones go first, and of one ring those of larger
+    degree.
     """
     for name, value in (("radius", radius), ("most", most)):
         if not isinstance(value, int | np.integer) or value < 1:

@@ -476,23 +476,12 @@ _UNKNOWN = "not known"
 
 @dataclass(frozen=True, eq=False)
 class Coloring:
-    """One colouring of the nodes.
-
-    Attributes
-    ----------
-    title : str
-    values : float64 array (n,), or None for groups
-        Measured; NaN where not known.
-    codes : int64 array (n,), or None for values
-        Each node's index in ``groups``.
-    groups, colors : tuple of str
-        Names of the groups and their colours; larger groups first.
-    """
+    """One colouring of the nodes."""
 
     title: str
-    values: NDArray[np.float64] | None
-    codes: NDArray[np.int64] | None
-    groups: tuple[str, ...] = ()
+    values: NDArray[np.float64] | None  # (n,), measured; NaN where not known
+    codes: NDArray[np.int64] | None  # (n,), each node's index in groups
+    groups: tuple[str, ...] = ()  # names of the groups and their colours; larger groups first
     colors: tuple[str, ...] = ()
 
 
@@ -541,21 +530,11 @@ _MIN_PER_BIN = 8
 
 @dataclass(frozen=True, eq=False)
 class ComparedPairs:
-    """Distances of sampled pairs of nodes.
+    """Distances of sampled pairs of nodes."""
 
-    Attributes
-    ----------
-    structural : array (m,)
-        DTW distance of the profiles.
-    apart : array (m,)
-        1 - cosine of the vectors.
-    is_near : bool array (m,)
-        Whether the nodes are at most two steps apart.
-    """
-
-    structural: NDArray[Any]
-    apart: NDArray[Any]
-    is_near: NDArray[np.bool_]
+    structural: NDArray[Any]  # (m,), DTW distance of the profiles
+    apart: NDArray[Any]  # (m,), 1 - cosine of the vectors
+    is_near: NDArray[np.bool_]  # (m,), whether the nodes are at most two steps apart
 
     def only(self, near: bool) -> "ComparedPairs":
         """Return the pairs that are near, or those that are not."""
@@ -593,20 +572,9 @@ def compare_pairs(
     pairs: int = _PAIRS,
     seed: int = 0,
 ) -> ComparedPairs:
-    """Sample pairs of nodes and measure both distances.
+    """Sample pairs of nodes and measure both distances, by vectors and by profiles (n, k).
 
     A third of the pairs is at most two steps apart, a third alike in degree and profile, a third random.
-
-    Parameters
-    ----------
-    graph : Graph
-    embeddings : Embeddings
-        Of its nodes, in its order.
-    weights : array (n, k)
-        Profiles of its nodes.
-    pairs : int
-        How many are drawn; a node drawn with itself is left out.
-    seed : int
     """
     rng = np.random.default_rng(seed)
     third = pairs // 3

@@ -40,29 +40,16 @@ _UNUSUAL = 0.01  # share of the first network's nodes that count as unlike any r
 
 @dataclass(frozen=True)
 class Typical:
-    """Typical numbers of a role, or of a whole network.
+    """Typical numbers of a role, or of a whole network."""
 
-    Attributes
-    ----------
-    share : float
-        Of the nodes.
-    neighbors, neighbors_low, neighbors_high : int
-        Median, and the middle 80 %.
-    acquainted : float or None
-        Mean share of pairs of neighbours that know each other; None where no node has two neighbours.
-    connected : float
-        Neighbours of a neighbour (geometric mean).
-    communities : float or None
-        Mean number that neighbours belong to; None where communities are unknown.
-    """
-
-    share: float
-    neighbors: int
-    neighbors_low: int
+    share: float  # of the nodes
+    neighbors: int  # median
+    neighbors_low: int  # the middle 80 % lie between these two
     neighbors_high: int
+    # Mean share of pairs of neighbours that know each other; None where no node has two neighbours.
     acquainted: float | None
-    connected: float
-    communities: float | None
+    connected: float  # neighbours of a neighbour (geometric mean)
+    communities: float | None  # mean number that neighbours belong to; None where communities are unknown
 
     @classmethod
     def of(cls, measures: Floats, weights: Floats) -> "Typical":
@@ -410,25 +397,13 @@ def _array(given: JsonObject, key: str, shape: tuple[int | None, ...], *, positi
 
 @dataclass(frozen=True)
 class Agreement:
-    """Roles compared with labels.
+    """Roles compared with labels."""
 
-    Attributes
-    ----------
-    nodes : int
-        Those that have a label.
-    nmi, ari : float
-        Normalised mutual information and adjusted Rand index: 0 by chance, 1 for the same groups.
-    labels : tuple of str
-        Most frequent first.
-    counts : tuple of tuples of int
-        Nodes of each label (rows) in each role (columns).
-    """
-
-    nodes: int
-    nmi: float
-    ari: float
-    labels: tuple[str, ...]
-    counts: tuple[tuple[int, ...], ...]
+    nodes: int  # those that have a label
+    nmi: float  # normalised mutual information: 1 for the same groups
+    ari: float  # adjusted Rand index: 0 by chance, 1 for the same groups
+    labels: tuple[str, ...]  # most frequent first
+    counts: tuple[tuple[int, ...], ...]  # nodes of each label (rows) in each role (columns)
 
 
 def agreement(roles: NDArray[np.int64], labels: NDArray[Any], count: int | None = None) -> Agreement:
@@ -474,16 +449,7 @@ def node_measures(
     """Return the measures of some nodes (r, 5), or (r, 3) without communities.
 
     Communities are counted by Simpson's number, 1 / sum of squared shares; a stray neighbour counts little.
-
-    Parameters
-    ----------
-    graph : Graph or Overlay
-    generator : Generator
-    communities : Communities, optional
-    positions : int64 array (r,), optional
-        Every node by default; otherwise these, read with their neighbours and the neighbours of those.
-    vectors : float32 array (n, d), optional
-        Of all nodes, if already computed.
+    ``positions`` (r,) are read with what lies within two steps; ``vectors`` (n, d) of all nodes save time.
     """
     threads = generator.inputs.config.threads
     columns = structural_columns(graph, positions, names=_STRUCTURAL, threads=threads).values
@@ -549,18 +515,10 @@ _MAX_SAMPLE, _MAX_ROUNDS = 4_000, 15
 
 @dataclass(frozen=True, eq=False)
 class Communities:
-    """Regions of the vectors, each around one or several centres.
+    """Regions of the vectors, each around one or several centres."""
 
-    Attributes
-    ----------
-    centers : float64 array (k, d)
-        Unit vectors.
-    member_of : int64 array (k,)
-        The community of each centre, from 0 on.
-    """
-
-    centers: Floats
-    member_of: NDArray[np.int64]
+    centers: Floats  # (k, d), unit vectors
+    member_of: NDArray[np.int64]  # (k,), the community of each centre, from 0 on
 
     def __len__(self) -> int:
         return int(self.member_of.max()) + 1
@@ -586,14 +544,7 @@ class Communities:
 def gather(own: NDArray[Any], links: csr_array, vectors: NDArray[Any]) -> Floats:
     """Return each node's direction plus the mean direction of its neighbours, (r, d).
 
-    A neighbourhood shows the community of a node more reliably than the node alone.
-
-    Parameters
-    ----------
-    own : float array (r, d)
-    links : csr_array (r, n)
-        0/1: neighbours of these nodes.
-    vectors : float array (n, d)
+    A neighbourhood shows the community of a node more reliably than the node alone. ``links`` (r, n) are 0/1.
     """
     degrees = np.maximum(np.diff(links.indptr), 1)[:, None]
     gathered: Floats = _unit(own) + (links @ _unit(vectors)) / degrees
@@ -601,18 +552,9 @@ def gather(own: NDArray[Any], links: csr_array, vectors: NDArray[Any]) -> Floats
 
 
 def find_communities(links: csr_array, vectors: NDArray[np.float32], seed: int = 0) -> Communities | None:
-    """Find communities: k-means regions of vectors, joined greedily while modularity grows.
+    """Find communities: spherical k-means regions of vectors (n, d), joined greedily while modularity grows.
 
-    Parameters
-    ----------
-    links : csr_array (n, n)
-    vectors : float32 array (n, d)
-    seed : int
-
-    Returns
-    -------
-    Communities or None
-        None where all regions are joined into one.
+    None where all regions are joined into one.
     """
     from threadpoolctl import threadpool_limits
 
@@ -698,18 +640,11 @@ _MAX_ROWS = 4_000
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A mixture of Gaussians with diagonal covariances.
+    """A mixture of Gaussians with diagonal covariances."""
 
-    Attributes
-    ----------
-    shares : float64 array (g,)
-        Sum to 1.
-    means, variances : float64 array (g, c)
-    """
-
-    shares: Floats
-    means: Floats
-    variances: Floats
+    shares: Floats  # (g,), sum to 1
+    means: Floats  # (g, c)
+    variances: Floats  # (g, c)
 
     def __len__(self) -> int:
         return len(self.shares)
@@ -748,20 +683,9 @@ def distinct(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def choose_mixture(rows: Floats, counts: Floats, seed: int = 0) -> tuple[Mixture, dict[int, float]]:
-    """Fit 1 to 6 groups and keep the smallest number within 2 of the best criterion.
+    """Fit 1 to 6 groups to distinct rows; keep the smallest number within 2 of the best criterion.
 
-    Parameters
-    ----------
-    rows : float64 array (m, c)
-        Different rows, as ``distinct`` gives them.
-    counts : float64 array (m,)
-        How often each occurs.
-    seed : int
-
-    Returns
-    -------
-    Mixture, {groups: completed_likelihood}
-        A further group has to explain the rows better *and* be separate.
+    Also returns the criterion by number. A further group has to explain the rows better *and* be separate.
     """
     tried = {n: fit_mixture(rows, counts, n, seed) for n in range(1, min(MAX_TRIED, len(rows)) + 1)}
     scores = {n: completed_likelihood(mixture, rows, counts) for n, mixture in tried.items()}
@@ -856,11 +780,7 @@ _TITLES: dict[str, tuple[tuple[float, float, float, float], dict[str, tuple[floa
 def choose_titles(contrasts: Floats, typical: list[Typical]) -> list[str]:
     """Give every role a different title: of those whose ranges hold, the one whose pattern is nearest.
 
-    Parameters
-    ----------
-    contrasts : float64 array (g, c)
-        By how many deviations a role's coordinates lie above the rest's.
-    typical : list of Typical (g,)
+    ``contrasts`` (g, c) are the deviations by which a role's coordinates lie above the rest's.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -898,15 +818,7 @@ _ACQUAINTED_WORDS = (  # up to this share, and beyond the last
 
 
 def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
-    """Say in one sentence what sets a role apart.
-
-    Parameters
-    ----------
-    role, rest : Typical
-        Of the role, and of the rest of the network.
-    contrast : float64 array (c,)
-        By how many deviations the role's coordinates lie above the rest's.
-    """
+    """Say in one sentence what sets a role apart from the rest of the network, given its contrast (c,)."""
     if role.neighbors_high == 0:
         return "no neighbours at all"
 

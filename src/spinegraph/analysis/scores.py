@@ -16,36 +16,22 @@ from spinegraph.graph.graph import Graph
 
 @dataclass(frozen=True)
 class Split:
-    """Positions of the nodes that train a classifier, choose its penalty and test it.
+    """Positions of the nodes that train a classifier, choose its penalty and test it."""
 
-    Attributes
-    ----------
-    train, val, test : int64 arrays
-        Disjoint.
-    """
-
-    train: NDArray[np.int64]
+    train: NDArray[np.int64]  # disjoint
     val: NDArray[np.int64]
     test: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well classes are read from some vectors.
+    """How well classes are read from some vectors."""
 
-    Attributes
-    ----------
-    vectors : str
-        Which vectors.
-    accuracy, deviation : float
-        Mean and standard deviation over splits, of the share of test nodes that are classified correctly.
-    C : tuple of float
-        The inverse penalty that validation nodes chose, per split; empty where nothing was fitted.
-    """
-
-    vectors: str
+    vectors: str  # which vectors
+    # Mean and standard deviation over splits, of the share of test nodes that are classified correctly.
     accuracy: float
     deviation: float
+    # The inverse penalty that validation nodes chose, per split; empty where nothing was fitted.
     C: tuple[float, ...] = ()
 
 
@@ -129,57 +115,31 @@ _TRIES = 100
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of nodes, one half of them edges.
+    """Pairs of nodes, one half of them edges."""
 
-    Attributes
-    ----------
-    nodes : int64 array (p, 2)
-        Positions.
-    is_edge : bool array (p,)
-    """
-
-    nodes: NDArray[np.int64]
-    is_edge: NDArray[np.bool_]
+    nodes: NDArray[np.int64]  # (p, 2), positions
+    is_edge: NDArray[np.bool_]  # (p,)
 
 
 @dataclass(frozen=True, eq=False)
 class HiddenEdges:
-    """A network without some of its edges, and pairs to ask about.
+    """A network without some of its edges, and pairs to ask about."""
 
-    Attributes
-    ----------
-    graph : Graph
-        What is left; every node is still there.
-    train : Pairs
-        Edges that are left, and as many non-edges, to train a classifier.
-    val, test : Pairs
-        Hidden edges, and as many non-edges of the whole network.
-    """
-
-    graph: Graph
-    train: Pairs
-    val: Pairs
+    graph: Graph  # what is left; every node is still there
+    train: Pairs  # edges that are left, and as many non-edges, to train a classifier
+    val: Pairs  # hidden edges, and as many non-edges of the whole network
     test: Pairs
 
 
 @dataclass(frozen=True)
 class LinkScore:
-    """How well hidden edges are distinguished from non-edges.
+    """How well hidden edges are distinguished from non-edges."""
 
-    Attributes
-    ----------
-    vectors : str
-        Which vectors, or which measure of the network.
-    by : str
-        ``dot``, ``cosine``, ``hadamard`` (a logistic regression on products, its C chosen on the validation
-        pairs), or ``itself``.
-    auc, average_precision : float
-        On the test pairs, of which half are edges.
-    """
-
-    vectors: str
+    vectors: str  # which vectors, or which measure of the network
+    # dot, cosine, hadamard (a logistic regression on products, its C chosen on the validation
+    # pairs), or itself.
     by: str
-    auc: float
+    auc: float  # on the test pairs, of which half are edges
     average_precision: float
 
 
@@ -318,25 +278,15 @@ _MAX_COMPARED = 3000  # nodes of which a silhouette is computed
 
 @dataclass(frozen=True)
 class ClusterScore:
-    """How well clusters of some vectors agree with classes and network.
+    """How well clusters of some vectors agree with classes and network."""
 
-    Attributes
-    ----------
-    vectors : str
-        Which vectors.
-    nmi, ari : float or None
-        With the classes of labelled nodes: normalised mutual information, and the adjusted Rand index.
-    modularity : float or None
-        Share of edges inside clusters, above what degrees alone would give.
-    silhouette : float
-        How much nearer a node is to its own cluster than to the next, by the vectors themselves; so it does
-        not compare one kind of vectors with another.
-    """
-
-    vectors: str
+    vectors: str  # which vectors
+    # With the classes of labelled nodes: normalised mutual information, and the adjusted Rand index.
     nmi: float | None
     ari: float | None
-    modularity: float | None
+    modularity: float | None  # share of edges inside clusters, above what degrees alone would give
+    # How much nearer a node is to its own cluster than to the next, by the vectors themselves; so it does
+    # not compare one kind of vectors with another.
     silhouette: float
 
 

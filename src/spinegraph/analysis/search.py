@@ -51,13 +51,7 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The nearest nodes of one node (n,), or of several (m, n), most alike first.
-
-    Attributes
-    ----------
-    positions : int64 array
-    scores : float64 array
-    """
+    """The nearest nodes of one node (n,), or of several (m, n), most alike first."""
 
     positions: NDArray[np.int64]
     scores: NDArray[np.float64]

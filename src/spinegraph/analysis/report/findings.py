@@ -43,65 +43,27 @@ _HUB = 0.2  # of all nodes
 
 @dataclass(frozen=True)
 class Note:
-    """One remark on the data.
+    """One remark on the data."""
 
-    Attributes
-    ----------
-    level : str
-        ``"warning"`` where results may suffer, ``"remark"`` otherwise.
-    text : str
-        What was found, in numbers.
-    advice : str
-        What follows.
-    """
-
-    level: Literal["warning", "remark"]
-    text: str
-    advice: str
+    level: Literal["warning", "remark"]  # "warning" where results may suffer, "remark" otherwise
+    text: str  # what was found, in numbers
+    advice: str  # what follows
 
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """Two nodes that are alike, and why.
-
-    Attributes
-    ----------
-    role : int
-    a, b : names
-    score : float
-        Cosine of the vectors.
-    explanation : Explanation
-    """
+    """Two nodes that are alike, and why."""
 
     role: int
     a: Any
     b: Any
-    score: float
+    score: float  # cosine of the vectors
     explanation: Explanation
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What a report shows.
-
-    Attributes
-    ----------
-    graph : Graph
-    embeddings : Embeddings
-    description : Description
-    notes : list of Note
-    roles : Roles
-    assignment : RoleAssignment
-    shown : int64 array (m,)
-        Positions of the nodes on the map: all, or a sample.
-    coordinates : float32 array (m, 2)
-    colorings : list of Coloring
-        Of the nodes on the map; the first is shown first.
-    labels : array (n,) or None
-    label_title : str
-    examples : list of Example
-    pairs : ComparedPairs
-    """
+    """What a report shows."""
 
     graph: Graph
     embeddings: Embeddings
@@ -109,10 +71,10 @@ class Findings:
     notes: list[Note]
     roles: Roles
     assignment: RoleAssignment
-    shown: NDArray[np.int64]
-    coordinates: NDArray[np.float32]
-    colorings: list[Coloring]
-    labels: NDArray[Any] | None
+    shown: NDArray[np.int64]  # (m,), positions of the nodes on the map: all, or a sample
+    coordinates: NDArray[np.float32]  # (m, 2)
+    colorings: list[Coloring]  # of the nodes on the map; the first is shown first
+    labels: NDArray[Any] | None  # (n,)
     label_title: str
     examples: list[Example]
     pairs: ComparedPairs
@@ -127,20 +89,7 @@ def gather(
     color: str | None = None,
     seed: int = 0,
 ) -> Findings:
-    """Compute everything that a report shows.
-
-    Parameters
-    ----------
-    model : SPINE
-        Fitted, with its training data.
-    progress : callable (stage, done, total)
-    labels : array (n,), optional
-        One per node; None where there is none.
-    label_title : str
-    color : str, optional
-        What colours the map first: ``"role"``, the labels' title, or the name of any column.
-    seed : int
-    """
+    """Compute everything that a report shows; the arguments are those of ``write_report``."""
     graph, embeddings, generator = graph_of(model), embeddings_of(model), model.generator_
     is_known = color in (None, "role") or (labels is not None and color == label_title)
     chosen = [] if is_known else [(str(color), column_of(graph, str(color)))]
@@ -286,17 +235,6 @@ def find_examples(
     """Find for the commonest roles a typical node, and the node most like it that is not near it.
 
     Most alike is the node of largest cosine, less where the profiles differ.
-
-    Parameters
-    ----------
-    graph : Graph
-    generator : Generator
-    search : Search
-        Over the vectors of all nodes.
-    profile : RootedPageRank
-        Of all nodes.
-    assignment : RoleAssignment
-        Of all nodes.
     """
     found: list[Example] = []
     used: set[int] = set()
