@@ -565,12 +565,7 @@ class ComparedPairs:
 
 
 def compare_pairs(
-    graph: Graph,
-    embeddings: Embeddings,
-    weights: NDArray[np.float32],
-    *,
-    pairs: int = _PAIRS,
-    seed: int = 0,
+    graph: Graph, embeddings: Embeddings, weights: NDArray[np.float32], *, pairs: int = _PAIRS, seed: int = 0
 ) -> ComparedPairs:
     """Sample pairs of nodes and measure both distances, by vectors and by profiles (n, k).
 

@@ -226,11 +226,7 @@ def _of(count: int, total: int, what: str = "nodes") -> str:
 
 
 def find_examples(
-    graph: Graph,
-    generator: Generator,
-    search: Search,
-    profile: RootedPageRank,
-    assignment: RoleAssignment,
+    graph: Graph, generator: Generator, search: Search, profile: RootedPageRank, assignment: RoleAssignment
 ) -> list[Example]:
     """Find for the commonest roles a typical node, and the node most like it that is not near it.
 
