@@ -429,7 +429,7 @@ def test_a_damaged_original_is_a_clear_error(name, change, message, server, cach
             r"train_idx must lie in 0\.\.1; got 2\.\.2",
         ),
         ({**pack(np.array([[0, 1]]), 2), "val_idx": np.zeros((1, 1), int)}, "val_idx must be one row"),
-        ({**pack(np.array([[0, 1]]), 2), "feat_data": np.ones(1)}, "found only feat_data"),
+        ({**pack(np.array([[0, 1]]), 2), "feat_data": np.ones(1)}, "found feat_data$"),
         (
             {**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_shape": np.array([2.0, 2.0])},
             "the shape of a matrix is two numbers",

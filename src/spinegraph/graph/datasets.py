@@ -174,14 +174,14 @@ def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Datas
     if arrays["num_nodes"].shape != () or arrays["num_nodes"].dtype.kind not in "iu":
         raise GraphFormatError(f"{path}: num_nodes must be one integer; got {arrays['num_nodes']!r}")
     num_nodes = int(arrays["num_nodes"])
-    columns = arrays.get("feature_names")
+    columns, features = arrays.get("feature_names"), features_of(arrays, str(path))
     try:
         graph = Graph.from_edges(
             arrays["edges"],
             num_nodes=num_nodes,
             weights=arrays.get("weights"),
             names=arrays.get("names", arrays.get("node_ids")),
-            features=features_of(arrays, str(path)),
+            features=features,
             feature_names=None if columns is None else tuple(map(str, columns.tolist())),
         )
     except GraphFormatError as fault:
