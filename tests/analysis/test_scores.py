@@ -204,11 +204,3 @@ def test_equal_vectors_and_too_many_clusters_are_no_surprise():
     assert score_clusters({"same": np.ones((6, 2))}, 3)[0].silhouette == 0
     with pytest.raises(ParameterError, match="2 to the 6 nodes; got 7"):
         clusters(np.ones((6, 2)), 7)
-
-
-def test_fewer_nodes_than_the_usual_number_of_clusters_are_evaluated_all_the_same():
-    from spinegraph.apps.evaluating import Questions, Subject, Task, evaluate
-
-    subject = Subject("file", np.arange(5), 5, None, None, np.eye(5, dtype=np.float32))
-    found = evaluate(subject, None, Questions((Task.clusters,)), lambda *moment: None)
-    assert found.num_clusters == 5

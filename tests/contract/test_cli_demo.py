@@ -95,7 +95,7 @@ def test_it_names_three_look_alikes_and_what_to_try_next(ran):
 
 def test_it_writes_a_report_and_a_model_that_answers(ran):
     page = (ran.folder / "report.html").read_text(encoding="utf-8")
-    assert "A made organisation" in page
+    assert "A synthetic organisation" in page
     assert "department" in page
     asked = re.search(r"spine (similar) (demo/model) '(.+)'", ran.stdout).groups()
     run = subprocess.run([SPINE, *asked], capture_output=True, text=True, timeout=120, cwd=ran.folder.parent)

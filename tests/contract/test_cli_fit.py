@@ -124,7 +124,7 @@ def test_several_networks_are_fitted_together(place, tmp_path):
     assert (found["networks"], found["nodes"], found["features"]) == (2, 25, 3)
     run = spine("evaluate", tmp_path / "both", "--labels", "teams.csv", cwd=place)
     assert run.returncode == 1
-    assert "has 2 networks; name the one to evaluate with --graph" in run.stderr
+    assert "saved with 2 networks; pass --graph EDGES" in run.stderr
     run = spine("fit", *both[:4], "-o", tmp_path / "other", cwd=place)
     assert "1 files of features for 2 of edges" in run.stderr
 
@@ -154,7 +154,7 @@ def test_presets_and_options_are_settings_of_config(place, tmp_path):
 
 
 @pytest.mark.data
-def test_cora_fits_from_tables_and_its_labels_are_told_beside_controls(cora):
+def test_cora_fits_from_tables_and_its_labels_are_predicted_beside_controls(cora):
     found = json.loads((cora / "fit.json").read_text())
     assert (found["nodes"], found["edges"], found["features"], found["dim"]) == (2708, 5278, 1433, 32)
     scores = {score["vectors"]: score["accuracy"] for score in found["classes"]}
@@ -198,6 +198,12 @@ def test_evaluate_takes_vectors_of_a_file_and_shows_a_table(cora, tmp_path):
     run = spine("evaluate", tmp_path / "v.npz", "--task", "links")
     assert run.returncode == 1
     assert "none is left to predict" in run.stderr
+
+
+def test_fewer_nodes_than_the_default_number_of_clusters_are_evaluated(tmp_path):
+    Embeddings(np.arange(5), np.eye(5, dtype=np.float32)).save(tmp_path / "v.npz")
+    run = spine("evaluate", tmp_path / "v.npz", "--task", "clusters", "--json")
+    assert json.loads(run.stdout)["num_clusters"] == 5
 
 
 @pytest.mark.parametrize(
@@ -365,15 +371,12 @@ def test_ctrl_c_says_how_to_resume_and_resuming_gives_the_same_vectors(place, tm
     code, (out, errors) = stopped(resumable, lambda: any(states.glob("*.safetensors")), cwd=place)
     assert (code, out) == (130, "")
     last = errors.splitlines()[-1]
-    assert (
-        last
-        == f"interrupted: the state of training is in {states}; run the same command with --resume to go on"
-    )
+    assert last == f"interrupted: the training state is in {states}; run the same command with --resume"
     assert sorted(os.listdir(tmp_path)) == ["states"]
 
     again = subprocess.run(resumable, capture_output=True, text=True, cwd=place, env=ALONE)
     assert again.returncode == 1
-    assert "add --resume to go on" in again.stderr
+    assert "add --resume to resume" in again.stderr
     run = subprocess.run([*resumable, "--resume"], capture_output=True, text=True, cwd=place, env=ALONE)
     assert run.returncode == 0, run.stderr
     assert ", resumed after " in run.stdout
@@ -386,18 +389,18 @@ def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_written(place, tmp_pa
     marker = tmp_path / "begun"
     code = (
         "import pathlib, sys\n"
-        "from spinegraph.apps.cli import main, progress\n"
-        "told = progress._Lines.__call__\n"
-        "def call(self, stage, done, total):\n"
+        "from spinegraph.apps.cli import main, options\n"
+        "def call(stage, done, total):\n"
         f"    if stage == 'training': pathlib.Path({str(marker)!r}).touch()\n"
-        "    told(self, stage, done, total)\n"
-        "progress._Lines.__call__ = call\n"
+        "options._line_callback = lambda console: call\n"
         "main(sys.argv[1:])\n"
     )
     order = ("fit", "edges.csv", "-o", str(tmp_path / "m"), "--steps", "1000000", "--passes", "1e8")
     ended, (_, errors) = stopped([sys.executable, "-c", code, *order], marker.exists, cwd=place)
     assert ended == 130
-    assert "interrupted: nothing was written; with --checkpoint DIR a stopped run can go on" in errors
+    assert (
+        "interrupted: nothing was written; with --checkpoint DIR an interrupted run can be resumed" in errors
+    )
     assert os.listdir(tmp_path) == ["begun"]
 
 
@@ -433,4 +436,4 @@ def test_a_resumed_run_that_finds_no_state_of_its_own_says_so(place, tmp_path):
     )
     assert run.returncode == 0
     assert "note: " in run.stderr
-    assert "held no state of this run" in run.stderr
+    assert "holds no state of this run" in run.stderr

@@ -122,7 +122,7 @@ def test_all_nodes_can_be_printed(two_clubs):
 def test_nodes_of_several_networks_are_told_apart(two_clubs):
     run = spine("similar", two_clubs, "3")
     assert (run.returncode, run.stdout) == (1, "")
-    assert run.stderr == f"error: '3' names 2 nodes of {two_clubs}; say which: 0:3, 1:3\n"
+    assert run.stderr == f"error: '3' names 2 nodes of {two_clubs}; choose one of 0:3, 1:3\n"
     assert spine("similar", two_clubs, "1:3", "-q").returncode == 0
     assert spine("similar", two_clubs, "33", "-q").returncode == 0
     run = spine("explain", two_clubs, "1:3", "1:5", "-q")
@@ -234,7 +234,7 @@ def test_another_network_is_searched_with_graph(tmp_path):
         (["similar", "MODEL", "x", "-o", "out.csv"], 2, "--all and --output FILE belong together"),
         (["similar", "MODEL", "x", "-n", "0"], 2, "Invalid value for '-n' / '--count'"),
         (["similar", "MODEL", "x", "--by", "magic"], 2, "'magic' is not one of"),
-        (["similar", "MODEL", "--all", "-o", "out.xlsx"], 1, "look-alikes are written as .csv, .parquet"),
+        (["similar", "MODEL", "--all", "-o", "out.xlsx"], 1, "similar nodes are written as .csv, .parquet"),
         (["similar", "MODEL", "--all", "-o", "nowhere/out.csv"], 1, "there is no folder nowhere"),
         (["similar", "missing", "x"], 1, "missing: no such folder"),
         (["explain", "missing", "x", "y"], 1, "missing: no such folder"),

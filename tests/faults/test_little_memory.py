@@ -62,8 +62,8 @@ def check(place, kind, room, injected):
 
 @pytest.mark.parametrize("words", ["DefaultCPUAllocator: can't allocate memory", "CUDA out of memory"])
 def test_what_pytorch_says_of_memory_is_understood(words):
-    assert app._is_memory(RuntimeError(words))
-    assert not app._is_memory(RuntimeError("shapes do not match"))
+    assert app.error_message(RuntimeError(words)).startswith("out of memory")
+    assert app.error_message(RuntimeError("shapes do not match")) is None
 
 
 @pytest.mark.parametrize("room", ROOMS[:1])

@@ -1,7 +1,9 @@
 """The command ``spine``."""
 
+import signal
 import sys
 from collections.abc import Sequence
+from threading import current_thread, main_thread
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -14,10 +16,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ...     main(["--version"])
     spine ...
     """
+    if current_thread() is main_thread():
+        # Raised as an exception, so that unfinished files are removed.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        from spinegraph.apps.cli.app import run  # here, so that an interrupt while it loads is handled
+        from spinegraph.apps.cli.app import app  # here, so that an interrupt while it loads is handled
 
-        run(arguments)
+        app(arguments)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)

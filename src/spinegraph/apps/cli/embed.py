@@ -1,6 +1,7 @@
-"""``spine embed``: vectors of the nodes of any network, by a model."""
+"""``spine embed``: vectors of the nodes of any network, with a model."""
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -8,22 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spinegraph.apps.cli.options import Json, Quiet, some_settings, takes
-from spinegraph.apps.cli.reading import Reading, reading
+from spinegraph.apps.cli.options import (
+    STANDARD_OUTPUT,
+    Json,
+    Model,
+    Quiet,
+    Report,
+    print_json,
+    shown_progress,
+    some_settings,
+    takes,
+)
+from spinegraph.apps.cli.reading import Reading
+from spinegraph.errors import GraphFormatError
 
 if TYPE_CHECKING:
-    from spinegraph.apps.cli.options import Report
-    from spinegraph.embeddings import Embeddings
     from spinegraph.estimator import SPINE
-    from spinegraph.generator import Generator
     from spinegraph.graph.graph import Graph
 
-_STANDARD_OUTPUT = "-"
 
-
-@takes(settings=some_settings("threads", "engine", "address"), how=reading)
+@takes(settings=some_settings("threads", "engine", "address"), how=Reading)
 def embed(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that fit wrote.")],
+    model: Model,
     edges: Annotated[
         Path,
         typer.Argument(
@@ -37,7 +44,7 @@ def embed(
             "-o",
             metavar="FILE",
             help=".parquet, .npz, .csv, .txt (word2vec), .projector (a folder for TensorBoard); "
-            "- prints CSV. A folder, FOLDER/, gets Parquet parts, and goes on after a stop.",
+            "- prints CSV. A folder, FOLDER/, gets Parquet parts; an interrupted run is resumed.",
         ),
     ],
     features: Annotated[
@@ -55,118 +62,99 @@ def embed(
     settings: dict[str, Any],
     how: Reading,
 ) -> None:
-    """Make vectors of the nodes of a network, the fitted one or another; nothing is trained.
+    """Make vectors for the nodes of a network, the fitted one or another; nothing is trained.
 
     Example: spine embed model later.csv --features people_later.csv -o vectors.parquet
     """
-    from spinegraph.apps.cli.options import shown_progress
-
-    if json and output == _STANDARD_OUTPUT:
+    if json and output == STANDARD_OUTPUT:
         raise typer.BadParameter("would print JSON among the vectors; name a file", param_hint="--output")
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
-        from spinegraph.embeddings import require_savable
+        from spinegraph.embeddings import require_savable, write_csv
         from spinegraph.estimator import SPINE
 
         is_folder = _is_folder(output, edges)
         if is_folder and nodes is not None:
             raise typer.BadParameter("goes with a file, not with a folder of all nodes", param_hint="--nodes")
-        if output != _STANDARD_OUTPUT and not is_folder:
+        if output != STANDARD_OUTPUT and not is_folder:
             require_savable(Path(output))
         fitted = SPINE.load(model)
         if settings:
-            fitted.set_params(**settings).generator_ = _changed(fitted.generator_, settings)
+            generator = fitted.set_params(**settings).generator_
+            config = replace(generator.inputs.config, **settings).check()
+            fitted.generator_ = replace(generator, inputs=replace(generator.inputs, config=config))
         graph = how.network(edges, features, fitted.table_encoder_)
         wanted = None if nodes is None else _names(nodes, graph)
         count = len(graph if wanted is None else wanted)
         facts: dict[str, Any] = {"output": output, "nodes": count, "dim": fitted.generator_.dim}
         if is_folder:
-            facts |= _write_shards(fitted, graph, Path(output), report)
+            facts |= _write_parts(fitted, graph, Path(output), report)
         else:
             report(f"embedding {count:,} nodes", 0, 0)
             vectors = fitted.transform(graph, wanted)
             report("writing", 0, 0)
-            _write(vectors, output)
+            if output == STANDARD_OUTPUT:
+                write_csv(sys.stdout.buffer, vectors.names, vectors.vectors)
+                sys.stdout.buffer.flush()
+            else:
+                vectors.save(Path(output))
     if json:
-        from json import dumps
-
-        typer.echo(dumps(facts, indent=2))
-    elif not quiet and output != _STANDARD_OUTPUT:
-        typer.echo(f"{output}: {count:,} vectors of {facts['dim']} dimensions{_rate(facts)}")
+        print_json(facts)
+    elif not quiet and output != STANDARD_OUTPUT:
+        parts = f" in {facts['parts']} part{'s' * (facts['parts'] != 1)}" if is_folder else ""
+        rate = f", {facts['nodes_per_second']:,.0f} nodes a second" if facts.get("embedded_now") else ""
+        typer.echo(f"{output}: {count:,} vectors of {facts['dim']} dimensions{parts}{rate}")
 
 
 def _is_folder(output: str, edges: Path) -> bool:
+    """Return whether vectors go to a folder of parts: FOLDER/, a folder, or no suffix for a store."""
     from spinegraph.graph.store import is_store
 
     suffix = Path(output).suffix
     is_named = output.endswith("/") or (Path(output).is_dir() and suffix != ".projector")
-    return is_named or (not suffix and output != _STANDARD_OUTPUT and is_store(edges))
-
-
-def _write_shards(fitted: "SPINE", graph: "Graph", folder: Path, report: "Report") -> dict[str, Any]:
-    """Write all vectors to a folder, and return how many parts there are and how quickly this run went."""
-    from spinegraph.engines.engine import embed_to_folder
-
-    if fitted.generator_.inputs.encoder is not None:
-        fitted.generator_.inputs.require_features(graph)
-    fitted.familiarity_.warn(graph)
-    first: list[int] = []
-
-    def told(stage: str, done: int, total: int) -> None:
-        first.append(done)
-        report(stage, done, total)
-
-    start = perf_counter()
-    embed_to_folder(fitted.generator_, graph, folder, progress=told)
-    seconds = perf_counter() - start
-    made = len(graph) - first[0]
-    parts = len(list(folder.glob("part-*.parquet")))
-    return {"parts": parts, "embedded_now": made, "nodes_per_second": round(made / max(seconds, 1e-9), 1)}
-
-
-def _rate(facts: dict[str, Any]) -> str:
-    if "parts" not in facts:
-        return ""
-    parts = f" in {facts['parts']} part{'s' * (facts['parts'] != 1)}"
-    return parts + (f", {facts['nodes_per_second']:,.0f} nodes a second" if facts["embedded_now"] else "")
-
-
-def _changed(generator: "Generator", settings: dict[str, Any]) -> "Generator":
-    inputs = generator.inputs
-    return replace(generator, inputs=replace(inputs, config=replace(inputs.config, **settings).check()))
+    return is_named or (not suffix and output != STANDARD_OUTPUT and is_store(edges))
 
 
 def _names(given: list[str], graph: "Graph") -> list[Any]:
-    """Return the names asked for, as the graph has them."""
+    """Return the names of ``--nodes``, each a name or a file of names, with the type of the graph's names."""
     from spinegraph.graph.edge_files import is_integer
 
     texts: list[str] = []
     for one in given:
-        texts += _lines(Path(one)) if os.path.isfile(one) else [one]  # a long name is no error to os.path
+        if not os.path.isfile(one):
+            texts.append(one)
+            continue
+        try:
+            texts += Path(one).read_text(encoding="utf-8-sig").split("\n")
+        except UnicodeDecodeError as fault:
+            raise GraphFormatError(
+                f"{one}: expected names as UTF-8 text, one a line ({fault.reason})"
+            ) from fault
     texts = [text.strip() for text in texts if text.strip()]
     if graph.names.dtype == object:
         return texts
     return [int(text) if is_integer(text) else text for text in texts]
 
 
-def _lines(path: Path) -> list[str]:
-    from spinegraph.errors import GraphFormatError
+def _write_parts(fitted: "SPINE", graph: "Graph", folder: Path, report: Report) -> dict[str, Any]:
+    """Write all vectors to a folder, and return the number of parts and the speed of this run."""
+    from spinegraph.engines.engine import embed_to_folder
 
-    try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as fault:
-        raise GraphFormatError(
-            f"{path}: expected names as UTF-8 text, one a line ({fault.reason})"
-        ) from fault
+    if fitted.generator_.inputs.encoder is not None:
+        fitted.generator_.inputs.require_features(graph)
+    fitted.familiarity_.warn(graph)
+    resumed_at: int | None = None
 
+    def report_parts(stage: str, done: int, total: int) -> None:
+        nonlocal resumed_at
+        resumed_at = done if resumed_at is None else resumed_at
+        report(stage, done, total)
 
-def _write(vectors: "Embeddings", output: str) -> None:
-    if output != _STANDARD_OUTPUT:
-        vectors.save(Path(output))
-        return
-    import sys
-
-    from spinegraph.embeddings import write_csv
-
-    write_csv(sys.stdout.buffer, vectors.names, vectors.vectors)
-    sys.stdout.buffer.flush()
+    start = perf_counter()
+    embed_to_folder(fitted.generator_, graph, folder, progress=report_parts)
+    embedded, seconds = len(graph) - (resumed_at or 0), perf_counter() - start
+    return {
+        "parts": len(list(folder.glob("part-*.parquet"))),
+        "embedded_now": embedded,
+        "nodes_per_second": round(embedded / max(seconds, 1e-9), 1),
+    }

@@ -1,6 +1,8 @@
-"""``spine evaluate``: what vectors are worth, beside controls that learn nothing."""
+"""``spine evaluate``: vectors beside controls that learn nothing, for classes, links and clusters."""
 
+import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,147 +11,60 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 
-from spinegraph.analysis.scores import ClassScore, ClusterScore, LinkScore
-from spinegraph.apps.cli.options import CheckpointFolder, Json, Quiet, Resume, some_settings, takes
-from spinegraph.apps.cli.reading import Reading, reading
+from spinegraph.apps.cli.options import (
+    CheckpointFolder,
+    GraphFeatures,
+    Json,
+    Quiet,
+    Report,
+    Resume,
+    interruptible,
+    plain_table,
+    print_json,
+    require_checkpoint,
+    shown_progress,
+    some_settings,
+    takes,
+)
+from spinegraph.apps.cli.reading import Reading, load_one_network, read_known
+from spinegraph.errors import ParameterError, SpineWarning
 
 if TYPE_CHECKING:
-    from spinegraph.apps.evaluating import Evaluation
+    from numpy.typing import NDArray
 
+    from spinegraph.analysis.scores import ClassScore, ClusterScore, LinkScore
+    from spinegraph.estimator import SPINE
+    from spinegraph.graph.graph import Graph
 
+Rows = dict[str, Any]  # name -> vectors (n, d), dense or sparse
+_DEFAULT_CLUSTERS = 8
+_MAX_VALUES = 2**28  # of T F, made dense for its principal components
 _SCORERS = ("dot", "cosine", "hadamard")
 
 
-def print_evaluation(found: "Evaluation", console: Console | None = None) -> None:
-    """Print one table for each question that was asked."""
-    console = console or Console(highlight=False)
-    size = f"{found.nodes:,} nodes, {found.dim} dimensions"
-    console.print(f"[bold]{escape(found.subject)}[/bold]  {size}\n", soft_wrap=True)
-    if found.classes is not None:
-        print_classes(found.classes, console, found.num_classes)
-    if found.links is not None:
-        _print_links(found.links, found.hidden or 0, console)
-    if found.clusters is not None:
-        _print_clusters(found.clusters, found.num_clusters or 0, console)
-
-
-def print_classes(scores: Sequence[ClassScore], console: Console, classes: int | None = None) -> None:
-    """Print accuracies in per cent."""
-    named = f", {classes} classes" if classes else ""
-    console.print(f"[bold]Node classification[/bold]{named}, in %")
-    cells = [(score.vectors, f"{100 * score.accuracy:.1f} ± {100 * score.deviation:.1f}") for score in scores]
-    _print_table(("", "right answers"), cells, console)
-    splits = max(len(score.C) for score in scores)
-    protocol = f"Logistic regression, C chosen on validation nodes; mean and deviation of {splits} splits."
-    values = {score.vectors: score.accuracy for score in scores if score.C}
-    _print_note(f"{protocol} {_verdict(values)}", console)
-
-
-def _print_links(scores: Sequence[LinkScore], hidden: int, console: Console) -> None:
-    console.print(f"[bold]Link prediction[/bold], {hidden:,} hidden edges among as many non-edges, in %")
-    by = {(score.vectors, score.by): score for score in scores}
-    names = dict.fromkeys(score.vectors for score in scores if score.by != "itself")
-    titles = ("", *(f"{part}\n{scorer}" for part in ("AUC", "AP") for scorer in _SCORERS))
-    cells = [
-        (
-            name,
-            *(f"{100 * by[name, scorer].auc:.1f}" for scorer in _SCORERS),
-            *(f"{100 * by[name, scorer].average_precision:.1f}" for scorer in _SCORERS),
-        )
-        for name in names
-    ]
-    measures = [score for score in scores if score.by == "itself"]
-    cells += [
-        (one.vectors, f"{100 * one.auc:.1f}", "", "", f"{100 * one.average_precision:.1f}", "", "")
-        for one in measures
-    ]
-    _print_table(titles, cells, console)
-    best = {name: max(by[name, scorer].auc for scorer in _SCORERS) for name in names}
-    best |= {one.vectors: one.auc for one in measures}
-    _print_note(
-        "Everything was made from the network without the hidden edges. hadamard: logistic regression on "
-        f"products of two vectors, its C chosen on other hidden edges. By the best AUC, {_verdict(best)}",
-        console,
-    )
-
-
-def _print_clusters(scores: Sequence[ClusterScore], count: int, console: Console) -> None:
-    console.print(f"[bold]Clusters[/bold], {count} by k-means")
-    columns = [
-        (title, [getattr(score, name) for score in scores])
-        for title, name in (
-            ("NMI", "nmi"),
-            ("ARI", "ari"),
-            ("modularity", "modularity"),
-            ("silhouette", "silhouette"),
-        )
-    ]
-    shown = [(title, values) for title, values in columns if values[0] is not None]
-    cells = [
-        (score.vectors, *(f"{values[place]:.3f}" for _, values in shown))
-        for place, score in enumerate(scores)
-    ]
-    _print_table(("", *(title for title, _ in shown)), cells, console)
-    compared = next((score for score in ("nmi", "modularity") if getattr(scores[0], score) is not None), None)
-    note = "A silhouette is of the vectors' own space, so it does not compare rows."
-    if compared is not None:
-        values = {score.vectors: float(getattr(score, compared)) for score in scores}
-        title = "NMI" if compared == "nmi" else "modularity"
-        note = f"{note} By {title}, {_verdict(values, 1, 3)}"
-    _print_note(note, console)
-
-
-def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> str:
-    """Say how the first stands to the best of the others, in the table's scale and digits."""
-    (name, value), *others = values.items()
-    if not others:
-        return "There is no control: pass the network with --graph."
-    control, best = max(others, key=lambda pair: pair[1])
-    gap = round(scale * (value - best), digits)
-    if not gap:
-        return f"{name} is at parity with the best control, {control}."
-    return f"{name} is {abs(gap):.{digits}f} {'above' if gap > 0 else 'below'} the best control, {control}."
-
-
-def _print_table(titles: Iterable[str], cells: Iterable[tuple[str, ...]], console: Console) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for place, title in enumerate(titles):
-        table.add_column(title, justify="right" if place else "left")
-    for place, row in enumerate(cells):
-        table.add_row(*map(escape, row), style="bold" if place == 0 else "")
-    console.print(Padding(table, (0, 0, 1, 2), expand=False))
-
-
-def _print_note(text: str, console: Console) -> None:
-    console.print(Padding(escape(text), (0, 0, 1, 2)), style="dim")
-
-
-class Asked(StrEnum):
-    """What vectors are asked."""
+class Task(StrEnum):
+    """What vectors are evaluated for."""
 
     classes = "classes"
     links = "links"
     clusters = "clusters"
 
 
-@takes(settings=some_settings("seed", "threads", "device"), how=reading)
+@takes(settings=some_settings("seed", "threads", "device"), how=Reading)
 def evaluate(
     source: Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder, or a file of vectors.")],
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Node labels: CSV, Parquet, or a network's npz.")
     ] = None,
     task: Annotated[
-        list[Asked] | None,
-        typer.Option(help="What to ask, by default all that can be asked; may be repeated."),
+        list[Task] | None,
+        typer.Option(help="What to evaluate, by default all that is possible; may be repeated."),
     ] = None,
     graph: Annotated[
         Path | None, typer.Option(metavar="EDGES", help="Another network, or the one of a file's vectors.")
     ] = None,
-    features: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --graph: its node features.")
-    ] = None,
+    features: GraphFeatures = None,
     train: Annotated[float, typer.Option(help="Share of labelled nodes that train the classifier.")] = 0.2,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits of labelled nodes.")] = 5,
     hide: Annotated[float, typer.Option(help="Share of edges to hide and predict.")] = 0.1,
@@ -170,26 +85,309 @@ def evaluate(
 
     Example: spine evaluate model --labels teams.csv --task classes
     """
-    from spinegraph.apps.cli.options import interruptible, require_checkpoint, shown_progress
-    from spinegraph.apps.cli.reading import read_known
-
     require_checkpoint(checkpoint, resume)
+    seed = int(settings.get("seed", 0))
     with shown_progress(quiet=quiet) as report, interruptible(checkpoint):
         report("reading", 0, 0)
-        from spinegraph.apps.evaluating import Questions, Subject, Task
-        from spinegraph.apps.evaluating import evaluate as ask
+        from spinegraph.analysis.scores import class_numbers
 
-        network = None if graph is None else lambda encoder: how.network(graph, features, encoder)
-        subject = Subject.open(source, network)
+        subject = Subject.open(source, graph, features, how)
         known = None if labels is None else read_known(labels, subject.names)
-        tasks = tuple(Task(one.value) for one in task or ())
-        questions = Questions(tasks, train, repeats, hide, clusters, settings, checkpoint)
-        found = ask(subject, known, questions, report)
+        tasks = _possible_tasks(subject, known is not None, task or [])
+        rows = subject.rows(report) if set(tasks) - {Task.links} else {}
+        numbers, classes = (None, []) if known is None else class_numbers(known)
+        found = Evaluation(str(source), len(subject.names), subject.dim, num_classes=len(classes) or None)
+        if Task.classes in tasks:
+            scores = _score_classes(rows, numbers, report, train=train, repeats=repeats, seed=seed)
+            found = replace(found, classes=scores)
+        if Task.links in tasks:
+            links, hidden = _score_links(subject, settings, hide, seed, checkpoint, report)
+            found = replace(found, links=links, hidden=hidden)
+        if Task.clusters in tasks:
+            count = clusters or len(classes) or min(_DEFAULT_CLUSTERS, len(subject.names))
+            clustered = _score_clusters(subject, rows, count, numbers, seed, report)
+            found = replace(found, clusters=clustered, num_clusters=count)
     if json:
-        from dataclasses import asdict
-        from json import dumps
+        print_json(asdict(found))
+    else:
+        _print_evaluation(found)
 
-        typer.echo(dumps(asdict(found), indent=2))
-        return
 
-    print_evaluation(found)
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Vectors to evaluate: those of a model, or those of a file.
+
+    Attributes
+    ----------
+    names : array (n,)
+    dim : int
+    graph : Graph or None
+        None only where the vectors of a file come without a network.
+    model : SPINE or None
+    vectors : array (n, d) or None
+        Those of a file.
+    """
+
+    names: "NDArray[Any]"
+    dim: int
+    graph: "Graph | None"
+    model: "SPINE | None" = None
+    vectors: "NDArray[Any] | None" = None
+
+    @classmethod
+    def open(cls, source: Path, edges: Path | None, features: Path | None, how: Reading) -> "Subject":
+        """Open a model's folder, or a file of vectors, with the network of a file where one is given."""
+        from spinegraph.embeddings import Embeddings
+
+        if source.is_dir():
+            model, own = load_one_network(source, edges, features, how)
+            return cls(own.names, model.generator_.dim, own, model)
+        found = Embeddings.load(source)
+        if edges is None:
+            return cls(found.names, found.dim, None, None, found.vectors)
+        graph = how.network(edges, features)
+        return cls(graph.names, found.dim, graph, None, found.of(graph.names.tolist()))
+
+    def rows(self, report: Report) -> Rows:
+        """Return the vectors, and those of their controls."""
+        if self.model is not None and self.graph is not None:
+            return _model_rows(self.model, self.graph, report)
+        return _file_rows(self.vectors, self.graph)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of vectors and of their controls; None for what was not evaluated.
+
+    Attributes
+    ----------
+    subject : str
+        The model's folder, or a file.
+    nodes, dim : int
+    num_classes, num_clusters, hidden : int
+        Classes among the labels, clusters, hidden edges.
+    classes : list of ClassScore
+    links : list of LinkScore
+    clusters : list of ClusterScore
+    """
+
+    subject: str
+    nodes: int
+    dim: int
+    num_classes: int | None = None
+    num_clusters: int | None = None
+    hidden: int | None = None
+    classes: "list[ClassScore] | None" = None
+    links: "list[LinkScore] | None" = None
+    clusters: "list[ClusterScore] | None" = None
+
+
+def _possible_tasks(subject: Subject, has_labels: bool, tasks: Sequence[Task]) -> Sequence[Task]:
+    """Return the tasks asked for, or all that are possible; raise for those that are not."""
+    if Task.classes in tasks and not has_labels:
+        raise ParameterError("classes need --labels FILE, a table of names and labels")
+    if Task.links in tasks and subject.model is None:
+        raise ParameterError(
+            "links: vectors of a file were made with every edge known, none is left to predict; "
+            "pass a model's folder"
+        )
+    possible = {Task.classes: has_labels, Task.links: subject.model is not None, Task.clusters: True}
+    return tasks or [task for task, is_possible in possible.items() if is_possible]
+
+
+def _model_rows(model: "SPINE", graph: "Graph", report: Report) -> Rows:
+    """Return a model's vectors of a graph's nodes and those of its controls, which learn nothing."""
+    from spinegraph.analysis.baselines import methods
+    from spinegraph.graph.graph import Graph
+
+    train = model.graph_ if isinstance(model.graph_, Graph) else graph
+    embed = methods(model.generator_, train, model.config_.seed, role=True)
+    width = model.generator_.inputs.num_smoothed
+    if max(len(train), len(graph)) * width > _MAX_VALUES:
+        embed = {name: made for name, made in embed.items() if "T F" not in name}
+        _warn_of_width(len(graph), width)
+    rows = {}
+    for done, (name, made) in enumerate(embed.items()):
+        report("vectors and their controls", done, len(embed))
+        rows[name] = made(graph)
+    return rows
+
+
+def _file_rows(vectors: Any, graph: "Graph | None") -> Rows:
+    """Return vectors of a file and, where their network is given, controls made with default settings."""
+    import numpy as np
+
+    from spinegraph.analysis.baselines import principal
+    from spinegraph.config import Config
+    from spinegraph.generator import Inputs, profile_of
+
+    rows: Rows = {"vectors": vectors}
+    if graph is None:
+        return rows
+    config = Config()
+    profile = profile_of(graph, config)
+    inputs = Inputs.of(graph, config, None, profile)
+    if inputs.encoder is not None:
+        rows["raw features"] = inputs.encoder.transform(graph.features)
+    if len(graph) * inputs.num_smoothed <= _MAX_VALUES:
+        rows["T F"] = inputs.smoothed(graph, profile).matrix()
+        rows["PCA of T F"] = principal(lambda graph: rows["T F"], graph, vectors.shape[1])(graph)
+    else:
+        _warn_of_width(len(graph), inputs.num_smoothed)
+    return {**rows, "log degree": np.log1p(graph.degrees)[:, None]}
+
+
+def _warn_of_width(nodes: int, columns: int) -> None:
+    warnings.warn(
+        f"{nodes:,} nodes times {columns:,} columns are too many for the controls made of T F; left out. "
+        "Evaluate a part of the network to have them",
+        SpineWarning,
+        stacklevel=3,
+    )
+
+
+def class_scores(
+    model: "SPINE", graph: "Graph", known: "NDArray[Any]", *, seed: int, report: Report
+) -> "list[ClassScore]":
+    """Return how well a classifier reads labels from a model's vectors and from its controls."""
+    from spinegraph.analysis.scores import class_numbers
+
+    return _score_classes(_model_rows(model, graph, report), class_numbers(known)[0], report, seed=seed)
+
+
+def _score_classes(rows: Rows, labels: Any, report: Report, **how: Any) -> "list[ClassScore]":
+    from spinegraph.analysis.scores import score_classes
+
+    scores: list[ClassScore] = []
+    for done, (name, vectors) in enumerate(rows.items()):
+        report("node classification", done, len(rows))
+        *found, largest = score_classes({name: vectors}, labels, **how)
+        scores += found
+    return [*scores, largest]
+
+
+def _score_links(
+    subject: Subject,
+    settings: dict[str, Any],
+    hide: float,
+    seed: int,
+    checkpoint: Path | None,
+    report: Report,
+) -> "tuple[list[LinkScore], int]":
+    """Hide edges, fit on the rest with the model's settings, and score the hidden edges, also counted."""
+    from spinegraph.analysis.scores import hide_edges, neighbour_scores, score_links
+    from spinegraph.estimator import SPINE
+
+    assert subject.model is not None
+    assert subject.graph is not None
+    config = replace(subject.model.config_, **settings).check()
+    hidden = hide_edges(subject.graph, hide, seed=seed)
+    fitted = SPINE(**config.to_json()).fit(
+        hidden.graph,
+        checkpoint=checkpoint,
+        progress=lambda stage, done, total: report(f"links: {stage}", done, total),
+    )
+    rows = _model_rows(fitted, hidden.graph, report)
+    rows.pop("log degree")  # preferential attachment is the same
+    scores: list[LinkScore] = []
+    for done, (name, vectors) in enumerate(rows.items()):
+        report("links: scoring", done, len(rows))
+        scores += score_links(name, vectors, hidden)
+    return [*scores, *neighbour_scores(hidden)], int(hidden.test.is_edge.sum())
+
+
+def _score_clusters(
+    subject: Subject, rows: Rows, count: int, labels: Any, seed: int, report: Report
+) -> "list[ClusterScore]":
+    from spinegraph.analysis.scores import score_clusters
+
+    scores: list[ClusterScore] = []
+    for done, (name, vectors) in enumerate(rows.items()):
+        report("clusters", done, len(rows))
+        scores += score_clusters({name: vectors}, count, labels=labels, graph=subject.graph, seed=seed)
+    return scores
+
+
+def _print_evaluation(found: Evaluation) -> None:
+    """Print one table for each task."""
+    console = Console(highlight=False)
+    size = f"{found.nodes:,} nodes, {found.dim} dimensions"
+    console.print(f"[bold]{escape(found.subject)}[/bold]  {size}\n", soft_wrap=True)
+    if found.classes is not None:
+        print_classes(found.classes, console, found.num_classes)
+    if found.links is not None:
+        _print_links(found.links, found.hidden or 0, console)
+    if found.clusters is not None:
+        _print_clusters(found.clusters, found.num_clusters or 0, console)
+
+
+def print_classes(scores: "Sequence[ClassScore]", console: Console, classes: int | None = None) -> None:
+    """Print accuracies in per cent."""
+    named = f", {classes} classes" if classes else ""
+    console.print(f"[bold]Node classification[/bold]{named}, in %")
+    cells = [(score.vectors, f"{100 * score.accuracy:.1f} ± {100 * score.deviation:.1f}") for score in scores]
+    splits = max(len(score.C) for score in scores)
+    protocol = f"Logistic regression, C chosen on validation nodes; mean and deviation of {splits} splits."
+    values = {score.vectors: score.accuracy for score in scores if score.C}
+    _print_table(("", "accuracy"), cells, f"{protocol} {_verdict(values)}", console)
+
+
+def _print_links(scores: "Sequence[LinkScore]", hidden: int, console: Console) -> None:
+    console.print(f"[bold]Link prediction[/bold], {hidden:,} hidden edges among as many non-edges, in %")
+    by = {(score.vectors, score.by): score for score in scores}
+    names = dict.fromkeys(score.vectors for score in scores if score.by != "itself")
+    titles = ("", *(f"{part}\n{scorer}" for part in ("AUC", "AP") for scorer in _SCORERS))
+    cells = [
+        (
+            name,
+            *(f"{100 * by[name, scorer].auc:.1f}" for scorer in _SCORERS),
+            *(f"{100 * by[name, scorer].average_precision:.1f}" for scorer in _SCORERS),
+        )
+        for name in names
+    ]
+    measures = [score for score in scores if score.by == "itself"]
+    cells += [
+        (one.vectors, f"{100 * one.auc:.1f}", "", "", f"{100 * one.average_precision:.1f}", "", "")
+        for one in measures
+    ]
+    best = {name: max(by[name, scorer].auc for scorer in _SCORERS) for name in names}
+    best |= {one.vectors: one.auc for one in measures}
+    note = (
+        "Everything was made from the network without the hidden edges. hadamard: logistic regression on "
+        f"products of two vectors, its C chosen on other hidden edges. By the best AUC, {_verdict(best)}"
+    )
+    _print_table(titles, cells, note, console)
+
+
+def _print_clusters(scores: "Sequence[ClusterScore]", count: int, console: Console) -> None:
+    console.print(f"[bold]Clusters[/bold], {count} by k-means")
+    titles = {"nmi": "NMI", "ari": "ARI", "modularity": "modularity", "silhouette": "silhouette"}
+    known = [name for name in titles if getattr(scores[0], name) is not None]
+    cells = [(score.vectors, *(f"{getattr(score, name):.3f}" for name in known)) for score in scores]
+    note = "A silhouette is of the vectors' own space, so it does not compare rows."
+    if compared := next((name for name in ("nmi", "modularity") if name in known), None):
+        values = {score.vectors: float(getattr(score, compared)) for score in scores}
+        note = f"{note} By {titles[compared]}, {_verdict(values, 1, 3)}"
+    _print_table(("", *(titles[name] for name in known)), cells, note, console)
+
+
+def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> str:
+    """Compare the first value with the best of the others, in the table's scale and digits."""
+    (name, value), *others = values.items()
+    if not others:
+        return "There is no control: pass the network with --graph."
+    control, best = max(others, key=lambda pair: pair[1])
+    gap = round(scale * (value - best), digits)
+    if not gap:
+        return f"{name} is at parity with the best control, {control}."
+    return f"{name} is {abs(gap):.{digits}f} {'above' if gap > 0 else 'below'} the best control, {control}."
+
+
+def _print_table(
+    titles: Iterable[str], cells: Iterable[tuple[str, ...]], note: str, console: Console
+) -> None:
+    table = plain_table(*titles)
+    for number, row in enumerate(cells):
+        table.add_row(*map(escape, row), style="" if number else "bold")
+    console.print(Padding(table, (0, 0, 1, 2), expand=False))
+    console.print(Padding(escape(note), (0, 0, 1, 2)), style="dim")

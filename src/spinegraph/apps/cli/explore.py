@@ -1,20 +1,21 @@
 """``spine explore``: the explorer of a model in the browser."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
-from spinegraph.apps.cli.options import Quiet, takes
-from spinegraph.apps.cli.reading import Reading, reading
-from spinegraph.apps.cli.serve import Edges, Features, Labels, Model, Port, known_labels, load
+from spinegraph.apps.cli.options import GraphFeatures, Model, Quiet, takes
+from spinegraph.apps.cli.reading import Reading
+from spinegraph.apps.cli.serve import Edges, Labels, Port, run_server
 
 
-@takes(how=reading)
+@takes(how=Reading)
 def explore(
     model: Model,
     graph: Edges = None,
-    features: Features = None,
+    features: GraphFeatures = None,
     labels: Labels = None,
     store: Annotated[
         Path | None, typer.Option(help="Folder that keeps changes; by default none are kept.")
@@ -25,13 +26,10 @@ def explore(
     *,
     how: Reading,
 ) -> None:
-    """Walk through a network in the browser: the map, roles, twins, and nodes that might join.
+    """Explore a network in the browser: the map, roles, twins, and nodes that might join.
 
     Example: spine explore model
     """
-    import tempfile
-
-    from spinegraph.apps.server.app import run
 
     def on_start(about: dict[str, Any]) -> None:
         if not quiet:
@@ -41,7 +39,5 @@ def explore(
 
             webbrowser.open(about["url"])
 
-    loaded, base = load(model, graph, features, how)
-    with tempfile.TemporaryDirectory(prefix="spine-") as folder:
-        kept = Path(folder) if store is None else store
-        run(loaded, base, kept, labels=known_labels(labels, base), port=port, on_start=on_start)
+    with TemporaryDirectory(prefix="spine-") as folder:
+        run_server(model, graph, features, labels, how, store=store or Path(folder), port=port, on_start=on_start)

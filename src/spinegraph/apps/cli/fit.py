@@ -5,84 +5,38 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from shlex import join
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from spinegraph.analysis.scores import ClassScore
-from spinegraph.apps.cli.evaluate import print_classes
-from spinegraph.apps.cli.options import CheckpointFolder, Json, Quiet, Resume, settings, takes
-from spinegraph.apps.cli.reading import Reading, reading
+from spinegraph.apps.cli.evaluate import class_scores, print_classes
+from spinegraph.apps.cli.options import (
+    CheckpointFolder,
+    Json,
+    Quiet,
+    Report,
+    Resume,
+    interruptible,
+    print_json,
+    require_checkpoint,
+    settings,
+    shown_progress,
+    takes,
+)
+from spinegraph.apps.cli.reading import Reading, read_known
 from spinegraph.config import Config
-from spinegraph.errors import ParameterError, SpineWarning
+from spinegraph.errors import GraphFormatError, ParameterError, SpineWarning
+
+if TYPE_CHECKING:
+    from spinegraph.analysis.scores import ClassScore
+    from spinegraph.graph.encoder import FeatureEncoder
+    from spinegraph.graph.graph import Graph
 
 
-def fit_facts(
-    model: Any, output: Path, first_step: int | None, scores: Sequence[ClassScore] | None
-) -> dict[str, Any]:
-    """Return what was fitted, as JSON holds it."""
-    graphs = model.graph_ if isinstance(model.graph_, list) else [model.graph_]
-    features = graphs[0].features
-    facts: dict[str, Any] = {
-        "model": str(output),
-        "networks": len(graphs),
-        "nodes": sum(len(graph) for graph in graphs),
-        "edges": sum(graph.num_edges for graph in graphs),
-        "features": 0 if features is None else int(features.shape[1]),
-        "encoded": model.table_encoder_ is not None,
-        "dim": model.generator_.dim,
-        "resumed_from": first_step or None,
-        "steps": model.history_[-1].step if model.history_ else 0,
-        "held_out_loss": [round(moment.held_out_loss, 6) for moment in model.history_],
-        "settings": model.config_.to_json(),
-    }
-    if scores is not None:
-        facts["classes"] = [asdict(score) for score in scores]
-    return facts
-
-
-def print_fit(
-    facts: dict[str, Any],
-    files: Sequence[str],
-    scores: Sequence[ClassScore] | None,
-    console: Console | None = None,
-) -> None:
-    """Print a model's size, its training, and what to do next with its ``files``, as embed takes them."""
-    console = console or Console(highlight=False)
-    console.print(f"[bold]{escape(facts['model'])}[/bold]", soft_wrap=True)
-    grid = Table.grid(padding=(0, 2))
-    several = f" in {facts['networks']} networks" if facts["networks"] > 1 else ""
-    grid.add_row("  nodes", f"{facts['nodes']:,}{several}, edges {facts['edges']:,}")
-    table = ", encoded from a table" if facts["encoded"] else ""
-    columns = f"{facts['features']:,} columns{table}" if facts["features"] else "none; structure alone"
-    grid.add_row("  features", columns)
-    grid.add_row("  vectors", f"{facts['dim']} dimensions")
-    grid.add_row("  training", _training(facts))
-    console.print(grid)
-    console.print()
-    if scores is not None:
-        print_classes(scores, console)
-    console.print("[bold]Next[/bold]")
-    for words in (
-        ["embed", facts["model"], *files, "-o", "vectors.parquet"],
-        ["evaluate", facts["model"], "--labels", "LABELS"],
-        ["similar", facts["model"], "NODE"],
-    ):
-        console.print(f"  spine {join(words)}", markup=False, soft_wrap=True)
-
-
-def _training(facts: dict[str, Any]) -> str:
-    losses = facts["held_out_loss"]
-    if not losses:
-        return "no steps: there was nothing to learn from pairs"
-    resumed = f", resumed after {facts['resumed_from']}" if facts["resumed_from"] else ""
-    return f"{facts['steps']} steps{resumed}; held-out loss {losses[0]:.3f} to {losses[-1]:.3f}"
-
-
-@takes(config=settings, how=reading)
+@takes(config=settings, how=Reading)
 def fit(
     edges: Annotated[
         list[Path],
@@ -100,8 +54,7 @@ def fit(
     labels: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Node labels, to see how well vectors tell them; never used for fitting.",
+            metavar="FILE", help="Node labels, to measure how well vectors predict them; not used to fit."
         ),
     ] = None,
     checkpoint: CheckpointFolder = None,
@@ -124,66 +77,127 @@ def fit(
 
     Example: spine fit edges.csv --features people.csv -o model
     """
-    from spinegraph.apps.cli.options import interruptible, require_checkpoint, shown_progress
-    from spinegraph.apps.cli.reading import read_known, read_several
+    from spinegraph.atomic import require_writable
+    from spinegraph.storage.model_folder import require_replaceable
 
     require_checkpoint(checkpoint, resume)
-    _require_output(output, labels, len(edges))
+    if labels is not None and len(edges) > 1:
+        raise ParameterError("--labels goes with one network; for several, run spine evaluate on each")
+    require_replaceable(output)
+    require_writable(output)
+    first_step: int | None = None
+    scores = None
     with shown_progress(quiet=quiet) as report:
-        graphs, encoder = read_several(edges, features or [], how, report)
+        graphs, encoder = _read_networks(edges, features or [], how, report)
         known = None if labels is None else read_known(labels, graphs[0].names)
         report("loading PyTorch", 0, 0)
         from spinegraph.estimator import SPINE
 
-        told = _Told(report)
+        def report_fit(stage: str, done: int, total: int) -> None:
+            nonlocal first_step
+            if stage == "training" and first_step is None:
+                first_step = done
+            report(stage, done, total)
+
         model = SPINE(**config.to_json())
+        data = all(graph.store is None for graph in graphs) if data is None else data
         with interruptible(checkpoint):
-            whole = graphs if len(graphs) > 1 else graphs[0]
-            data = all(graph.store is None for graph in graphs) if data is None else data
-            vectors = data or known is not None  # what nobody asks for may not fit in memory
-            model.fit(whole, encoder=encoder, checkpoint=checkpoint, progress=told, vectors=vectors)
+            model.fit(
+                graphs if len(graphs) > 1 else graphs[0],
+                encoder=encoder,
+                checkpoint=checkpoint,
+                progress=report_fit,
+                vectors=data or known is not None,  # those of a store may not fit in memory
+            )
         report("saving", 0, 0)
         model.save(output, data=data)
-        scores = None
         if known is not None:
-            from spinegraph.apps.evaluating import class_scores
-
-            scores = class_scores(model, graphs[0], known, config.seed, report)
-        if resume and told.first_step == 0:
+            scores = class_scores(model, graphs[0], known, seed=config.seed, report=report)
+        if resume and first_step == 0:
             warnings.warn(
-                f"{checkpoint}: held no state of this run (the same data and settings); it began anew",
+                f"{checkpoint}: holds no state of this run (the same data and settings); it started over",
                 SpineWarning,
                 stacklevel=1,
             )
-    facts = fit_facts(model, output, told.first_step, scores)
+    facts = {
+        "model": str(output),
+        "networks": len(graphs),
+        "nodes": sum(len(graph) for graph in graphs),
+        "edges": sum(graph.num_edges for graph in graphs),
+        "features": graphs[0].num_features,
+        "encoded": model.table_encoder_ is not None,
+        "dim": model.generator_.dim,
+        "resumed_from": first_step or None,
+        "steps": model.history_[-1].step if model.history_ else 0,
+        "held_out_loss": [round(record.held_out_loss, 6) for record in model.history_],
+        "settings": model.config_.to_json(),
+        **({} if scores is None else {"classes": [asdict(score) for score in scores]}),
+    }
     if json:
-        from json import dumps
-
-        typer.echo(dumps(facts, indent=2))
+        print_json(facts)
     elif not quiet:
         files = [str(edges[0]), *(["--features", str(features[0])] if features else [])]
-        print_fit(facts, files, scores)
+        _print_fit(facts, files, scores)
 
 
-class _Told:
-    """Passes progress on and remembers where training began."""
+def _read_networks(
+    files: Sequence[Path], features: Sequence[Path], how: Reading, report: Report
+) -> "tuple[list[Graph], FeatureEncoder | None]":
+    """Read networks to be fitted together; one encoder is fitted where their features are mixed tables."""
+    if features and len(features) != len(files):
+        raise ParameterError(
+            f"{len(features)} files of features for {len(files)} of edges; give --features once for each, "
+            "in the same order, or not at all"
+        )
+    report("reading", 0, len(files))
+    encoder, graphs = _fitted_encoder(features), []
+    for number, edges in enumerate(files):
+        graphs.append(how.network(edges, features[number] if features else None, encoder))
+        report("reading", number + 1, len(files))
+    return graphs, encoder
 
-    def __init__(self, report: Any) -> None:
-        self._report = report
-        self.first_step: int | None = None
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if stage == "training" and self.first_step is None:
-            self.first_step = done
-        self._report(stage, done, total)
+def _fitted_encoder(features: Sequence[Path]) -> "FeatureEncoder | None":
+    """Fit an encoder on all tables together, where one holds other columns than numbers."""
+    import pyarrow as pa
+
+    from spinegraph.graph.encoder import FeatureEncoder
+    from spinegraph.graph.feature_files import is_numeric, read_features
+
+    tables = [read_features(path).data for path in features]
+    if all(is_numeric(table) for table in tables):
+        return None
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowException, TypeError) as fault:
+        raise GraphFormatError(f"the tables of features do not fit together: {fault}") from fault
+    return FeatureEncoder().fit(whole)
 
 
-def _require_output(output: Path, labels: Path | None, networks: int) -> None:
-    """Refuse before the work what would fail after it."""
-    from spinegraph.atomic import require_writable
-    from spinegraph.storage.model_folder import require_replaceable
-
-    if labels is not None and networks > 1:
-        raise ParameterError("--labels goes with one network; for several, run spine evaluate on each")
-    require_replaceable(output)
-    require_writable(output)
+def _print_fit(facts: dict[str, Any], files: Sequence[str], scores: "list[ClassScore] | None") -> None:
+    """Print a model's size and training, and the next commands; ``files`` are arguments of embed."""
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(facts['model'])}[/bold]", soft_wrap=True)
+    several = f" in {facts['networks']} networks" if facts["networks"] > 1 else ""
+    encoded = ", encoded from a table" if facts["encoded"] else ""
+    columns = f"{facts['features']:,} columns{encoded}" if facts["features"] else "none; structure alone"
+    losses, training = facts["held_out_loss"], "no steps: the network has no pairs to learn from"
+    if losses:
+        resumed = f", resumed after {facts['resumed_from']}" if facts["resumed_from"] else ""
+        training = f"{facts['steps']} steps{resumed}; held-out loss {losses[0]:.3f} to {losses[-1]:.3f}"
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row("  nodes", f"{facts['nodes']:,}{several}, edges {facts['edges']:,}")
+    grid.add_row("  features", columns)
+    grid.add_row("  vectors", f"{facts['dim']} dimensions")
+    grid.add_row("  training", training)
+    console.print(grid)
+    console.print()
+    if scores is not None:
+        print_classes(scores, console)
+    console.print("[bold]Next[/bold]")
+    for words in (
+        ["embed", facts["model"], *files, "-o", "vectors.parquet"],
+        ["evaluate", facts["model"], "--labels", "LABELS"],
+        ["similar", facts["model"], "NODE"],
+    ):
+        console.print(f"  spine {join(words)}", markup=False, soft_wrap=True)

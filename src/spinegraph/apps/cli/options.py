@@ -1,38 +1,51 @@
-"""Options that several commands share, progress, and output files."""
+"""What several commands share: options, progress, tables and output files."""
 
+import csv
 import inspect
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, fields
-from enum import StrEnum
+from datetime import timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
-from rich.text import Text
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
 
-from spinegraph.atomic import require_writable
 from spinegraph.config import Config
 from spinegraph.errors import MissingFileError, ParameterError, SpineWarning
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
-
-
-class Preset(StrEnum):
-    """Where settings start."""
-
-    default = "default"
-    paper = "paper"
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that fit or SPINE.save wrote.")]
+GraphFeatures = Annotated[Path | None, typer.Option(metavar="FILE", help="With --graph: its node features.")]
+CheckpointFolder = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Save training states here, to resume an interrupted run.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume from the newest state in that folder.")]
+Preset = Annotated[
+    Literal["default", "paper"],
+    typer.Option("--preset", help="Begin with these values; other options change them."),
+]
+STANDARD_OUTPUT = "-"
 
 
 def takes(**makers: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of other functions; what each makes of them is one argument."""
+    """Add the parameters of other functions to a command, as options; it gets what each function returns."""
     shared = {name: list(inspect.signature(make).parameters.values()) for name, make in makers.items()}
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,154 +77,147 @@ def some_settings(*names: str) -> Callable[..., dict[str, Any]]:
     return given
 
 
-def settings(preset: Preset = Preset.default, **given: Any) -> Config:
-    """Return the settings that options ask for: those of a preset, changed where a value is given."""
+def settings(preset: str = "default", **given: Any) -> Config:
+    """Return the settings of a preset, changed where a value is given."""
     changes = {name: value for name, value in given.items() if value is not None}
-    return (Config.paper if preset == Preset.paper else Config)(**changes).check()
+    return (Config.paper if preset == "paper" else Config)(**changes).check()
 
 
-def _setting(field: Field[Any], group: str | None) -> inspect.Parameter:
-    """Return the option of one setting; None is no value."""
-    name, chosen = field.name, field.metadata["choices"]
-    kind: Any = field.type if chosen is None else _one_of(name, chosen)
-    values = [_shown(value) for value in (field.default, field.metadata["paper"])]
-    default = values[0] if values[0] == values[1] else f"{values[0]}; paper {values[1]}"
-    text = field.metadata["help"].replace("`", "")
-    if chosen is not None:
-        text = f"{', '.join(chosen[:-1])} or {chosen[-1]}: {text}"
-    option = typer.Option(
-        f"--{name.replace('_', '-')}",
-        help=f"{text[0].upper() if chosen is None else text[0]}{text[1:]}. Default {default}.",
-        metavar="NAME" if kind in (str, str | None) or chosen is not None else "NUMBER",
-        show_default=False,
-        rich_help_panel=group,
+def _setting(field: Field[Any], panel: str | None) -> inspect.Parameter:
+    """Return the option of one setting; None where it is not given."""
+    choices, text = field.metadata["choices"], field.metadata["help"].replace("`", "")
+    if choices is None:
+        kind, text = field.type, f"{text[0].upper()}{text[1:]}"
+    else:
+        kind, text = Literal[choices], f"{', '.join(choices[:-1])} or {choices[-1]}: {text}"
+    default, paper = (
+        f"{value:g}" if isinstance(value, float) else str(value)
+        for value in (field.default, field.metadata["paper"])
     )
-    return _keyword(name, Annotated[kind | None, option], None)
-
-
-def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _one_of(name: str, chosen: tuple[str, ...]) -> Any:
-    return StrEnum(name, {choice: choice for choice in chosen})  # type: ignore[misc]
-
-
-def _lower_first(text: str) -> str:
-    return text[0].lower() + text[1:]
+    option = typer.Option(
+        f"--{field.name.replace('_', '-')}",
+        help=f"{text}. Default {default}{f'; paper {paper}' * (paper != default)}.",
+        metavar="NAME" if choices or kind in (str, str | None) else "NUMBER",
+        show_default=False,
+        rich_help_panel=panel,
+    )
+    return _keyword(field.name, Annotated[kind | None, option], None)
 
 
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-_PRESET = typer.Option("--preset", help="Begin with these values; other options change them.")
+_PANELS = {field.name: f"Settings: {field.metadata['group'].lower()}" for field in fields(Config)}
 settings.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [
-        _keyword("preset", Annotated[Preset, _PRESET], Preset.default),
-        *(_setting(field, f"Settings: {_lower_first(field.metadata['group'])}") for field in fields(Config)),
-    ]
+    [_keyword("preset", Preset, "default"), *(_setting(field, _PANELS[field.name]) for field in fields(Config))]
 )
 
 
-Report = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
+Report = Callable[[str, int, int], None]  # stage, done, total (0 where unknown)
 _LINE_EVERY = 10.0  # seconds, within a stage
 
 
 @contextmanager
 def shown_progress(console: Console | None = None, *, quiet: bool = False) -> Iterator[Report]:
-    """Show the stages of a long job: give it the callable that this yields.
+    """Yield a callback that shows the stages of a long job: a bar on a terminal, lines elsewhere.
 
     With ``quiet`` nothing is shown, and no notes either.
     """
+    console = console or Console(stderr=True, highlight=False)
     if quiet:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SpineWarning)
             yield lambda stage, done, total: None
-        return
-    console = console or Console(stderr=True, highlight=False)
-    if not console.is_terminal:
-        yield _Lines(console)
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), _Pace())
-    with Progress(*columns, console=console, transient=True) as progress:
-        yield _Bar(progress)
+    elif console.is_terminal:
+        times = (TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), *times)
+        with Progress(*columns, console=console, transient=True) as progress:
+            yield _bar_callback(progress)
+    else:
+        yield _line_callback(console)
 
 
-def pace(done: float, total: float, seconds: float) -> str:
-    """Say how far a stage is, how fast it goes and how long it will take."""
-    if not total:
-        return _spoken(seconds)
-    text = f"{done:,.0f} of {total:,.0f}"
-    if not done or seconds < 0.5:
-        return text
-    rate = done / seconds
-    shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s" if rate >= 1 else f"{1 / rate:.2g} s each"
-    return f"{text}, {shown}, {_spoken((total - done) / rate)} left"
+def _bar_callback(progress: Progress) -> Report:
+    """Return a callback that shows the current stage as a bar."""
+    current, task = "", progress.add_task("")
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal current, task
+        if stage != current:
+            progress.remove_task(task)
+            current, task = stage, progress.add_task(stage, total=None)
+        progress.update(task, completed=done, total=total or None)
+
+    return report
 
 
-def _spoken(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+def _line_callback(console: Console) -> Report:
+    """Return a callback that prints a line when a stage begins, and every ten seconds while it lasts."""
+    start = time.perf_counter()
+    current, began, printed, first = "", start, start, 0
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal current, began, printed, first
+        now, text = time.perf_counter(), stage
+        if stage != current:
+            current, began, first = stage, now, done
+        elif done < total and now - printed >= _LINE_EVERY:
+            left = (now - began) * (total - done) / max(done - first, 1)
+            text = f"{stage}: {done:,} of {total:,}, {timedelta(seconds=round(left))} left"
+        else:
+            return
+        printed = now
+        console.print(f"{now - start:5.1f} s  {text}", markup=False, soft_wrap=True)
+
+    return report
 
 
-class _Pace(ProgressColumn):
-    """What ``pace`` says of a task."""
-
-    def render(self, task: Task) -> Text:
-        begun = task.fields.get("begun", 0)
-        seconds = task.elapsed or 0.0
-        if not task.total:
-            return Text(pace(0, 0, seconds), style="progress.elapsed")
-        rest = pace(task.completed - begun, task.total - begun, seconds).partition(", ")[2]
-        text = f"{task.completed:,.0f} of {task.total:,.0f}"
-        return Text(f"{text}, {rest}" if rest else text, style="progress.elapsed")
+def require_checkpoint(checkpoint: Path | None, resume: bool) -> None:
+    """Refuse --resume without a folder, and a folder with training states without --resume."""
+    if resume and checkpoint is None:
+        raise typer.BadParameter("needs --checkpoint DIR, the folder to resume from", param_hint="--resume")
+    if checkpoint is not None and not resume and _has_state(checkpoint):
+        raise ParameterError(
+            f"{checkpoint}: holds training states; add --resume to resume, or name another folder"
+        )
 
 
-class _Lines:
-    """One line when a stage begins, and one now and then while it lasts."""
-
-    def __init__(self, console: Console) -> None:
-        self._console, self._start, self._stage = console, time.perf_counter(), ""
-        self._begun, self._shown, self._first = self._start, self._start, 0
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.perf_counter()
-        if stage != self._stage:
-            self._stage, self._begun, self._first = stage, now, done
-            self._print(stage, now)
-        elif total and done < total and now - self._shown >= _LINE_EVERY:
-            rest = pace(done - self._first, total - self._first, now - self._begun).partition(", ")[2]
-            self._print(f"{stage}: {done:,} of {total:,}, {rest}", now)
-
-    def _print(self, text: str, now: float) -> None:
-        self._shown = now
-        self._console.print(f"{now - self._start:5.1f} s  {text}", markup=False, soft_wrap=True)
+@contextmanager
+def interruptible(checkpoint: Path | None) -> Iterator[None]:
+    """Add to an interrupt how the run can be resumed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        advice = "nothing was written; with --checkpoint DIR an interrupted run can be resumed"
+        if checkpoint is not None and _has_state(checkpoint):
+            advice = f"the training state is in {checkpoint}; run the same command with --resume"
+        raise KeyboardInterrupt(advice) from None
 
 
-class _Bar:
-    """One bar, of the stage at hand."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._stage = progress, ""
-        self._task = progress.add_task("")
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if stage != self._stage:
-            self._stage = stage
-            self._progress.remove_task(self._task)  # a total that is known cannot be forgotten
-            self._task = self._progress.add_task(stage, total=None, begun=done)
-        self._progress.update(self._task, completed=done, total=total or None)
+def _has_state(checkpoint: Path) -> bool:
+    return any(checkpoint.glob("*.safetensors"))
 
 
-STANDARD_OUTPUT = "-"
+def print_json(facts: Any, *, err: bool = False) -> None:
+    """Print plain values as JSON."""
+    from json import dumps
+
+    typer.echo(dumps(facts, indent=2, ensure_ascii=False), err=err)
+
+
+def plain_table(*titles: str, header_style: str = "bold") -> Table:
+    """Return a table without lines; columns are right-aligned, the first one left-aligned."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=header_style)
+    for number, title in enumerate(titles):
+        table.add_column(title, justify="right" if number else "left", overflow="fold")
+    return table
 
 
 def require_output(output: str | Path, endings: tuple[str, ...], what: str) -> None:
-    """Refuse an ending that is not known, and a folder that is not there or may not be written to."""
+    """Refuse a file with an unknown ending, or in a folder that is missing or not writable."""
+    from spinegraph.atomic import require_writable
+
     path = Path(output)
     if str(output) == STANDARD_OUTPUT:
         return
@@ -222,40 +228,30 @@ def require_output(output: str | Path, endings: tuple[str, ...], what: str) -> N
     require_writable(path)
 
 
-CheckpointFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Save the state of training here, to go on after a stop.")
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the newest state in that folder.")]
+def write_table(output: str | Path, titles: Sequence[str], columns: Sequence[Any], float_format: str) -> None:
+    """Write columns as Parquet or CSV, whole or not at all; ``-`` prints CSV."""
+    from spinegraph.atomic import whole_file
 
+    def write_csv(file: Any) -> None:
+        values = [column.tolist() if hasattr(column, "tolist") else column for column in columns]
+        texts = [
+            [format(one, float_format) if isinstance(one, float) else one for one in column]
+            for column in values
+        ]
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(titles)
+        table.writerows(zip(*texts, strict=True))
 
-def require_checkpoint(checkpoint: Path | None, resume: bool) -> None:
-    """Refuse --resume without a folder, and a folder with states of training without --resume."""
-    if resume and checkpoint is None:
-        raise typer.BadParameter("needs --checkpoint DIR, the folder to go on from", param_hint="--resume")
-    if checkpoint is not None and not resume and _has_state(checkpoint):
-        raise ParameterError(
-            f"{checkpoint}: holds states of training; add --resume to go on, or name another folder"
-        )
+    if str(output) == STANDARD_OUTPUT:
+        write_csv(sys.stdout)
+        return
+    with whole_file(output) as partial:
+        if Path(output).suffix == ".parquet":
+            import pyarrow as pa
+            from pyarrow import parquet
 
-
-@contextmanager
-def interruptible(checkpoint: Path | None) -> Iterator[None]:
-    """Let an interrupt say how the run can go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(_way_on(checkpoint)) from None
-
-
-def _way_on(checkpoint: Path | None) -> str:
-    if checkpoint is None:
-        return "nothing was written; with --checkpoint DIR a stopped run can go on"
-    if not _has_state(checkpoint):
-        return (
-            f"nothing was written, no state of training is in {checkpoint} yet; the same command begins anew"
-        )
-    return f"the state of training is in {checkpoint}; run the same command with --resume to go on"
-
-
-def _has_state(checkpoint: Path) -> bool:
-    return any(checkpoint.glob("*.safetensors"))
+            table = pa.table([pa.array(column) for column in columns], names=list(titles))
+            parquet.write_table(table, partial)
+        else:
+            with partial.open("w", newline="", encoding="utf-8") as file:
+                write_csv(file)

@@ -1,16 +1,20 @@
 """``spine report``: what a model found, as one page."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from spinegraph.apps.cli.options import Json, Model, print_json, shown_progress
+from spinegraph.errors import ParameterError
 
 if TYPE_CHECKING:
     from spinegraph.estimator import SPINE
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="A folder that fit or SPINE.save wrote.")],
+    model: Model,
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
     labels: Annotated[
         Path | None, typer.Option(help="Node labels to colour by: a table of names and labels.")
@@ -20,18 +24,14 @@ def report(
         typer.Option(help="Colours the map first: role, a feature, degree, or a column of the labels file."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page; the model's name otherwise.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no words.")] = False,
 ) -> None:
-    """Write one page about a model: map, roles, look-alikes, fit and data quality. It opens offline.
+    """Write one page about a model: map, roles, similar nodes, fit and data quality. It opens offline.
 
     Example: spine report model -o report.html
     """
-    from contextlib import nullcontext
-
-    from spinegraph.apps.cli.options import shown_progress
     from spinegraph.atomic import require_writable
-    from spinegraph.errors import ParameterError
     from spinegraph.estimator import SPINE
 
     require_writable(output)
@@ -43,7 +43,7 @@ def report(
     column, values = _labels(fitted, labels, color)
     from spinegraph.analysis.report.page import write_report
 
-    with nullcontext() if quiet or json else shown_progress() as progress:
+    with shown_progress(quiet=quiet or json) as progress:
         found = write_report(
             fitted,
             output,
@@ -54,7 +54,7 @@ def report(
             progress=progress,
         )
     if json:
-        _print_json(output, found)
+        print_json(_facts(output, found))
     elif not quiet:
         warnings = sum(note.level == "warning" for note in found.notes)
         about = f"; {warnings} thing{'s' * (warnings != 1)} to know about the data" if warnings else ""
@@ -62,23 +62,20 @@ def report(
 
 
 def _labels(model: "SPINE", path: Path | None, color: str | None) -> tuple[str, Any]:
-    """Return the title and values of the labels: of the column that is to colour the map, if it is theirs."""
+    """Return the title and values of the labels; ``color`` may name their column."""
     if path is None:
         return "label", None
     from spinegraph.analysis.plots import graph_of, has_column
     from spinegraph.graph.feature_files import read_labels
 
     graph = graph_of(model)
-    is_theirs = color is not None and color not in ("role", "label") and not has_column(graph, color)
-    column = color if is_theirs else None
+    is_column = color is not None and color not in ("role", "label") and not has_column(graph, color)
+    column = color if is_column else None
     return column or "label", read_labels(path, graph.names, label_column=column)
 
 
-def _print_json(output: Path, found: Any) -> None:
-    from dataclasses import asdict
-    from json import dumps
-
-    about = {
+def _facts(output: Path, found: Any) -> dict[str, Any]:
+    return {
         "output": str(output),
         "bytes": output.stat().st_size,
         "nodes": len(found.graph),
@@ -94,4 +91,3 @@ def _print_json(output: Path, found: Any) -> None:
         ],
         "notes": [asdict(note) for note in found.notes],
     }
-    typer.echo(dumps(about, indent=2, ensure_ascii=False))

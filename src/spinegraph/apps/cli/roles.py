@@ -1,297 +1,55 @@
-"""``spine roles``: roles of nodes in a network, in words, and in another network."""
+"""``spine roles``: the roles of nodes in a network, and the same roles in another network."""
 
-import csv
-import sys
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
+from rich.bar import Bar
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from spinegraph.analysis.explain import shown
-from spinegraph.analysis.roles import Agreement, RoleAssignment, Roles, Typical
-from spinegraph.apps.cli.options import Json, Quiet, some_settings, takes
-from spinegraph.apps.cli.reading import Reading, reading
-from spinegraph.atomic import whole_file
+from spinegraph.apps.cli.options import (
+    STANDARD_OUTPUT,
+    Json,
+    Model,
+    Quiet,
+    Report,
+    plain_table,
+    print_json,
+    require_output,
+    shown_progress,
+    some_settings,
+    takes,
+    write_table,
+)
+from spinegraph.apps.cli.reading import ModelNodes, Reading, read_known
 
 if TYPE_CHECKING:
-    from spinegraph.embeddings import Embeddings
-    from spinegraph.estimator import SPINE
-    from spinegraph.graph.graph import Graph
+    from numpy.typing import NDArray
+
+    from spinegraph.analysis.roles import Agreement, RoleAssignment, Roles, Typical
+
+_BAR, _WIDTH, _EXAMPLES, _MAX_LABELS = 20, 100, 3, 12
+_SURE = 0.8  # membership from which a node belongs to one role
 
 
-_BAR, _SURE, _EXAMPLES, _MOST_LABELS = 20, 0.8, 3, 12
-_WIDTH = 100
-
-
-@dataclass(frozen=True, eq=False)
-class RoleFindings:
-    """Roles of a network, and how they were told there.
-
-    Attributes
-    ----------
-    name : str
-        Of the model, or of the other network.
-    edges : int
-    roles : Roles
-    told : RoleAssignment
-    shares_at_home : float64 array (r,) or None
-        Of the network that the roles were found on, where ``told`` is of another one.
-    agreement : Agreement or None
-        With given labels.
-    """
-
-    name: str
-    edges: int
-    roles: Roles
-    told: RoleAssignment
-    shares_at_home: NDArray[np.float64] | None
-    agreement: Agreement | None
-
-    @property
-    def sure(self) -> float:
-        """Share of nodes that belong to one role by 80 % or more."""
-        return float((self.told.memberships.max(axis=1) >= _SURE).mean())
-
-    def examples(self, role: int) -> list[str]:
-        """Name the most typical nodes of a role."""
-        return [shown(name) for name in self.told.examples(role, _EXAMPLES)]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what is printed as plain values."""
-        counts = np.bincount(self.told.roles, minlength=len(self.roles)).tolist()
-        home = self.shares_at_home
-        listed = [
-            {
-                "title": self.roles.titles[place],
-                "description": self.roles.descriptions[place],
-                "nodes": counts[place],
-                "share": float(self.told.shares()[place]),
-                **({} if home is None else {"share_at_home": float(home[place])}),
-                "typical": self.roles.typical[place].to_json(),
-                "examples": self.told.examples(place, _EXAMPLES),
-            }
-            for place in range(len(self.roles))
-        ]
-        return {
-            "network": self.name,
-            "nodes": len(self.told.names),
-            "edges": self.edges,
-            "roles": listed,
-            "sure": self.sure,
-            "unlike_every_role": float(self.told.is_strange.mean()),
-            "criterion": {str(number): score for number, score in self.roles.scores.items()},
-            "agreement": None if self.agreement is None else asdict(self.agreement),
-        }
-
-
-def print_roles(found: RoleFindings, console: Console | None = None) -> None:
-    """Print each role in words, then typical numbers, then what can be said about all of them."""
-    console = console or Console(highlight=False)
-    roles, count = found.roles, len(found.roles)
-    size = f"{len(found.told.names):,} nodes, {found.edges:,} edges"
-    console.print(f"[bold]{escape(found.name)}[/bold]  {size}", soft_wrap=True)
-    kinds = (
-        "1 role: its nodes all stand alike" if count == 1 else f"{count} roles, from the centre to the rim"
-    )
-    console.print(f"{kinds}\n")
-    shares, counts = found.told.shares(), np.bincount(found.told.roles, minlength=count).tolist()
-    for place, (title, words) in enumerate(zip(roles.titles, roles.descriptions, strict=True)):
-        like = ", ".join(found.examples(place))
-        nodes = f"{counts[place]:,} node{'s' * (counts[place] != 1)}"
-        head = Text.assemble(
-            (f"  {title:{max(map(len, roles.titles))}}", "bold"),
-            f"  {percent(shares[place]):>5}  ",
-            (f"{_bar(shares[place] / max(shares.max(), 1e-9)):{_BAR}}", "cyan"),
-            (f"  {nodes}, such as {like}" if like else f"  {nodes}", "dim"),
-        )
-        console.print(head, no_wrap=True, overflow="ellipsis")
-        text = f"{words[0].upper()}{words[1:]}."
-        _print_within(escape(text), 4, console)
-        console.print()
-    console.print(Padding(_numbers(found), (0, 0, 1, 2), expand=False))
-    for note in _notes(found):
-        _print_within(escape(note), 2, console, style="dim")
-    if found.agreement is not None:
-        console.print()
-        _print_agreement(found.agreement, roles.titles, console)
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent, never 0 % of something."""
-    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
-
-
-def verdict(nmi: float) -> str:
-    """Say what an agreement means."""
-    if nmi < 0.05:
-        return "the roles cut across the labels: they say something the labels do not"
-    if nmi < 0.3:
-        return "the roles are loosely related to the labels"
-    return "the roles go along with the labels" if nmi < 0.6 else "the roles are largely the labels"
-
-
-def _numbers(found: RoleFindings) -> Table:
-    has_communities = found.roles.whole.communities is not None
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("typically")
-    home = found.shares_at_home
-    titles = ["nodes\nhere", "\nat home"] if home is not None else ["\nnodes"]
-    titles += ["neighbours\n(most have)", "which know\neach other", "neighbours\nof those"]
-    for title in [*titles, *["communities\nspanned"] * has_communities]:
-        table.add_column(title, justify="right")
-    shares = found.told.shares()
-    for place, (title, typical) in enumerate(zip(found.roles.titles, found.roles.typical, strict=True)):
-        beside = [] if home is None else [percent(home[place])]
-        table.add_row(title, percent(shares[place]), *beside, *_cells(typical, has_communities))
-    whole = [percent(1.0)] * (1 if home is None else 2)
-    table.add_row("all", *whole, *_cells(found.roles.whole, has_communities), style="dim")
-    return table
-
-
-def _cells(typical: Typical, has_communities: bool) -> list[str]:
-    low, high = typical.neighbors_low, typical.neighbors_high
-    spread = f"({low:,})" if low == high else f"({low:,} to {high:,})"
-    cells = [
-        f"{typical.neighbors:,} {spread}",
-        "" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %",
-        f"{typical.connected:.0f}",
-    ]
-    return cells + ([f"{typical.communities:.1f}"] if has_communities else [])
-
-
-def _notes(found: RoleFindings) -> list[str]:
-    scores, count = found.roles.scores, len(found.roles)
-    notes = [
-        "Typically: medians and means over the network that the roles were found on; most: the middle 80 %.",
-        "Neighbours know each other where an edge joins them. Elsewhere: the nodes of all other roles.",
-    ]
-    if found.roles.communities is not None:
-        groups = len(found.roles.communities)
-        notes.append(f"Communities: {groups} groups of nodes whose vectors are alike.")
-    if count > 1:
-        notes.append(f"Roles are soft: {percent(found.sure)} of the nodes belong to one by 80 % or more.")
-    if scores:
-        most = "; more are not tried" if count == max(scores) else ""
-        notes.append(
-            f"Of {min(scores)} to {max(scores)} roles, {count} explain the nodes best while they can be told "
-            f"apart (integrated completed likelihood{most})."
-        )
-    if found.shares_at_home is not None:
-        strange = float(found.told.is_strange.mean())
-        notes.append(f"Unlike every role are {percent(strange)} of these nodes, and 1 % at home.")
-    return notes
-
-
-def _print_within(text: str, indent: int, console: Console, style: str = "") -> None:
-    """Print a paragraph that is no wider than one reads with ease."""
-    width = max(min(console.width, _WIDTH) - indent, 20)
-    for line in Text.from_markup(text).wrap(console, width):
-        line.rstrip()
-        console.print(Text(" " * indent) + line, style=style, soft_wrap=True)
-
-
-def _print_agreement(found: Agreement, titles: list[str], console: Console) -> None:
-    console.print(f"[bold]Beside {len(found.labels)} labels[/bold] of {found.nodes:,} nodes, in %")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("label")
-    table.add_column("nodes", justify="right")
-    for title in titles:
-        table.add_column(title, justify="right")
-    for label, row in list(zip(found.labels, found.counts, strict=True))[:_MOST_LABELS]:
-        shares = (f"{100 * count / max(sum(row), 1):.0f}" for count in row)
-        table.add_row(escape(label), f"{sum(row):,}", *shares)
-    console.print(Padding(table, (0, 0, 0, 2), expand=False))
-    if len(found.labels) > _MOST_LABELS:
-        console.print(f"  and {len(found.labels) - _MOST_LABELS} more labels", style="dim")
-    text = f"NMI {found.nmi:.2f}, ARI {found.ari:.2f}: {verdict(found.nmi)}."
-    console.print(f"\n  {text}", soft_wrap=True)
-
-
-def _bar(share: float) -> str:
-    eighths = max(round(8 * _BAR * share), 1 if share else 0)
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-
-
-ENDINGS = (".csv", ".parquet", ".json")
-
-
-def write_roles(output: Path, found: "RoleFindings") -> None:
-    """Write one row per node, whole or not at all: its name, its role, and its share in every role."""
-    if str(output) == "-":
-        _write_csv(sys.stdout, found)
-        return
-    with whole_file(output) as partial:
-        if output.suffix == ".parquet":
-            _write_parquet(partial, found)
-        elif output.suffix == ".json":
-            _write_json(partial, found)
-        else:
-            with partial.open("w", newline="", encoding="utf-8") as file:
-                _write_csv(file, found)
-
-
-def _rows(found: "RoleFindings") -> Iterator[tuple[str, str, list[float]]]:
-    told = found.told
-    for name, role, shares in zip(
-        told.names.tolist(), told.roles.tolist(), told.memberships.tolist(), strict=True
-    ):
-        yield shown(name), found.roles.titles[role], shares
-
-
-def _write_csv(file: Any, found: "RoleFindings") -> None:
-    table = csv.writer(file, lineterminator="\n")
-    table.writerow(("node", "role", *found.roles.titles))
-    for name, role, shares in _rows(found):
-        table.writerow((name, role, *(f"{share:.4f}" for share in shares)))
-
-
-def _write_parquet(path: Path, found: "RoleFindings") -> None:
-    import numpy as np
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    told = found.told
-    names = told.names if told.names.dtype == np.int64 else [shown(name) for name in told.names.tolist()]
-    columns = [pa.array(names), pa.array([role for _, role, _ in _rows(found)])]
-    columns += [pa.array(shares) for shares in told.memberships.T]
-    parquet.write_table(pa.table(columns, names=["node", "role", *found.roles.titles]), path)
-
-
-def _write_json(path: Path, found: "RoleFindings") -> None:
-    import json
-
-    nodes = [
-        {"node": name, "role": role, "memberships": [round(share, 4) for share in shares]}
-        for name, role, shares in _rows(found)
-    ]
-    text = json.dumps({"roles": found.roles.to_json(), "nodes": nodes}, ensure_ascii=False)
-    path.write_text(text, encoding="utf-8")
-
-
-@takes(settings=some_settings("seed"), how=reading)
+@takes(settings=some_settings("seed"), how=Reading)
 def roles(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that fit wrote.")],
+    model: Model,
     on: Annotated[
         Path | None,
-        typer.Option(
-            metavar="EDGES", help="Tell the roles in this network as well; they are not found anew."
-        ),
+        typer.Option(metavar="EDGES", help="Another network: assign the roles of the model's network there."),
     ] = None,
     features: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --on: its node features.")
     ] = None,
     count: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="How many roles; by default as many as can be told apart."),
+        typer.Option(metavar="NUMBER", help="How many roles; by default as many as are distinct."),
     ] = None,
     labels: Annotated[
         Path | None,
@@ -312,30 +70,88 @@ def roles(
     settings: dict[str, Any],
     how: Reading,
 ) -> None:
-    """Find the roles that nodes play, such as hub, bridge and periphery, and say what sets each apart.
+    """Find the roles of nodes, such as hub, bridge and periphery, and describe what sets each apart.
 
     Example: spine roles model --on later.csv --features people_later.csv -o roles.csv
     """
-    from spinegraph.apps.cli.options import require_output, shown_progress
-
     if features is not None and on is None:
         raise typer.BadParameter("belongs to --on; pass the edges as well", param_hint="--features")
-    if json and output == Path("-"):
+    is_printed = output is not None and str(output) == STANDARD_OUTPUT
+    if json and is_printed:
         raise typer.BadParameter("would print JSON among the roles; name a file", param_hint="--output")
     if output is not None:
-        require_output(output, ENDINGS, "roles")
+        require_output(output, (".csv", ".parquet", ".json"), "roles")
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
-        found = _find(model, on, features, labels, count, settings, how, report)
+        found = _find(model, on, features, labels, count, settings.get("seed"), how, report)
         if output is not None:
             report("writing", 0, 0)
-            write_roles(output, found)
+            _write(output, found)
     if json:
-        from json import dumps
+        print_json(found.to_json())
+    elif not is_printed and not (quiet and output is not None):
+        _print_roles(found)
 
-        typer.echo(dumps(found.to_json(), indent=2, ensure_ascii=False))
-    elif output != Path("-") and not (quiet and output is not None):
-        print_roles(found)
+
+@dataclass(frozen=True, eq=False)
+class RoleFindings:
+    """Roles, and which nodes of a network play them.
+
+    Attributes
+    ----------
+    name : str
+        The model's folder, or the edges of the other network.
+    edges : int
+    roles : Roles
+    assigned : RoleAssignment
+    shares_at_home : float64 array (r,) or None
+        In the network that the roles were found in, where ``assigned`` is of another one.
+    agreement : Agreement or None
+        With given labels.
+    """
+
+    name: str
+    edges: int
+    roles: "Roles"
+    assigned: "RoleAssignment"
+    shares_at_home: "NDArray[Any] | None"
+    agreement: "Agreement | None"
+
+    @property
+    def counts(self) -> list[int]:
+        """Number of nodes in each role."""
+        return [int((self.assigned.roles == role).sum()) for role in range(len(self.roles))]
+
+    @property
+    def sure(self) -> float:
+        """Share of nodes that belong to one role by 80 % or more."""
+        return float((self.assigned.memberships.max(axis=1) >= _SURE).mean())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is printed as plain values."""
+        home, shares, counts = self.shares_at_home, self.assigned.shares(), self.counts
+        listed = [
+            {
+                "title": self.roles.titles[role],
+                "description": self.roles.descriptions[role],
+                "nodes": counts[role],
+                "share": float(shares[role]),
+                **({} if home is None else {"share_at_home": float(home[role])}),
+                "typical": self.roles.typical[role].to_json(),
+                "examples": self.assigned.examples(role, _EXAMPLES),
+            }
+            for role in range(len(self.roles))
+        ]
+        return {
+            "network": self.name,
+            "nodes": len(self.assigned.names),
+            "edges": self.edges,
+            "roles": listed,
+            "sure": self.sure,
+            "unlike_every_role": float(self.assigned.is_strange.mean()),
+            "criterion": {str(number): score for number, score in self.roles.scores.items()},
+            "agreement": None if self.agreement is None else asdict(self.agreement),
+        }
 
 
 def _find(
@@ -344,40 +160,162 @@ def _find(
     features: Path | None,
     labels: Path | None,
     count: int | None,
-    settings: dict[str, Any],
+    seed: int | None,
     how: Reading,
-    report: Any,
-) -> "RoleFindings":
+    report: Report,
+) -> RoleFindings:
     from spinegraph.analysis.roles import Roles, agreement
-    from spinegraph.apps.cli.reading import read_known
 
-    fitted, home, vectors = _home(folder)
-    graph, there = home, vectors
+    home = ModelNodes.open(folder, advice="roles are found there: fit again and save it with its data")
+    model, graph, vectors = home.model, home.graph, home.embeddings
     if on is not None:
-        graph = how.network(on, features, fitted.table_encoder_)
-        there = fitted.transform(graph)
+        graph = how.network(on, features, model.table_encoder_)
+        vectors = model.transform(graph)
     known = None if labels is None else read_known(labels, graph.names)
-    report(f"finding roles of {len(home):,} nodes", 0, 0)
-    seed = settings.get("seed", fitted.config_.seed)
-    found = Roles.find(home, fitted.generator_, vectors, count=count, seed=seed)
-    told = at_home = found.assign(home, fitted.generator_, embeddings=vectors)
+    report(f"finding roles of {len(home.graph):,} nodes", 0, 0)
+    seed = model.config_.seed if seed is None else seed
+    found = Roles.find(home.graph, model.generator_, home.embeddings, count=count, seed=seed)
+    assigned = found.assign(graph, model.generator_, embeddings=vectors)
+    shares_at_home = None
     if on is not None:
-        told = found.assign(graph, fitted.generator_, embeddings=there)
-    agreed = None if known is None else agreement(told.roles, known, len(found))
-    name = str(folder if on is None else on)
-    return RoleFindings(name, graph.num_edges, found, told, at_home.shares() if on else None, agreed)
+        shares_at_home = found.assign(home.graph, model.generator_, embeddings=home.embeddings).shares()
+    agreed = None if known is None else agreement(assigned.roles, known, len(found))
+    return RoleFindings(str(on or folder), graph.num_edges, found, assigned, shares_at_home, agreed)
 
 
-def _home(folder: Path) -> "tuple[SPINE, Graph, Embeddings]":
-    """Load a model, the network it was fitted on and its vectors; several networks lie side by side."""
-    from spinegraph.analysis.plots import embeddings_of, graph_of
-    from spinegraph.errors import ParameterError
-    from spinegraph.estimator import SPINE
+def _write(output: Path, found: RoleFindings) -> None:
+    """Write each node's name, role and share in every role, whole or not at all."""
+    import numpy as np
 
-    fitted = SPINE.load(folder)
-    if fitted.graph_ is None:
-        raise ParameterError(
-            f"{folder}: the model was saved without its network, and roles are found there; "
-            "fit it again and save it with its data"
+    from spinegraph.analysis.explain import shown
+    from spinegraph.atomic import whole_file
+
+    assigned, titles = found.assigned, found.roles.titles
+    names = [shown(name) for name in assigned.names.tolist()]
+    played = [titles[role] for role in assigned.roles.tolist()]
+    if output.suffix != ".json":
+        nodes = assigned.names if assigned.names.dtype == np.int64 else names
+        write_table(output, ("node", "role", *titles), (nodes, played, *assigned.memberships.T), ".4f")
+        return
+    import json
+
+    listed = [
+        {"node": name, "role": role, "memberships": [round(share, 4) for share in shares]}
+        for name, role, shares in zip(names, played, assigned.memberships.tolist(), strict=True)
+    ]
+    text = json.dumps({"roles": found.roles.to_json(), "nodes": listed}, ensure_ascii=False)
+    with whole_file(output) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def _print_roles(found: RoleFindings) -> None:
+    """Print each role in words, then typical numbers, then notes on all of them."""
+    from spinegraph.analysis.explain import shown
+
+    console = Console(highlight=False)
+    titles, count = found.roles.titles, len(found.roles)
+    size = f"{len(found.assigned.names):,} nodes, {found.edges:,} edges"
+    console.print(f"[bold]{escape(found.name)}[/bold]  {size}", soft_wrap=True)
+    many = f"{count} roles, from the centre to the rim"
+    console.print(f"{'1 role: all nodes have the same position' if count == 1 else many}\n")
+    shares = found.assigned.shares()
+    for role, nodes in enumerate(found.counts):
+        like = ", ".join(shown(name) for name in found.assigned.examples(role, _EXAMPLES))
+        examples = f"{nodes:,} node{'s' * (nodes != 1)}{f', such as {like}' * bool(like)}"
+        head = Table.grid(padding=(0, 2))
+        head.add_column(style="bold", min_width=max(map(len, titles)), no_wrap=True)
+        head.add_column(justify="right", min_width=5, no_wrap=True)
+        head.add_column()
+        head.add_column(style="dim", no_wrap=True, overflow="ellipsis")
+        length = max(shares[role] / max(shares.max(), 1e-9), 1 / (8 * _BAR)) if nodes else 0
+        bar = Bar(1, 0, length, width=_BAR, color="cyan")
+        head.add_row(titles[role], _percent(shares[role]), bar, Text(examples))
+        console.print(Padding(head, (0, 0, 0, 2)))
+        words = found.roles.descriptions[role]
+        _print_paragraph(f"{words[0].upper()}{words[1:]}.\n", 4, console)
+    console.print(Padding(_numbers(found), (0, 0, 1, 2), expand=False))
+    for note in _notes(found):
+        _print_paragraph(note, 2, console, style="dim")
+    if found.agreement is not None:
+        console.print()
+        _print_agreement(found.agreement, titles, console)
+
+
+def _print_paragraph(text: str, indent: int, console: Console, style: str = "") -> None:
+    width = max(min(console.width, _WIDTH) - indent, 20)
+    for line in Text(text).wrap(console, width):
+        line.rstrip()
+        console.print(Text(" " * indent) + line, style=style, soft_wrap=True)
+
+
+def _numbers(found: RoleFindings) -> Table:
+    has_communities = found.roles.whole.communities is not None
+    home, shares = found.shares_at_home, found.assigned.shares()
+    titles = ["\nnodes"] if home is None else ["nodes\nhere", "\nat home"]
+    titles += ["neighbours\n(most have)", "which know\neach other", "neighbours\nof those"]
+    table = plain_table("typically", *titles, *["communities\nspanned"] * has_communities)
+    for role, title in enumerate(found.roles.titles):
+        cells = [_percent(shares[role]), *([] if home is None else [_percent(home[role])])]
+        table.add_row(title, *cells, *_cells(found.roles.typical[role], has_communities))
+    whole = ["100 %"] * (1 if home is None else 2)
+    table.add_row("all", *whole, *_cells(found.roles.whole, has_communities), style="dim")
+    return table
+
+
+def _cells(typical: "Typical", has_communities: bool) -> list[str]:
+    low, high = typical.neighbors_low, typical.neighbors_high
+    spread = f"({low:,})" if low == high else f"({low:,} to {high:,})"
+    cells = [
+        f"{typical.neighbors:,} {spread}",
+        "" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %",
+        f"{typical.connected:.0f}",
+    ]
+    return cells + ([f"{typical.communities:.1f}"] if has_communities else [])
+
+
+def _notes(found: RoleFindings) -> list[str]:
+    scores, count = found.roles.scores, len(found.roles)
+    notes = [
+        "Typically: medians and means over the network that the roles were found in; most: the middle 80 %.",
+        "Neighbours know each other where an edge joins them. Elsewhere: the nodes of all other roles.",
+    ]
+    if found.roles.communities is not None:
+        groups = len(found.roles.communities)
+        notes.append(f"Communities: {groups} groups of nodes whose vectors are alike.")
+    if count > 1:
+        notes.append(f"Roles are soft: {_percent(found.sure)} of the nodes belong to one by 80 % or more.")
+    if scores:
+        most = "; more are not tried" if count == max(scores) else ""
+        notes.append(
+            f"Of {min(scores)} to {max(scores)} roles, {count} explain the nodes best while they remain "
+            f"distinct (integrated completed likelihood{most})."
         )
-    return fitted, graph_of(fitted), embeddings_of(fitted)
+    if found.shares_at_home is not None:
+        strange = float(found.assigned.is_strange.mean())
+        notes.append(f"Unlike every role are {_percent(strange)} of these nodes, and 1 % at home.")
+    return notes
+
+
+def _print_agreement(found: "Agreement", titles: list[str], console: Console) -> None:
+    console.print(f"[bold]Beside {len(found.labels)} labels[/bold] of {found.nodes:,} nodes, in %")
+    table = plain_table("label", "nodes", *titles)
+    for label, row in list(zip(found.labels, found.counts, strict=True))[:_MAX_LABELS]:
+        shares = (f"{100 * count / max(sum(row), 1):.0f}" for count in row)
+        table.add_row(escape(label), f"{sum(row):,}", *shares)
+    console.print(Padding(table, (0, 0, 0, 2), expand=False))
+    if len(found.labels) > _MAX_LABELS:
+        console.print(f"  and {len(found.labels) - _MAX_LABELS} more labels", style="dim")
+    verdicts = {
+        0.05: "the roles cut across the labels: they add information",
+        0.3: "the roles are loosely related to the labels",
+        0.6: "the roles follow the labels",
+    }
+    verdict = next(
+        (words for most, words in verdicts.items() if found.nmi < most), "the roles are the labels"
+    )
+    console.print(f"\n  NMI {found.nmi:.2f}, ARI {found.ari:.2f}: {verdict}.", soft_wrap=True)
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent, never 0 % of something."""
+    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
