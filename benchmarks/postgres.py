@@ -26,7 +26,7 @@ import psutil
 from benchmarks.machine import describe
 
 from spinegraph.analysis.search import Search
-from spinegraph.apps.postgres import database
+from spinegraph.apps.postgres import connect
 from spinegraph.embeddings import Embeddings
 
 RESULTS = Path(__file__).parent / "results" / "postgres.json"
@@ -49,10 +49,10 @@ def vectors(name, fraction):
 def written(to, table, embeddings, **options):
     """Export once; return seconds and processor seconds, (2,), and what was done."""
     begun = np.array([time.perf_counter(), time.process_time()])
-    with database(to, table) as place:
-        done = place.write(embeddings, "benchmark", **options)
+    with connect(to, table) as database:
+        done = database.write(embeddings, "benchmark", **options)
         spent = np.array([time.perf_counter(), time.process_time()]) - begun
-        spent[1] += sum(psutil.Process(place._connection.info.backend_pid).cpu_times()[:2])
+        spent[1] += sum(psutil.Process(database._connection.info.backend_pid).cpu_times()[:2])
     return spent, done
 
 
