@@ -86,10 +86,11 @@ def settings(preset: str = "default", **given: Any) -> Config:
 def _setting(field: Field[Any], panel: str | None) -> inspect.Parameter:
     """Return the option of one setting; None where it is not given."""
     choices, text = field.metadata["choices"], field.metadata["help"].replace("`", "")
+    kind: Any = field.type if choices is None else Literal[choices]
     if choices is None:
-        kind, text = field.type, f"{text[0].upper()}{text[1:]}"
+        text = f"{text[0].upper()}{text[1:]}"
     else:
-        kind, text = Literal[choices], f"{', '.join(choices[:-1])} or {choices[-1]}: {text}"
+        text = f"{', '.join(choices[:-1])} or {choices[-1]}: {text}"
     default, paper = (
         f"{value:g}" if isinstance(value, float) else str(value)
         for value in (field.default, field.metadata["paper"])
@@ -110,7 +111,10 @@ def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 _PANELS = {field.name: f"Settings: {field.metadata['group'].lower()}" for field in fields(Config)}
 settings.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [_keyword("preset", Preset, "default"), *(_setting(field, _PANELS[field.name]) for field in fields(Config))]
+    [
+        _keyword("preset", Preset, "default"),
+        *(_setting(field, _PANELS[field.name]) for field in fields(Config)),
+    ]
 )
 
 
