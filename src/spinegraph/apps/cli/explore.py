@@ -40,4 +40,6 @@ def explore(
             webbrowser.open(about["url"])
 
     with TemporaryDirectory(prefix="spine-") as folder:
-        run_server(model, graph, features, labels, how, store=store or Path(folder), port=port, on_start=on_start)
+        run_server(
+            model, graph, features, labels, how, store=store or Path(folder), port=port, on_start=on_start
+        )

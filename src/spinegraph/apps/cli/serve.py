@@ -7,7 +7,6 @@ import typer
 
 from spinegraph.apps.cli.options import GraphFeatures, Json, Model, Quiet, takes
 from spinegraph.apps.cli.reading import Reading, load_one_network, read_known
-from spinegraph.errors import MissingPackageError
 
 Edges = Annotated[
     Path | None, typer.Option("--graph", help="Edges to start from; the model's own if left out.")
@@ -72,9 +71,7 @@ def run_server(
     folder: Path, edges: Path | None, features: Path | None, labels: Path | None, how: Reading, **options: Any
 ) -> None:
     """Serve a model until interrupted, from the network of a file or the one it was fitted on."""
-    try:
-        from spinegraph.apps.server.app import run
-    except ImportError as error:
-        raise MissingPackageError(f"serving needs {error.name}: pip install 'spinegraph[serve]'") from error
+    from spinegraph.apps.server.app import run
+
     model, graph = load_one_network(folder, edges, features, how)
     run(model, graph, labels=None if labels is None else read_known(labels, graph.names), **options)
