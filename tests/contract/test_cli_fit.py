@@ -245,7 +245,7 @@ def test_wrong_usage_is_exit_code_2(place, arguments, message):
         ),
         (("evaluate", "gone"), "gone: no such file"),
         (("evaluate", "model", "--task", "classes"), "classes need --labels FILE"),
-        (("evaluate", "model", "--labels", "people.csv"), "say which of team, age"),
+        (("evaluate", "model", "--labels", "people.csv"), "no column is called label, among team, age"),
     ],
 )
 def test_a_user_error_is_one_clear_message_and_exit_code_1(place, arguments, message):
