@@ -7,13 +7,14 @@ from threading import Event
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from running_service import small_graph
 from spinegraph import SPINE, Graph, made
 from spinegraph.analysis.search import Search
 from spinegraph.apps.server import lookup as lookup_module
 from spinegraph.apps.server import writer as writer_module
-from spinegraph.apps.server.live import BLOCK_ROWS, Change, Live, RowBlocks
+from spinegraph.apps.server.live import BLOCK_ROWS, Change, ContentCache, Live, RowBlocks, embedder
 from spinegraph.apps.server.lookup import Lookup, Twins
 from spinegraph.apps.server.store import Store, open_store, restore
 from spinegraph.apps.server.writer import ClosedError, Writer
@@ -221,7 +222,7 @@ def test_what_is_held_does_not_grow_with_nodes_that_come_and_go(model, tmp_path,
         writer.submit(Change("add", [name], edges, weights, features))
         overlay = writer.submit(Change("remove", [name])).result(30).overlay
         held = len(overlay), len(overlay.added), len(overlay.patch.indices), len(overlay.patch.indptr)
-        sizes.append((*held, len(writer.snapshot.vectors), len(writer.live.drift), len(store.changes())))
+        sizes.append((*held, len(writer.snapshot.vectors), len(writer.live.drift), len(store.load()[2])))
     writer.close()
     cycles = np.array([np.max(sizes[start : start + 31], axis=0) for start in range(0, 124, 31)])
     assert (cycles[:, 0] <= 90 + 31).all()
@@ -344,3 +345,41 @@ def test_blocks_are_shared_by_those_that_are_the_same():
     assert rows.take(np.array([2]))[0].any()
     vector = np.ones(4, np.float32)
     np.testing.assert_allclose(changed.products(vector), changed.matrix() @ vector, rtol=1e-5)
+
+
+@pytest.fixture(scope="module", params=["dense", "sparse"])
+def reading_model(request):
+    graph = small_graph()
+    if request.param == "sparse":
+        graph = graph.with_features(csr_array(graph.features), graph.feature_names)
+    return SPINE(dim=8, steps=5, k=10).fit(graph)
+
+
+def grown(graph):
+    features = np.random.default_rng(2).random((40, 12), np.float32)
+    return graph.overlay(range(40), [(number, f"n{number}") for number in range(40)], features)
+
+
+def test_vectors_are_those_of_the_generator(reading_model):
+    after = grown(reading_model.graph_)
+    contents, everybody = ContentCache(reading_model.generator_), np.arange(len(after))
+    for some in (everybody[:3], everybody[95:99], everybody):  # known in part by then
+        np.testing.assert_allclose(
+            contents.embed(after, some), reading_model.generator_.embed(after, some), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_kept_rows_are_the_same_bits_in_whatever_order_they_are_met(reading_model):
+    before, after = reading_model.graph_, grown(reading_model.graph_)
+    first, second = ContentCache(reading_model.generator_), ContentCache(reading_model.generator_)
+    for node in range(0, 90, 7):
+        first.embed(before, np.array([node]))
+    for node in range(90, 130):
+        first.embed(after, np.array([node]))
+    some = np.arange(5, 125, 3)
+    np.testing.assert_array_equal(first.embed(after, some), second.embed(after, some))
+
+
+def test_models_that_read_no_features_keep_nothing():
+    plain = SPINE(dim=8, steps=5, k=10).fit(small_graph().with_features(None))
+    assert embedder(plain.generator_) == plain.generator_.embed

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from running_service import Running
+from spinegraph.apps.server.schemas import Limits
 from spinegraph.apps.server.security import Guard, is_write, make_token, read_token
 from spinegraph.errors import MissingFileError, ParameterError
 
@@ -100,7 +101,7 @@ def test_the_token_is_compared_in_constant_time(monkeypatch, shared_service):
 
     compare = security.hmac.compare_digest
     monkeypatch.setattr(security.hmac, "compare_digest", lambda a, b: seen.append((a, b)) or compare(a, b))
-    guard = Guard(None, token="t" * 20, is_local=True, limits=None)
+    guard = Guard(None, token="t" * 20, is_local=True, limits=Limits())
     assert guard._has_token(b"Bearer " + b"t" * 20)
     assert not guard._has_token(b"Bearer t")
     assert not guard._has_token(b"")

@@ -71,7 +71,12 @@ def run(
             "nodes": service.snapshot.overlay.num_nodes,
             "version": service.snapshot.version,
         }
-        app = create_app(service, token, is_local=_is_loopback(host), on_start=lambda: on_start(about))
+
+        def announce() -> None:
+            listening.listen()  # requests that come before uvicorn accepts them wait
+            on_start(about)
+
+        app = create_app(service, token, is_local=_is_loopback(host), on_start=announce)
         config = uvicorn.Config(
             app,
             log_level="warning",

@@ -52,25 +52,15 @@ class Change:
 
     def to_text(self) -> str:
         """Return the change as JSON; numbers survive exactly."""
-        parts: dict[str, Any] = {"kind": self.kind, "names": self.names, "edges": self.edges}
-        if self.weights is not None:
-            parts["weights"] = self.weights
-        if self.features is not None:
-            parts["features"] = self.features
+        parts = {key: part for key, part in vars(self).items() if part is not None}
         return json.dumps(parts, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> "Change":
         """Read what ``to_text`` wrote."""
         parts = json.loads(text)
-        features = parts.get("features")
-        return cls(
-            parts["kind"],
-            parts["names"],
-            [(source, target) for source, target in parts["edges"]],
-            parts.get("weights"),
-            None if features is None else [(columns, values) for columns, values in features],
-        )
+        parts["edges"] = [(source, target) for source, target in parts["edges"]]
+        return cls(**parts)
 
 
 class RowBlocks:
@@ -191,13 +181,11 @@ class Snapshot:
 
     def vector(self, position: int) -> NDArray[np.float32]:
         """Return the vector (d,) of one node."""
-        found: NDArray[np.float32] = self.vectors.take(np.array([position]))[0]
-        return found
+        return np.asarray(self.vectors.take(np.array([position]))[0])
 
     def names(self) -> list[Any]:
         """Return the names of the nodes that were not removed, in the order of ``overlay.standing``."""
-        names: list[Any] = self.overlay.names[self.overlay.standing].tolist()
-        return names
+        return list(self.overlay.names[self.overlay.standing].tolist())
 
 
 class Live:

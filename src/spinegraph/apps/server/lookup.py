@@ -57,9 +57,8 @@ class Lookup:
                 if len(found.positions) == n:
                     return found
             # Too few of the candidates are left: only comparing all nodes finds the nearest.
-        everyone = np.arange(len(snapshot.overlay))
         products = snapshot.vectors.products(_unit(vector))
-        return _best(snapshot, everyone, products, vector, n, itself)
+        return _best(snapshot, np.arange(len(products)), products, vector, n, itself)
 
     def is_quick(self, snapshot: Snapshot) -> bool:
         """Return whether a look-up takes less than about a millisecond."""
@@ -108,7 +107,9 @@ class Lookup:
             if latest.overlay.base is not snapshot.overlay.base:
                 return  # compacted meanwhile: positions differ
             newer = np.arange(len(snapshot.overlay), len(latest.overlay))
-            changed = _Changed.none(snapshot).plus(latest, np.union1d(self._since, newer).astype(np.int64))
+            rows = np.full(len(snapshot.overlay), -1, np.int32)
+            nothing = _Changed(np.zeros(0, np.int64), RowBlocks.from_matrix(unit[:0]), rows)
+            changed = nothing.plus(latest, np.union1d(self._since, newer).astype(np.int64))
             self._index = _Index(index, snapshot, changed)
 
 
@@ -119,12 +120,6 @@ class _Changed:
     positions: NDArray[np.int64]  # (m,) in order of arrival
     unit: RowBlocks  # (m, d + 1), see ``unit_rows``
     rows: NDArray[np.int32]  # (n,) the row of every known position, -1 if it has none
-
-    @classmethod
-    def none(cls, snapshot: Snapshot) -> "_Changed":
-        unit = unit_rows(np.zeros((0, snapshot.vectors.width), np.float32))
-        rows = np.full(len(snapshot.overlay), -1, np.int32)
-        return cls(np.zeros(0, np.int64), RowBlocks.from_matrix(unit), rows)
 
     def plus(self, snapshot: Snapshot, positions: NDArray[np.int64]) -> "_Changed":
         """Add positions, ascending, with their vectors in a snapshot."""
@@ -252,11 +247,15 @@ class Twins:
         Among equal profiles those with more similar vectors come first.
         """
         rows, others = self._profiles(snapshot), snapshot.overlay.standing
-        others = _similar_degree(snapshot, position, others[others != position], n)
-        distances = comparison("dtw", rows)(np.full(len(others), position), others)
+        others = others[others != position]
         n = min(n, len(others))
         if not n:
             return Nearest(others, np.zeros(0))
+        # Half to twice as many links; or, if these are few, those of nearest degree.
+        degrees, count = np.log2(snapshot.overlay.degrees + 1.0), min(_COMPARED * n, len(others))
+        differences = np.abs(degrees[others] - degrees[position])
+        others = others[differences <= max(1.0, float(np.partition(differences, count - 1)[count - 1]))]
+        distances = comparison("dtw", rows)(np.full(len(others), position), others)
         last = np.partition(distances, n - 1)[n - 1]
         near = np.flatnonzero(distances <= last * (1 + _TIE) + _TIE)
         others, distances = others[near], distances[near].astype(np.float64)
@@ -289,17 +288,3 @@ class Twins:
                 rows[stale] = self._inputs.profile(overlay, stale).weights
                 self._rows = rows
             return self._rows[: len(overlay)]
-
-
-def _similar_degree(
-    snapshot: Snapshot, position: int, others: NDArray[np.int64], n: int
-) -> NDArray[np.int64]:
-    """Return nodes with half to twice as many links, or those of nearest degree if these are few."""
-    count = min(_COMPARED * n, len(others))
-    if not count:
-        return others
-    degrees = np.log2(snapshot.overlay.degrees + 1.0)
-    differences = np.abs(degrees[others] - degrees[position])
-    limit = max(1.0, float(np.partition(differences, count - 1)[count - 1]))
-    found: NDArray[np.int64] = others[differences <= limit]
-    return found

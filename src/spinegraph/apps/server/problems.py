@@ -1,6 +1,7 @@
 """Errors as problem documents (RFC 9457)."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -44,66 +45,61 @@ class Problem(BaseModel):
     rule: str | None = Field(default=None, description="The rule that is broken.")
 
 
+@dataclass(eq=False)
 class ProblemError(Exception):
     """Ends a request with a problem document."""
 
-    def __init__(
-        self,
-        status: int,
-        detail: str,
-        *,
-        field: str | None = None,
-        rule: str | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.field, self.rule, self.headers = status, detail, field, rule, headers
+    status: int
+    detail: str
+    field: str | None = None
+    rule: str | None = None
+    headers: dict[str, str] | None = None
 
-
-def problem(
-    status: int,
-    detail: str,
-    field: str | None = None,
-    rule: str | None = None,
-    headers: dict[str, str] | None = None,
-) -> Response:
-    """Return a problem document as a response."""
-    title = PROBLEMS[status][0] if status in PROBLEMS else "problem"
-    parts = {"type": "about:blank", "title": title, "status": status, "detail": detail[:2000]}
-    # Escaped to ASCII: a name from a request may be invalid Unicode.
-    body = json.dumps({**parts, "field": field, "rule": rule})
-    return Response(body, status, headers, MEDIA_TYPE)
+    def response(self) -> Response:
+        """Return the problem document."""
+        title = PROBLEMS[self.status][0] if self.status in PROBLEMS else "problem"
+        parts = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail[:2000]}
+        # Escaped to ASCII: a name from a request may be invalid Unicode.
+        body = json.dumps({**parts, "field": self.field, "rule": self.rule})
+        return Response(body, self.status, self.headers, MEDIA_TYPE)
 
 
 def install_problems(app: FastAPI) -> None:
     """Make every error of the app a problem document."""
-    app.add_exception_handler(ProblemError, _on_error)
-    app.add_exception_handler(SpineError, _on_error)
-    app.add_exception_handler(RequestValidationError, _on_invalid)
-    app.add_exception_handler(HTTPException, _on_http_error)
-    app.add_exception_handler(Exception, _on_error)
+
+    async def respond(request: Request, error: Exception) -> Response:
+        return _as_problem(error).response()
+
+    for kind in (ProblemError, SpineError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, respond)
 
 
-def _on_error(request: Request, error: Any) -> Response:
+def _as_problem(error: Exception) -> ProblemError:
     if isinstance(error, ProblemError):
-        return problem(error.status, error.detail, error.field, error.rule, error.headers)
+        return error
     if isinstance(error, ClosedError):
-        return problem(503, str(error), headers={"Retry-After": "1"})
+        return ProblemError(503, str(error), headers={"Retry-After": "1"})
     if isinstance(error, SpineError):
         status = 404 if isinstance(error, UnknownNodeError) else 422
-        return problem(status, str(error), rule=type(error).__name__)
-    return problem(500, "the service failed; its log says how")
+        return ProblemError(status, str(error), rule=type(error).__name__)
+    if isinstance(error, RequestValidationError):
+        return _of_validation(error)
+    if isinstance(error, HTTPException) and error.status_code == 400:  # the framework's, for broken UTF-8
+        return ProblemError(400, "the body is not JSON: send it as UTF-8", "body", "a JSON document")
+    if isinstance(error, HTTPException):
+        return ProblemError(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+    return ProblemError(500, "the service failed; its log says how")
 
 
-def _on_invalid(request: Request, error: Any) -> Response:
+def _of_validation(error: RequestValidationError) -> ProblemError:
     """Report the deepest error: of alternatives, the one that matched furthest."""
     first = max(error.errors(), key=lambda one: (len(one["loc"]), not one["type"].endswith("_type")))
     if first["type"] == "json_invalid":
         why = first.get("ctx", {}).get("error", "")
-        return problem(400, f"the body is not JSON: {why}", "body", "a JSON document")
+        return ProblemError(400, f"the body is not JSON: {why}", "body", "a JSON document")
     where = _field(first["loc"], is_extra=first["type"] == "extra_forbidden")
     given = "" if first["type"] == "missing" else f"; got {repr(first.get('input'))[:80]}"
-    return problem(422, f"{where}: {first['msg']}{given}", where, first["type"])
+    return ProblemError(422, f"{where}: {first['msg']}{given}", where, first["type"])
 
 
 def _field(location: tuple[Any, ...], *, is_extra: bool) -> str:
@@ -114,9 +110,3 @@ def _field(location: tuple[Any, ...], *, is_extra: bool) -> str:
         if is_column or isinstance(part, int) or part in _FIELDS or (is_extra and index == len(location) - 1):
             parts.append(str(part)[:80])
     return ".".join(parts)
-
-
-def _on_http_error(request: Request, error: Any) -> Response:
-    if error.status_code == 400:  # raised by the framework for bytes that are not UTF-8
-        return problem(400, "the body is not JSON: send it as UTF-8", "body", "a JSON document")
-    return problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))

@@ -3,14 +3,12 @@
 import io
 import json
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import Response, StreamingResponse
-from numpy.typing import NDArray
+from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from pyarrow import parquet
 
 from spinegraph import __version__
@@ -20,7 +18,7 @@ from spinegraph.analysis.search import Nearest
 from spinegraph.apps.server import schemas
 from spinegraph.apps.server.live import Change, Name, Snapshot
 from spinegraph.apps.server.problems import ProblemError
-from spinegraph.apps.server.service import Service
+from spinegraph.apps.server.service import Service, find_node, search_names
 from spinegraph.graph.names import quoted
 
 router = APIRouter()
@@ -40,14 +38,15 @@ async def get_service(request: Request) -> Service:
     return service
 
 
-async def get_node(request: Request, name: str) -> FoundNode:
-    """Find the node in a request's path."""
-    service: Service = request.app.state.service
-    now = service.snapshot
-    return FoundNode(*service.directory.find(now, name), now)
-
-
 TheService = Annotated[Service, Depends(get_service)]
+
+
+async def get_node(service: TheService, name: str) -> FoundNode:
+    """Find the node in a request's path."""
+    now = service.snapshot
+    return FoundNode(*find_node(now, name), now)
+
+
 TheNode = Annotated[FoundNode, Depends(get_node)]
 Count = Annotated[int, Query(ge=1, le=schemas.MAX_MATCHES, description="How many.")]
 NameQuery = Annotated[str, Query(min_length=1, max_length=schemas.MAX_NAME)]
@@ -75,15 +74,16 @@ async def add_nodes(service: TheService, body: schemas.OneOrMany) -> Any:
 @router.post("/v1/edges", status_code=201, response_model=schemas.Changed, tags=["changes"])
 async def add_edges(service: TheService, body: schemas.NewEdges) -> Any:
     """Store edges between known nodes; the weight of an edge that exists grows."""
-    return _changed(await service.add_edges(body.edges), 201)
+    change = service.reader.edges(body.edges, service.snapshot.overlay)
+    return _changed(await service.write(change), 201)
 
 
 @router.delete("/v1/edges", response_model=schemas.Changed, tags=["changes"])
 async def remove_edge(service: TheService, source: NameQuery, target: NameQuery) -> Any:
     """Remove the edge between two nodes."""
     now = service.snapshot
-    one, _ = service.directory.find(now, source, "query.source")
-    other, _ = service.directory.find(now, target, "query.target")
+    one, _ = find_node(now, source, "query.source")
+    other, _ = find_node(now, target, "query.target")
     if other not in now.overlay.neighbors(one).tolist():
         detail = f"no edge between {quoted(one)} and {quoted(other)}"
         raise ProblemError(404, detail, field="query", rule="an edge in the graph")
@@ -164,7 +164,7 @@ async def twins(service: TheService, node: TheNode, n: Count = 10) -> Any:
 @router.get("/v1/nodes/{name:path}/explain/{other:path}", response_model=schemas.Explanation, tags=["nodes"])
 async def explain_nodes(service: TheService, node: TheNode, other: str) -> Any:
     """Explain in sentences and numbers why two nodes are similar, or not."""
-    second, _ = service.directory.find(node.now, other, "path.other")
+    second, _ = find_node(node.now, other, "path.other")
     if node.name == second:
         detail = f"an explanation needs two nodes; got {quoted(second)} twice"
         raise ProblemError(422, detail, field="path.other", rule="another node")
@@ -256,6 +256,7 @@ async def whole_map(service: TheService) -> Any:
 def _map(service: Service, now: Snapshot) -> Response:
     names, roles = now.names(), service.atlas.roles
     coordinates, assigned = service.atlas.coordinates(now), service.atlas.roles_of(now)
+    x, y = coordinates.astype(np.float64).round(4).T.tolist()
     labels = sorted({str(label) for label in service.labels.values()})
     number = {label: index for index, label in enumerate(labels)}
     return reply(
@@ -263,8 +264,8 @@ def _map(service: Service, now: Snapshot) -> Response:
             "version": now.version,
             "method": service.atlas.method,
             "names": names,
-            "x": _rounded(coordinates[:, 0]),
-            "y": _rounded(coordinates[:, 1]),
+            "x": x,
+            "y": y,
             "degree": now.overlay.degrees[now.overlay.standing].tolist(),
             "role": None if assigned is None else assigned.roles.tolist(),
             "titles": [] if roles is None else roles.titles,
@@ -275,11 +276,6 @@ def _map(service: Service, now: Snapshot) -> Response:
     )
 
 
-def _rounded(values: NDArray[np.float32]) -> list[float]:
-    rounded: list[float] = values.astype(np.float64).round(4).tolist()
-    return rounded
-
-
 @router.get("/v1/search", response_model=schemas.Found, tags=["graph"])
 async def search(
     service: TheService,
@@ -288,7 +284,7 @@ async def search(
 ) -> Any:
     """Return names that begin with a text, the shortest first."""
     now = service.snapshot
-    names, total = service.directory.search(now, q, n)
+    names, total = await service.in_thread(search_names, now, q, n)
     return reply({"version": now.version, "names": names, "total": total})
 
 
@@ -306,13 +302,6 @@ async def features(service: TheService) -> Any:
     )
 
 
-class Format(StrEnum):
-    """File formats of an export."""
-
-    parquet = "parquet"
-    arrow = "arrow"
-
-
 _ROWS = 8_192  # of an export, sent at a time
 _TYPES = {"parquet": "application/vnd.apache.parquet", "arrow": "application/vnd.apache.arrow.stream"}
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -324,15 +313,15 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
     responses={200: {"content": dict.fromkeys(_TYPES.values(), _BINARY)}},
     tags=["graph"],
 )
-async def export(service: TheService, format: Format = Format.parquet) -> Any:
+async def export(service: TheService, format: Literal["parquet", "arrow"] = "parquet") -> Any:
     """Stream the names and vectors of all nodes: columns name and vector."""
     now = service.snapshot
     headers = {
-        "Content-Disposition": f'attachment; filename="vectors.{format.value}"',
+        "Content-Disposition": f'attachment; filename="vectors.{format}"',
         "X-Spine-Version": str(now.version),
         "Cache-Control": "no-store",
     }
-    return StreamingResponse(_export(now, format.value), 200, headers, _TYPES[format.value])
+    return StreamingResponse(_export(now, format), 200, headers, _TYPES[format])
 
 
 def _export(now: Snapshot, format: str) -> Iterator[bytes]:
@@ -340,12 +329,11 @@ def _export(now: Snapshot, format: str) -> Iterator[bytes]:
     buffer, names, standing = io.BytesIO(), now.names(), now.overlay.standing
     kind = pa.int64() if now.overlay.names.dtype == np.int64 else pa.string()
     schema = pa.schema([("name", kind), ("vector", pa.list_(pa.float32(), now.vectors.width))])
-    is_parquet = format == "parquet"
-    with (
-        parquet.ParquetWriter(buffer, schema, use_dictionary=["name"])
-        if is_parquet
-        else pa.ipc.new_stream(buffer, schema)
-    ) as writer:
+    if format == "parquet":
+        opened = parquet.ParquetWriter(buffer, schema, use_dictionary=["name"])
+    else:
+        opened = pa.ipc.new_stream(buffer, schema)
+    with opened as writer:
         for start in range(0, len(names), _ROWS):
             some = slice(start, start + _ROWS)
             column = names[some] if kind == pa.int64() else list(map(str, names[some]))
@@ -386,12 +374,7 @@ async def readyz(service: TheService) -> Any:
     return reply({"status": "ready", "version": now.version, "nodes": now.overlay.num_nodes, "model": about})
 
 
-@router.get(
-    "/metrics",
-    response_class=Response,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-    tags=["health"],
-)
+@router.get("/metrics", response_class=PlainTextResponse, tags=["health"])
 async def metrics(service: TheService) -> Any:
     """Return counters and times for Prometheus."""
     return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -88,6 +88,11 @@ class NewEdges(_Request):
     edges: list[Edge] = Field(min_length=1, max_length=MAX_EDGES)
 
 
+class _OfNode(BaseModel):
+    name: str | int
+    version: int
+
+
 class Vector(BaseModel):
     """A node's vector."""
 
@@ -95,26 +100,22 @@ class Vector(BaseModel):
     vector: list[float]
 
 
-class Added(BaseModel):
-    """Nodes that were stored."""
-
-    version: int = Field(description="Changes since the store was created, this one included.")
-    refreshed: int = Field(description="Number of vectors that were updated.")
-    nodes: list[Vector]
-
-
 class Changed(BaseModel):
     """A change that was stored."""
 
-    version: int
-    refreshed: int
+    version: int = Field(description="Changes since the store was created, this one included.")
+    refreshed: int = Field(description="Number of vectors that were updated.")
 
 
-class Node(BaseModel):
+class Added(Changed):
+    """Nodes that were stored."""
+
+    nodes: list[Vector]
+
+
+class Node(_OfNode):
     """A node and its vector."""
 
-    name: str | int
-    version: int
     degree: int
     vector: list[float]
 
@@ -126,19 +127,15 @@ class Match(BaseModel):
     score: float
 
 
-class Matches(BaseModel):
+class Matches(_OfNode):
     """The nodes most similar to one, best first."""
 
-    name: str | int
-    version: int
     matches: list[Match]
 
 
-class Tried(BaseModel):
+class Tried(Vector):
     """A node that was tried out."""
 
-    name: str | int
-    vector: list[float]
     place: tuple[float, float] | None = Field(description="Coordinates on the map, once that is drawn.")
     nearest: list[Match]
     warnings: list[str] = Field(description="How it differs from what the model was fitted on.")
@@ -151,11 +148,9 @@ class TriedNodes(BaseModel):
     nodes: list[Tried]
 
 
-class Role(BaseModel):
+class Role(_OfNode):
     """The role a node plays."""
 
-    name: str | int
-    version: int
     role: int
     title: str
     description: str
@@ -171,21 +166,17 @@ class Explanation(BaseModel):
     words: list[str]
 
 
-class Profile(BaseModel):
+class Profile(_OfNode):
     """The largest rooted-PageRank values of a node, and the nodes they belong to."""
 
-    name: str | int
-    version: int
     weights: list[float]
     nodes: list[str | int | None]
     mass: float
 
 
-class Around(BaseModel):
+class Around(_OfNode):
     """The neighbourhood of a node; the node itself comes first."""
 
-    name: str | int
-    version: int
     names: list[str | int]
     hops: list[int]
     degrees: list[int]
@@ -224,9 +215,7 @@ class Columns(BaseModel):
 
     count: int
     names: list[str] | None
-    table: dict[str, str] | None = Field(
-        description="Columns of the table that the model was fitted on, and their kinds."
-    )
+    table: dict[str, str] | None = Field(description="Columns of the model's table, and their kinds.")
     weighted: bool = Field(description="Whether edges carry weights.")
 
 

@@ -3,22 +3,17 @@
 import asyncio
 import hashlib
 import hmac
-import os
 import secrets
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
 
-from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from spinegraph.apps.server.problems import problem
+from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.schemas import Limits
 from spinegraph.apps.server.service import routable_path
 from spinegraph.errors import MissingFileError, ParameterError
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Scope]]
-Send = Callable[[Scope], Awaitable[None]]
 _MIN_TOKEN = 16  # characters
 _LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
 _OPEN = ("/healthz", "/readyz")  # never need the token: they say nothing about the data
@@ -47,9 +42,8 @@ def read_token(file: Path) -> str:
 def make_token(file: Path) -> str:
     """Write a random token to a new file that only its owner may read, and return it."""
     token = secrets.token_urlsafe(32)
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-        opened.write(f"{token}\n")
+    file.touch(mode=0o600, exist_ok=False)
+    file.write_text(f"{token}\n", encoding="utf-8")
     return token
 
 
@@ -68,17 +62,19 @@ class Guard:
 
     def __init__(
         self,
-        app: Any,
+        app: ASGIApp,
         *,
         token: str,
         is_local: bool,
         limits: Limits,
         pages: Collection[str] = (),
-        observe: Callable[[Scope, int, float], None] | None = None,
+        observe: Callable[[Scope, int, float], None] = lambda scope, status, seconds: None,
     ) -> None:
         self._app, self._limits, self._is_local, self._pages = app, limits, is_local, pages
+        too_large = f"a body holds at most {limits.body} bytes; send several requests"
+        self._too_large = ProblemError(413, too_large, rule="body")
         self._digest = hashlib.sha256(token.encode()).digest()
-        self._observe = observe or (lambda scope, status, seconds: None)
+        self._observe = observe
         self._active = 0  # requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,7 +86,7 @@ class Guard:
         loop = asyncio.get_running_loop()
         started, status = loop.time(), 0
 
-        async def send_on(message: Scope) -> None:
+        async def send_on(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -101,7 +97,7 @@ class Guard:
         try:
             refusal = self._refusal(scope)
             if refusal is not None:
-                await refusal(scope, receive, send_on)
+                await refusal.response()(scope, receive, send_on)
             elif scope["path"] == _UNBOUNDED:
                 await self._app(scope, receive, send_on)
             else:
@@ -110,34 +106,34 @@ class Guard:
         except TimeoutError:
             if not status:  # else the response has begun, and the connection just ends
                 detail = f"no answer within {self._limits.seconds:g} seconds; ask for less"
-                await problem(504, detail, rule="seconds")(scope, receive, send_on)
+                await ProblemError(504, detail, rule="seconds").response()(scope, receive, send_on)
         finally:
             self._active -= 1
             self._observe(scope, status, loop.time() - started)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _refusal(self, scope: Scope) -> ProblemError | None:
         """Return why a request is refused by its head, or None."""
         headers, path, method = dict(scope["headers"]), scope["path"], scope["method"]
         if self._active > self._limits.requests:
             detail = f"{self._limits.requests} requests are active; try again in a second"
-            return problem(503, detail, rule="requests", headers={"Retry-After": "1"})
+            return ProblemError(503, detail, rule="requests", headers={"Retry-After": "1"})
         if self._is_local and _host(headers.get(b"host", b"")) not in _LOCAL_NAMES:
-            return problem(421, "this service answers to localhost alone; ask http://127.0.0.1", rule="host")
+            return ProblemError(421, "this service answers to localhost alone: http://127.0.0.1", rule="host")
         is_open = self._is_local or path in _OPEN or path in self._pages
         needs_token = is_write(method, path) or not is_open
         if needs_token and not self._has_token(headers.get(b"authorization", b"")):
             detail = "send the token: Authorization: Bearer TOKEN; docs/service.md says where it is"
             scheme = {"WWW-Authenticate": 'Bearer realm="spinegraph"'}
-            return problem(401, detail, rule="token", headers=scheme)
+            return ProblemError(401, detail, rule="token", headers=scheme)
         if method in ("POST", "PUT", "PATCH"):
             kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
             if kind != b"application/json":
-                return problem(415, "send JSON with Content-Type: application/json", rule="content-type")
+                return ProblemError(415, "send JSON with Content-Type: application/json", rule="content-type")
             if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-                return problem(415, "send plain JSON, not compressed", rule="content-encoding")
+                return ProblemError(415, "send plain JSON, not compressed", rule="content-encoding")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._limits.body:
-            return self._too_large()
+            return self._too_large
         return None
 
     def _has_token(self, header: bytes) -> bool:
@@ -145,10 +141,6 @@ class Guard:
         # Digests have one length, so the time of a comparison says nothing about the token's.
         digest = hashlib.sha256(given.strip()).digest()
         return hmac.compare_digest(digest, self._digest) and scheme.lower() == b"bearer"
-
-    def _too_large(self) -> Response:
-        detail = f"a body holds at most {self._limits.body} bytes; send several requests"
-        return problem(413, detail, rule="body")
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body up to the limit, then pass the request on."""
@@ -167,11 +159,11 @@ class Guard:
             size += len(pieces[-1])
             more = message.get("more_body", False)
             if size > self._limits.body:
-                await self._too_large()(scope, receive, send)
+                await self._too_large.response()(scope, receive, send)
                 return
         body = [{"type": "http.request", "body": b"".join(pieces), "more_body": False}]
 
-        async def read() -> Scope:
+        async def read() -> Message:
             return body.pop() if body else await receive()
 
         await self._app(scope, read, send)

@@ -2,12 +2,11 @@
 
 import asyncio
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from heapq import nsmallest
 from pathlib import Path
 from secrets import token_hex
-from threading import Lock
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -31,7 +30,6 @@ from spinegraph.graph.overlay import Overlay
 from spinegraph.structure.drift import Drift, NeighborDrift
 
 Result = TypeVar("Result")
-_LAST_CHARACTER = chr(0x10FFFF)
 _SLASH = "\ufdd0"  # not a character of any text: stands for a slash written as %2F
 _HIDDEN_SLASH = re.compile("%2f", re.IGNORECASE)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)  # buckets of histograms
@@ -54,7 +52,7 @@ class Service:
         tolerance: float | None = None,
         limits: Limits | None = None,
     ) -> None:
-        self.limits, self.metrics, self.lookup = limits or Limits(), Metrics(), Lookup()
+        self.limits, self.lookup = limits or Limits(), Lookup()
         opened = open_store(model, graph, store)
         try:
             self.live: Live = restore(model, graph, opened, tolerance)
@@ -67,8 +65,8 @@ class Service:
         self.writer = Writer(self.live, opened, waiting=self.limits.changes, on_batch=self._on_batch)
         self.atlas = Atlas(model, self.generator, self.lookup, store)
         self.twins = Twins(self.generator)
-        self.metrics.watch(lambda: self.snapshot, lambda: self.writer.waiting)
-        self.reader, self.directory = RequestReader(graph, model.table_encoder_), Directory()
+        self.metrics = Metrics(lambda: self.snapshot, lambda: self.writer.waiting)
+        self.reader = RequestReader(graph, model.table_encoder_)
         self._workers = ThreadPoolExecutor(2, "worker")
 
     @property
@@ -99,10 +97,6 @@ class Service:
             self.reader.nodes(body, self.snapshot.overlay)  # names the problem if another request came first
             raise
 
-    async def add_edges(self, edges: list[Edge]) -> Snapshot:
-        """Store new edges."""
-        return await self.write(self.reader.edges(edges, self.snapshot.overlay))
-
     async def write(self, change: Change | None) -> Snapshot:
         """Store a change, or compact the store if it is None; return the snapshot after it."""
         return await asyncio.wrap_future(self.writer.submit(change))
@@ -131,40 +125,22 @@ class Service:
             self.twins.follow(snapshot)
 
 
-class Directory:
-    """Finds nodes by the names in requests."""
+def find_node(snapshot: Snapshot, text: str, field: str = "path.name") -> tuple[Name, int]:
+    """Return the name and position of the node called ``text``, or the integer that ``text`` writes."""
+    text = text.replace(_SLASH, "/")
+    for name in (text, _integer(text)):
+        if name is not None:
+            position = snapshot.overlay.position(name)
+            if position >= 0:
+                return name, position
+    raise ProblemError(404, f"no node {quoted(text)}", field=field, rule="a name in the graph")
 
-    def __init__(self) -> None:
-        self._base: Graph | None = None
-        self._sorted: list[tuple[str, Name]] = []  # (name in lower case, name) of the base graph
-        self._lock = Lock()
 
-    def find(self, snapshot: Snapshot, text: str, field: str = "path.name") -> tuple[Name, int]:
-        """Return the name and position of the node called ``text``, or the integer that ``text`` writes."""
-        text = text.replace(_SLASH, "/")
-        for name in (text, _integer(text)):
-            if name is not None:
-                position = snapshot.overlay.position(name)
-                if position >= 0:
-                    return name, position
-        raise ProblemError(404, f"no node {quoted(text)}", field=field, rule="a name in the graph")
-
-    def search(self, snapshot: Snapshot, text: str, limit: int) -> tuple[list[Name], int]:
-        """Return names that begin with a text in any case, shortest first, and their total number."""
-        prefix, overlay = text.casefold(), snapshot.overlay
-        with self._lock:
-            if self._base is not overlay.base:
-                pairs = ((str(name).casefold(), name) for name in overlay.base.names.tolist())
-                self._base, self._sorted = overlay.base, sorted(pairs, key=lambda pair: pair[0])
-            listed = self._sorted
-        start = bisect_left(listed, prefix, key=lambda pair: pair[0])
-        stop = bisect_left(listed, prefix + _LAST_CHARACTER, key=lambda pair: pair[0])
-        names = [name for _, name in listed[start:stop]]
-        names += [name for name in overlay.added.tolist() if str(name).casefold().startswith(prefix)]
-        names = list(dict.fromkeys(names))
-        if overlay.num_nodes < len(overlay) and names:
-            names = [name for name, at in zip(names, overlay.find(names).tolist(), strict=True) if at >= 0]
-        return sorted(names, key=lambda name: (len(str(name)), str(name)))[:limit], len(names)
+def search_names(snapshot: Snapshot, text: str, limit: int) -> tuple[list[Name], int]:
+    """Return names that begin with a text in any case, shortest first, and their total number."""
+    prefix = text.casefold()
+    found = [name for name in snapshot.names() if str(name).casefold().startswith(prefix)]
+    return nsmallest(limit, found, key=lambda name: (len(str(name)), str(name))), len(found)
 
 
 def routable_path(path: str, raw: bytes) -> str:
@@ -328,7 +304,7 @@ def _require_known(names: list[tuple[str, Name]], overlay: Overlay, new: Collect
 class Metrics:
     """Prometheus metrics of one service, in a registry of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, snapshot: Callable[[], Snapshot], waiting: Callable[[], int]) -> None:
         own: Any = {"registry": CollectorRegistry()}
         self._registry = own["registry"]
         self._requests = Counter("spine_requests", "Requests answered.", ("method", "route", "status"), **own)
@@ -340,9 +316,11 @@ class Metrics:
             "spine_batch_seconds", "Time to apply and store a batch.", buckets=_SECONDS, **own
         )
         self._refreshed = Counter("spine_vectors_refreshed", "Vectors updated.", **own)
-        self._nodes = Gauge("spine_nodes", "Nodes in the graph.", **own)
-        self._waiting = Gauge("spine_changes_waiting", "Changes that wait for the writer.", **own)
-        self._version = Gauge("spine_version", "Changes since the store was created.", **own)
+        nodes = Gauge("spine_nodes", "Nodes in the graph.", **own)
+        nodes.set_function(lambda: snapshot().overlay.num_nodes)
+        version = Gauge("spine_version", "Changes since the store was created.", **own)
+        version.set_function(lambda: snapshot().version)
+        Gauge("spine_changes_waiting", "Changes that wait for the writer.", **own).set_function(waiting)
 
     def on_request(self, scope: Any, status: int, seconds: float) -> None:
         """Count a request by its route; never by its path, which may hold any name."""
@@ -357,13 +335,6 @@ class Metrics:
         self._batches.observe(seconds)
         self._refreshed.inc(sum(len(snapshot.refreshed) for snapshot in snapshots))
 
-    def watch(self, snapshot: Callable[[], Snapshot], waiting: Callable[[], int]) -> None:
-        """Report the present state whenever metrics are read."""
-        self._nodes.set_function(lambda: snapshot().overlay.num_nodes)
-        self._version.set_function(lambda: snapshot().version)
-        self._waiting.set_function(waiting)
-
     def text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
-        found: bytes = generate_latest(self._registry)
-        return found
+        return bytes(generate_latest(self._registry))

@@ -142,15 +142,19 @@ class Store:
         found = self._about.get("state")
         return None if found is None else int(found)
 
-    def changes(self) -> list[Entry]:
-        """Return the changes since the base graph, in order."""
+    def load(self) -> tuple[Graph | None, dict[str, NDArray[Any]] | None, list[Entry]]:
+        """Return the base graph of the last compaction, the saved state, and the changes since that base."""
+        base, state = self.base_version, self.state_version
         with self._reading():
             rows = self._database.execute("SELECT version, change, is_last FROM changes ORDER BY version")
-            found = [_read_row(*row) for row in rows.fetchall()]
-            last = int(self._about["last"])
-            if [entry.version for entry in found] != list(range(self.base_version + 1, last + 1)):
+            entries, last = [_read_row(*row) for row in rows.fetchall()], int(self._about["last"])
+            if [entry.version for entry in entries] != list(range(base + 1, last + 1)):
                 raise ModelFormatError(f"changes are missing from the log, which ends with version {last}")
-        return found
+            return (
+                graph_of(self._load(f"base-{base}")) if base else None,
+                None if state is None else self._load(f"state-{state}"),
+                entries,
+            )
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write changes to disk, all or none; afterwards they survive any stop."""
@@ -158,20 +162,6 @@ class Store:
         with self._transaction() as database:
             database.executemany("INSERT INTO changes VALUES (?, ?, ?)", rows)
             self._write_about(last=str(entries[-1].version))
-
-    def base(self) -> Graph | None:
-        """Return the graph that compaction made, if any."""
-        if not self.base_version:
-            return None
-        with self._reading():
-            return graph_of(self._load(f"base-{self.base_version}"))
-
-    def state(self) -> dict[str, NDArray[Any]] | None:
-        """Return the saved state, if there is one."""
-        if self.state_version is None:
-            return None
-        with self._reading():
-            return self._load(f"state-{self.state_version}")
 
     def write_state(self, version: int, state: dict[str, NDArray[Any]]) -> None:
         """Write the state at a version, in any thread; it counts after :meth:`use_state`."""
@@ -202,11 +192,7 @@ class Store:
             write_signed(partial, arrays, {})
 
     def _load(self, name: str) -> dict[str, NDArray[Any]]:
-        try:
-            return read_signed(self.folder / f"{name}.safetensors")[0]
-        except (OSError, SafetensorError, ValueError) as fault:
-            why = " ".join(str(fault).split())[:200]
-            raise ModelFormatError(f"{name}.safetensors cannot be read ({why})") from fault
+        return read_signed(self.folder / f"{name}.safetensors")[0]
 
 
 def _written_row(entry: Entry) -> tuple[int, str, int]:
@@ -246,10 +232,10 @@ def restore(model: Any, graph: Graph, store: Store, tolerance: float | None = No
     generator = model.generator_
     if generator.inputs.encoder is not None:
         generator.inputs.require_features(graph)
-    base, state, entries = store.base() or graph, store.state(), store.changes()
-    live = Live(generator, base, tolerance, version=store.base_version)
+    base, state, entries = store.load()
+    live = Live(generator, base or graph, tolerance, version=store.base_version)
     if state is None:
-        is_known = model.embeddings_ is not None and model.fingerprint_ == fingerprint(base)
+        is_known = model.embeddings_ is not None and model.fingerprint_ == fingerprint(base or graph)
         live.compute_all(model.embeddings_.vectors if is_known else None)
     else:
         for entry in entries:

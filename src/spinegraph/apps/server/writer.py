@@ -83,7 +83,7 @@ class Writer(Thread):
         is_open = True
         while is_open:
             batch = [self._queue.get()]
-            while len(batch) < _MAX_BATCH and _is_change(batch[-1]) and not self._queue.empty():
+            while len(batch) < _MAX_BATCH and batch[-1] and batch[-1].change and not self._queue.empty():
                 batch.append(self._queue.get())  # this thread alone takes from the queue
             is_open = batch[-1] is not None
             # From here on a change can no longer be cancelled.
@@ -175,7 +175,3 @@ class Writer(Thread):
             self._saving.join()
             self._saving = None
             self.store.use_state(self._saved)
-
-
-def _is_change(task: _Task | None) -> bool:
-    return task is not None and task.change is not None
