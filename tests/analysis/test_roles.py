@@ -1,4 +1,4 @@
-"""Roles: told by plain numbers that slow oracles agree with, whatever the order of nodes and the threads."""
+"""Roles: measures that slow oracles agree with, whatever the order of nodes and the threads."""
 
 import json
 
@@ -73,13 +73,13 @@ def test_a_barbells_three_kinds_of_place_are_its_roles(bridge):
     graph = made.barbell(10, bridge)
     generator = fitted(graph, dim=8, steps=5)
     found = Roles.find(graph, generator)
-    told = found.assign(graph, generator).roles
+    assigned = found.assign(graph, generator).roles
     gates = [9, 10 + bridge]
     path = list(range(10, 10 + bridge))
     assert len(found) == 3
-    assert set(told[gates]) == {0}
-    assert set(np.delete(told, [*gates, *path])) == {1}
-    assert set(told[path]) == {2}
+    assert set(assigned[gates]) == {0}
+    assert set(np.delete(assigned, [*gates, *path])) == {1}
+    assert set(assigned[path]) == {2}
 
 
 def test_nodes_that_all_stand_alike_have_one_role(club):
@@ -95,10 +95,10 @@ def test_nodes_that_all_stand_alike_have_one_role(club):
 @given(strategies.graphs(), st.integers(0, 3))
 def test_memberships_sum_to_one_and_the_largest_is_the_role(club, graph, seed):
     found = Roles.find(graph, club, seed=seed)
-    told = found.assign(graph, club)
-    assert told.memberships.shape == (len(graph), len(found))
-    np.testing.assert_allclose(told.memberships.sum(axis=1), 1)
-    assert np.array_equal(told.roles, told.memberships.argmax(axis=1))
+    assigned = found.assign(graph, club)
+    assert assigned.memberships.shape == (len(graph), len(found))
+    np.testing.assert_allclose(assigned.memberships.sum(axis=1), 1)
+    assert np.array_equal(assigned.roles, assigned.memberships.argmax(axis=1))
     assert len(set(found.titles)) == len(found) or found.titles.count("isolated") > 1
     assert all(0 <= typical.neighbors_low <= typical.neighbors_high for typical in found.typical)
 
@@ -115,7 +115,7 @@ def test_another_order_of_nodes_is_another_order_of_roles(club, case):
     )
 
 
-def test_another_order_of_nodes_keeps_roles_told_by_vectors(office, roles):
+def test_another_order_of_nodes_keeps_roles_found_by_vectors(office, roles):
     here, _, generator = office
     order = np.random.default_rng(0).permutation(len(here.graph))
     other = strategies.permuted(here.graph, order)
@@ -156,9 +156,9 @@ def test_some_nodes_and_an_overlay_have_the_roles_they_have_in_the_whole(office,
     _, there, generator = office
     whole = roles.assign(there.graph, generator)
     some = there.graph.names[[5, 0, 17]]
-    told = roles.assign(there.graph, generator, nodes=some)
-    assert told.names.tolist() == some.tolist()
-    np.testing.assert_allclose(told.memberships, whole.memberships[[5, 0, 17]], atol=1e-6)
+    assigned = roles.assign(there.graph, generator, nodes=some)
+    assert assigned.names.tolist() == some.tolist()
+    np.testing.assert_allclose(assigned.memberships, whole.memberships[[5, 0, 17]], atol=1e-6)
     features = there.graph.feature_rows(np.array([3]))
     overlay = there.graph.overlay(["new"], [("new", there.graph.names[0]), ("new", some[0])], features)
     near = ["new", there.graph.names[0], there.graph.names[100]]

@@ -24,18 +24,7 @@ def methods(generator: Generator, train: Graph, seed: int, role: bool = False) -
     ``T F`` is the smoothed input. ``PCA of T F`` has at most as many columns as SPINE's vectors. With
     ``+ columns`` the structural columns that are not smoothed are appended at the share that the model gives
     them: the model without its learning. ``random W_M`` has the shape and size of the fitted one, and its
-    columns.
-
-    Parameters
-    ----------
-    generator : Generator
-        Of a fitted model.
-    train : Graph
-        The network it was fitted on.
-    seed : int
-        Of the random weights.
-    role : bool
-        Whether to add the logarithm of the degree.
+    columns. ``role`` adds the logarithm of the degree. ``train`` is the network that the model was fitted on.
     """
     inputs = generator.inputs
 

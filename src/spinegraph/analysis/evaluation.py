@@ -41,11 +41,6 @@ class ProbeResult:
         Classes among the training nodes.
     scores : float64 array (t, c)
         Decision values of the test nodes.
-
-    Examples
-    --------
-    >>> ProbeResult(0.8, 1.0, 0.75, None, np.arange(3), np.zeros((5, 3))).accuracy
-    0.8
     """
 
     accuracy: float
@@ -140,12 +135,7 @@ def probe_cv(
 
 
 def ranking_auc(positive: ArrayLike, scores: ArrayLike) -> float:
-    """Return the probability that a positive is scored above a negative; ties count half.
-
-    Parameters
-    ----------
-    positive : bool array (n,)
-    scores : float array (n,)
+    """Return the probability that a positive (n,) is scored (n,) above a negative; ties count half.
 
     Examples
     --------
@@ -306,24 +296,11 @@ def in_row_space(vectors: Matrix, others: Sequence[Matrix]) -> tuple[Matrix, lis
 def logistic_path(
     vectors: Matrix, targets: Floats, Cs: Sequence[float], *, precision: float = 1e-10
 ) -> Floats:
-    """Fit every target at every C, by Newton's method with a line search.
+    """Return the weights of every 0/1 target (n, t) at every C, intercept last: (len(Cs), p + 1, t).
 
-    Steps are solved by conjugate gradients, preconditioned where the Hessian is small enough to be factored.
-
-    Parameters
-    ----------
-    vectors : float64 array or csr_array (n, p)
-    targets : float64 array (n, t)
-        0 or 1. A target that never varies gets zero weights and an infinite intercept.
-    Cs : sequence of float
-        Ascending is quickest.
-    precision : float
-        Squared error of the weights, over their squared norm or 1.
-
-    Returns
-    -------
-    float64 array (len(Cs), p + 1, t)
-        Weights, the intercept last.
+    Newton's method with a line search; steps by conjugate gradients, preconditioned where the Hessian is
+    small enough to be factored. Ascending Cs are quickest. ``precision`` is the squared error of the weights,
+    over their squared norm or 1. A target that never varies gets zero weights and an infinite intercept.
     """
     share = targets.mean(axis=0)
     varies = (share > 0) & (share < 1)

@@ -151,14 +151,6 @@ class Explanation:
         Of the second node among all by similarity to the first; needs embeddings.
     role_rank : Rank or None
         The same by distance of profiles; needs the profile of all nodes.
-
-    Examples
-    --------
-    >>> from spinegraph import SPINE, made
-    >>> club = made.karate()
-    >>> found = explain(club, SPINE(dim=8, steps=5).fit(club).generator_, 0, 33)
-    >>> found.a.degree, found.b.degree, found.relation.links_apart
-    (16, 17, 2)
     """
 
     a: Surroundings
@@ -243,6 +235,8 @@ def explain(
     >>> found = explain(club, model.generator_, 0, 33, embeddings=model.embeddings_)
     >>> print(found.words[0])
     Node 0 and node 33 are ...
+    >>> found.a.degree, found.b.degree, found.relation.links_apart
+    (16, 17, 2)
     """
     if generator.inputs.encoder is not None:
         generator.inputs.require_features(graph)

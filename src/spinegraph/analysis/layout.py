@@ -121,13 +121,10 @@ def _umap(points: Points, seed: int) -> Points:
 
 _NUM_LANDMARKS = 2_000
 _LANDMARKS_PER_POINT = 8
-_NEIGHBORS = 10
-_CELLS = 12  # cells searched for a point's neighbours
-_ROUNDS = 150
+_NEIGHBORS, _CELLS = 10, 12  # neighbours of a point, and cells searched for them
+_ROUNDS, _RATE, _MAX_MOVE = 150, 0.1, 40.0  # the move is limited before it is multiplied by the rate
 _REPELLING = 10  # random points that push a point away, each round
 _POINTS_PER_REPELLING = 40  # each stands for so many points in all
-_RATE = 0.1
-_MAX_MOVE = 40.0  # before the rate
 _WIDTH = 60.0  # of the map while points move: neighbours are then about 1 apart
 _BLOCK = 4_096
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from scipy.stats import rankdata
 
 from spinegraph.analysis.explain import CONTENT, PLACE, STRUCTURE, Explanation, column_title
 from spinegraph.analysis.layout import Ego, Method, ego_network, layout
@@ -117,17 +116,10 @@ def _map_traces(where: NDArray[Any], names: list[str], coloring: "Coloring") -> 
     traces = []
     for code, (group, color) in enumerate(zip(coloring.groups, coloring.colors, strict=True)):
         own = np.flatnonzero(coloring.codes == code)
-        traces.append(
-            {
-                **shared,
-                "x": where[own, 0],
-                "y": where[own, 1],
-                "text": [names[node] for node in own],
-                "name": safe_text(group),
-                "marker": {"size": size, "color": color, "opacity": 0.85},
-                "hovertemplate": "%{text}<br>" + safe_text(group) + "<extra></extra>",
-            }
-        )
+        hover = "%{text}<br>" + safe_text(group) + "<extra></extra>"
+        trace = {"x": where[own, 0], "y": where[own, 1], "text": [names[node] for node in own]}
+        look = {"name": safe_text(group), "marker": {"size": size, "color": color, "opacity": 0.85}}
+        traces.append({**shared, **trace, **look, "hovertemplate": hover})
     return traces
 
 
@@ -190,15 +182,9 @@ def _ego_traces(ego: Ego, graph: Graph, axis: str) -> list[Any]:
         "opacity": 1,
     }
     edges = _segments(ends, line={"color": "#c3ccd5", "width": 1})
-    nodes = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": ego.coordinates[order, 0],
-        "y": ego.coordinates[order, 1],
-        "text": [texts[index] for index in order],
-        "marker": marker,
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+    x, y = ego.coordinates[order].T
+    about = {"text": [texts[index] for index in order], "hovertemplate": "%{text}<extra></extra>"}
+    nodes = {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, **about}
     return [{**trace, "xaxis": f"x{axis}", "yaxis": f"y{axis}"} for trace in (edges, nodes)]
 
 
@@ -251,21 +237,14 @@ def loss(subject: Any) -> Any:
     if not isinstance(records, list):
         raise ParameterError(f"give a fitted SPINE or its history_; got {_kind(subject)}")
     steps = [record.step for record in records]
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": steps,
-            "y": values,
-            "name": name,
-            "line": {"color": color, "width": width},
-            "hovertemplate": "step %{x}: %{y:.3f}<extra>" + name + "</extra>",
-        }
-        for name, values, color, width in (
-            ("training pairs", [record.loss for record in records], "#a9bfd4", 1.5),
-            ("held-out pairs", [record.held_out_loss for record in records], ACCENT, 2.5),
-        )
-    ]
+    lines = (
+        ("training pairs", [record.loss for record in records], "#a9bfd4", 1.5),
+        ("held-out pairs", [record.held_out_loss for record in records], ACCENT, 2.5),
+    )
+    traces = []
+    for name, values, color, width in lines:
+        hover = "step %{x}: %{y:.3f}<extra>" + name + "</extra>"
+        traces.append({**_curve(steps, values, name, color, 0, hover, width), "mode": "lines"})
     figure = _new_figure(traces, height=300, legend=_LEGEND_ABOVE)
     figure.update_xaxes(title_text="steps")
     figure.update_yaxes(title_text="loss")
@@ -300,16 +279,9 @@ def distances(subject: Any, pairs: "ComparedPairs | None" = None, *, seed: int =
         middle, low, median, high = pairs.only(is_near).quartiles()
         shown = np.log1p(middle)  # a few pairs are very far apart, and many at 0
         red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
-        band = {
-            "type": "scatter",
-            "x": np.concatenate([shown, shown[::-1]]),
-            "y": np.concatenate([high, low[::-1]]),
-            "fill": "toself",
-            "fillcolor": f"rgba({red},{green},{blue},0.15)",
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
+        outline = {"x": np.concatenate([shown, shown[::-1]]), "y": np.concatenate([high, low[::-1]])}
+        fill = {"fill": "toself", "fillcolor": f"rgba({red},{green},{blue},0.15)", "line": {"width": 0}}
+        band = {"type": "scatter", **outline, **fill, "hoverinfo": "skip", "showlegend": False}
         hover = "structural %{customdata:.2f}, vectors %{y:.2f}<extra>" + name + "</extra>"
         line = _curve(shown, median, name, color, 6, hover, width=2.5)
         traces += [band, {**line, "customdata": middle}]
@@ -412,9 +384,8 @@ def _profile_curves(found: Explanation) -> list[Any]:
     for side, (node, color) in enumerate(((found.a, ACCENT), (found.b, WARM))):
         used = path[:, side].max() + 1  # values beyond are zero for both
         hover = "place %{x}: %{y:.4f}<extra></extra>"
-        traces.append(
-            _curve(np.arange(1, used + 1), heights[side, :used], safe_text(node.name), color, 7, hover)
-        )
+        x, y = np.arange(1, used + 1), heights[side, :used]
+        traces.append(_curve(x, y, safe_text(node.name), color, 7, hover))
     return [{**trace, "xaxis": "x3", "yaxis": "y3"} for trace in traces]
 
 
@@ -467,8 +438,13 @@ def _new_figure(traces: list[Any], **layout: Any) -> Any:
 def safe_text(value: object, max_length: int = 60) -> str:
     """Return text that Plotly shows as it is, without reading tags in it; long text is cut."""
     text = "".join(sign if sign.isprintable() else " " for sign in str(value))
-    text = text if len(text) <= max_length else text[: max_length - 1] + "…"
-    return escape(text, quote=False)
+    return escape(shorten(text, max_length), quote=False)
+
+
+def shorten(value: object, max_length: int = 60) -> str:
+    """Return a value as text, cut where it is long."""
+    text = str(value)
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
 _UNKNOWN = "not known"
@@ -488,14 +464,8 @@ class Coloring:
 def color_nodes(title: str, values: Any, *, groups: tuple[str, ...] | None = None) -> Coloring:
     """Read values (n,) as measured numbers, or as groups; the smallest of many groups become one.
 
-    Parameters
-    ----------
-    title : str
-    values : array (n,)
-        Floats are measured; text, booleans and whole numbers of at most 12 kinds are groups. With ``groups``,
-        each node's index in them.
-    groups : tuple of str, optional
-        Names of groups in a fixed order.
+    Floats are measured; text, booleans and whole numbers of at most 12 kinds are groups. With ``groups``,
+    values are indices into them.
     """
     given = np.asarray(values)
     if given.ndim != 1:
@@ -503,7 +473,6 @@ def color_nodes(title: str, values: Any, *, groups: tuple[str, ...] | None = Non
     if groups is not None:
         colors = tuple(COLORS[code % len(COLORS)] for code in range(len(groups)))
         return Coloring(title, None, given.astype(np.int64), tuple(groups), colors)
-    # Whole numbers of few kinds are names of groups.
     kind = given.dtype.kind
     if kind == "f" or (kind in "iu" and len(np.unique(given)) > len(COLORS)):
         return Coloring(title, given.astype(np.float64), None)
@@ -522,10 +491,8 @@ def color_nodes(title: str, values: Any, *, groups: tuple[str, ...] | None = Non
     return Coloring(title, None, codes, (*shown, *others), colors)
 
 
-_PAIRS = 20_000
-_BINS = 12
+_PAIRS, _BINS, _MIN_PER_BIN = 20_000, 12, 8
 _WINDOW = 5
-_MIN_PER_BIN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -543,10 +510,11 @@ class ComparedPairs:
 
     def rank_correlation(self) -> float:
         """Return Spearman's correlation of the two distances; 0 where either is constant."""
-        ranks = [rankdata(values) for values in (self.structural, self.apart)]
-        if len(ranks[0]) < 2 or any(np.ptp(rank) == 0 for rank in ranks):
+        from scipy.stats import spearmanr
+
+        if len(self.apart) < 2 or not (np.ptp(self.structural) and np.ptp(self.apart)):
             return 0.0
-        return float(np.corrcoef(*ranks)[0, 1])
+        return float(spearmanr(self.structural, self.apart).statistic)
 
     def quartiles(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Cut the pairs into bins of equal count by structure: its middle, and quartiles of ``apart``."""
@@ -600,16 +568,15 @@ def _two_steps(graph: Graph, rng: np.random.Generator, count: int) -> NDArray[np
     linked = np.flatnonzero(graph.degrees > 0)
     if not len(linked):
         return np.zeros((0, 2), np.int64)
+
+    def neighbor(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        drawn = graph.indptr[nodes] + (rng.random(count) * graph.degrees[nodes]).astype(np.int64)
+        return np.asarray(graph.indices[drawn], dtype=np.int64)
+
     start = rng.choice(linked, count)
-    first = _random_neighbor(graph, start, rng)
-    second = _random_neighbor(graph, first, rng)
+    first = neighbor(start)
+    second = neighbor(first)
     return np.column_stack([start, np.where(rng.random(count) < 0.5, first, second)])
-
-
-def _random_neighbor(graph: Graph, nodes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    degrees = graph.degrees[nodes]
-    drawn = graph.indptr[nodes] + (rng.random(len(nodes)) * degrees).astype(np.int64)
-    return np.asarray(graph.indices[drawn], dtype=np.int64)
 
 
 def _within_two(graph: Graph, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -644,7 +611,7 @@ def embeddings_of(subject: Any) -> Embeddings:
     if found is None:
         if hasattr(subject, "generator_"):
             raise ParameterError(
-                "this model was saved without its vectors; give transform(graph) of it instead"
+                "this model was saved without its vectors; give its transform(graph) instead"
             )
         raise ParameterError(f"give a fitted SPINE or Embeddings; got {_kind(subject)}")
     return found

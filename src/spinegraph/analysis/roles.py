@@ -407,15 +407,9 @@ class Agreement:
 
 
 def agreement(roles: NDArray[np.int64], labels: NDArray[Any], count: int | None = None) -> Agreement:
-    """Compare roles with labels.
+    """Compare the roles of nodes (n,) with their labels (n,), which are None, -1 or "" where unknown.
 
-    Parameters
-    ----------
-    roles : int array (n,)
-    labels : array (n,)
-        None, -1 or "" where unknown.
-    count : int, optional
-        How many roles there are; the largest that occurs by default.
+    ``count`` is the number of roles, by default the largest that occurs.
     """
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 

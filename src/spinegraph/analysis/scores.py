@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +14,10 @@ from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
 
 
-@dataclass(frozen=True)
-class Split:
-    """Positions of the nodes that train a classifier, choose its penalty and test it."""
+class Split(NamedTuple):
+    """Positions of the nodes that train a classifier, choose its penalty and test it; disjoint."""
 
-    train: NDArray[np.int64]  # disjoint
+    train: NDArray[np.int64]
     val: NDArray[np.int64]
     test: NDArray[np.int64]
 
@@ -101,7 +100,7 @@ def score_classes(
     splits = [random_split(labels, train, val, seed + repeat) for repeat in range(repeats)]
     scores = []
     for name, vectors in rows.items():
-        found = [probe(vectors, labels, split.train, split.val, split.test) for split in splits]
+        found = [probe(vectors, labels, *split) for split in splits]
         accuracy = [one.accuracy for one in found]
         Cs = tuple(one.C for one in found)
         scores.append(ClassScore(name, float(np.mean(accuracy)), float(np.std(accuracy)), Cs))
@@ -272,7 +271,6 @@ def _non_edges(n: int, edges: NDArray[np.int64], count: int, rng: np.random.Gene
     return np.column_stack([chosen // n, chosen % n])
 
 
-_STARTS = 5
 _MAX_COMPARED = 3000  # nodes of which a silhouette is computed
 
 
@@ -291,15 +289,7 @@ class ClusterScore:
 
 
 def clusters(vectors: Any, count: int, *, seed: int = 0) -> NDArray[np.int64]:
-    """Return each node's cluster (n,), by k-means of vectors scaled to unit length; of a column as it is.
-
-    Parameters
-    ----------
-    vectors : array or sparse matrix (n, d)
-    count : int
-        Clusters.
-    seed : int
-    """
+    """Return each node's cluster (n,), by k-means of vectors scaled to unit length; of a column as it is."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -307,7 +297,7 @@ def clusters(vectors: Any, count: int, *, seed: int = 0) -> NDArray[np.int64]:
         raise ParameterError(f"clusters must be 2 to the {vectors.shape[0]} nodes; got {count}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct vectors than clusters
-        found = KMeans(count, n_init=_STARTS, random_state=seed).fit_predict(_unit(vectors))
+        found = KMeans(count, n_init=5, random_state=seed).fit_predict(_unit(vectors))
     return np.asarray(found, dtype=np.int64)
 
 

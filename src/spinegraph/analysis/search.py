@@ -38,11 +38,6 @@ class Match:
     name : hashable
     score : float
         Higher is more alike.
-
-    Examples
-    --------
-    >>> Match("ann", 0.5).name
-    'ann'
     """
 
     name: Any
@@ -164,23 +159,11 @@ class Search(_NodeSearch):
         return self._matches(self._nearest_to(unit_rows(given[None])[0], as_count(n), None, self.exact))
 
     def positions(self, nodes: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the positions of some nodes among the vectors.
-
-        Examples
-        --------
-        >>> Search(Embeddings(np.array([7, 8]), np.eye(2, dtype=np.float32))).positions([8])
-        array([1])
-        """
+        """Return the positions of some nodes among the vectors."""
         return np.array([self.embeddings.position(node) for node in nodes], dtype=np.int64)
 
     def cosines(self, node: Any) -> NDArray[np.float32]:
-        """Return the cosine of a node's vector to every node's, (n,); 1 to itself.
-
-        Examples
-        --------
-        >>> Search(Embeddings(np.array([7, 8]), np.eye(2, dtype=np.float32))).cosines(8)
-        array([0., 1.], dtype=float32)
-        """
+        """Return the cosine of a node's vector to every node's, (n,); 1 to itself."""
         return self._cosines_at(self._position(node))
 
     def _cosines_at(self, position: int) -> NDArray[np.float32]:
@@ -339,15 +322,9 @@ def can_index() -> bool:
 
 
 class NearestIndex:
-    """A usearch index of unit vectors: finds most of the nearest, and orders exactly what it finds.
+    """A usearch index of unit vectors (n, d): finds most of the nearest, and orders exactly what it finds.
 
-    Parameters
-    ----------
-    unit : float32 array (n, d)
-    threads : int
-        To build it; 0 is all.
-    is_wanted : callable () -> bool
-        Asked from time to time during the build; once it returns False, the rest is left out.
+    ``threads`` build it, 0 for all. The build stops early once ``is_wanted`` returns False.
     """
 
     def __init__(
@@ -381,13 +358,9 @@ class NearestIndex:
 
 
 class ProfileCandidates:
-    """The profiles nearest to one in the directions in which their logarithms vary most.
+    """The profiles (n, k) nearest to one in the directions in which their logarithms vary most.
 
     Logarithms, since DTW's local cost is a ratio.
-
-    Parameters
-    ----------
-    rows : float32 array (n, k)
     """
 
     def __init__(self, rows: NDArray[np.float32]) -> None:

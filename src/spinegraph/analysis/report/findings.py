@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,7 @@ Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where 
 MAX_ON_MAP = 20_000  # nodes: a browser draws them at once, and the file stays small
 _MAX_COLUMNS = 12
 _MAX_EXAMPLES = 4
-_TYPICAL_TRIED = 8
-_MATCHES_TRIED = 25
+_TYPICAL_TRIED, _MATCHES_TRIED = 8, 25
 _READABLE_DEGREES = (2, 24)  # of a node whose neighbourhood makes a readable drawing
 _FEW_OF_A_LABEL = 5
 _MUCH = 0.05  # a share that warrants a warning rather than a remark
@@ -238,20 +237,12 @@ def find_examples(
         pairs = _pairs(graph, search, profile, assignment, role, used)
         if not pairs or len(found) == _MAX_EXAMPLES:
             continue
-        best = max(pairs, key=lambda pair: (pair.is_apart, pair.likeness))
-        used |= {best.one, best.other}
-        a, b = graph.names[[best.one, best.other]].tolist()
+        _, _, cosine, one, other = max(pairs, key=lambda pair: pair[:2])
+        used |= {one, other}
+        a, b = graph.names[[one, other]].tolist()
         reasons = explain(graph, generator, a, b, embeddings=search)
-        found.append(Example(role, a, b, best.cosine, reasons))
+        found.append(Example(role, a, b, cosine, reasons))
     return sorted(found, key=lambda example: example.role)
-
-
-class _Pair(NamedTuple):
-    one: int
-    other: int
-    cosine: float
-    is_apart: bool  # more than two steps, and of one role
-    likeness: float
 
 
 def _pairs(
@@ -261,8 +252,11 @@ def _pairs(
     assignment: RoleAssignment,
     role: int,
     used: set[int],
-) -> list[_Pair]:
-    """Return typical nodes of a role, each with the nodes whose vectors are nearest."""
+) -> list[tuple[bool, float, float, int, int]]:
+    """Pair typical nodes of a role with the nodes whose vectors are nearest.
+
+    Returns whether they are more than two steps apart and of one role, likeness, cosine, both positions.
+    """
     typical = graph.positions(assignment.examples(role, len(graph)))
     low, high = _READABLE_DEGREES
     fits = (graph.degrees[typical] >= low) & (graph.degrees[typical] <= high)
@@ -277,5 +271,5 @@ def _pairs(
                 continue
             is_apart = other not in near and assignment.roles[other] == role
             step = float(pair_distances(profile.weights, [[one, other]])[0]) / profile.k
-            found.append(_Pair(one, other, match.score, bool(is_apart), match.score / (1 + step)))
+            found.append((bool(is_apart), match.score / (1 + step), match.score, one, other))
     return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spinegraph import __version__
 from spinegraph.analysis import plots
-from spinegraph.analysis.plots import COLORS, FONT, INK, RING_COLORS, SCALE, Coloring
+from spinegraph.analysis.plots import COLORS, RING_COLORS, SCALE, Coloring, shorten
 from spinegraph.analysis.report.findings import Findings, Note, Progress, gather
 from spinegraph.atomic import make_folder, whole_file
 
@@ -85,7 +85,14 @@ def _page(model: Any, found: Findings, title: str) -> str:
 <style>{style}</style>
 </head>
 <body>
-{_head(model, found, title)}
+<header><div class="inside">
+<h1>{escape(title)}</h1>
+<div class="lead">Where every node lives and what role it plays, by SPINE: nodes with like surroundings and
+like roles have like vectors.</div>
+{_tiles(model, found)}
+<nav><a href="#data-notes">Data</a><a href="#map-section">Map</a><a href="#roles">Roles</a>
+<a href="#look-alikes">Look-alikes</a><a href="#fit">Fit</a></nav>
+</div></header>
 <main>
 {_body(model, found)}
 <footer>Made by spinegraph {escape(__version__)}. This file is complete: it opens without a network.</footer>
@@ -98,21 +105,14 @@ def _page(model: Any, found: Findings, title: str) -> str:
 """
 
 
-def _head(model: Any, found: Findings, title: str) -> str:
-    return f"""<header><div class="inside">
-<h1>{escape(title)}</h1>
-<div class="lead">Where every node lives and what role it plays, by SPINE: nodes with like surroundings and
-like roles have like vectors.</div>
-{_tiles(model, found)}
-<nav><a href="#data-notes">Data</a><a href="#map-section">Map</a><a href="#roles">Roles</a>
-<a href="#look-alikes">Look-alikes</a><a href="#fit">Fit</a></nav>
-</div></header>"""
-
-
 def _body(model: Any, found: Findings) -> str:
     key = " ".join(
         f'<span class="key"><span class="ring" style="background:{color}"></span>{meaning}</span>'
         for color, meaning in zip(RING_COLORS, ("the node", "its neighbours", "two steps away"), strict=True)
+    )
+    settings = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+        for name, value in model.config_.to_json().items()
     )
     sampled = ""
     if len(found.shown) < len(found.graph):
@@ -141,7 +141,8 @@ around each: {key}.</p>
 <div><h3>Structural against embedding distance</h3><p class="reading">{_pairs_in_words(found)}</p>
 <div id="distances" class="figure"></div></div>
 </div></section>
-<details><summary>Settings of the model</summary>{_settings_table(model)}</details>"""
+<details><summary>Settings of the model</summary>
+<div class="settings"><table>{settings}</table></div></details>"""
 
 
 def _loss_in_words(history: list[Any]) -> str:
@@ -181,10 +182,7 @@ def _data(model: Any, found: Findings) -> dict[str, Any]:
         },
         "roles": found.roles.titles,
         "scale": SCALE,
-        "layout": {
-            "font": {"family": FONT, "size": 13, "color": INK},
-            "hoverlabel": layout.hoverlabel.to_plotly_json(),
-        },
+        "layout": {"font": layout.font.to_plotly_json(), "hoverlabel": layout.hoverlabel.to_plotly_json()},
         "figures": {name: json.loads(figure.to_json()) for name, figure in figures.items()},
     }
 
@@ -193,12 +191,8 @@ def _coloring(found: Coloring) -> dict[str, Any]:
     if found.values is not None:
         return {"title": found.title, "values": _rounded(found.values, 4)}
     assert found.codes is not None
-    return {
-        "title": found.title,
-        "codes": found.codes.tolist(),
-        "groups": list(found.groups),
-        "colors": list(found.colors),
-    }
+    codes, groups, colors = found.codes.tolist(), list(found.groups), list(found.colors)
+    return {"title": found.title, "codes": codes, "groups": groups, "colors": colors}
 
 
 def _rounded(values: Any, digits: int = 3) -> list[float | None]:
@@ -263,7 +257,7 @@ def _numbers(found: Findings, role: int) -> str:
         rows.append(("know each other", f"{100 * typical.acquainted:.0f} % of their pairs"))
     if typical.communities is not None:
         rows.append(("communities", f"{typical.communities:.1f} among them"))
-    names = [_short(name) for name in found.assignment.examples(role)]
+    names = [shorten(name) for name in found.assignment.examples(role)]
     rows.append(("typical", ", ".join(names) or "nobody"))
     label = _commonest_label(found, role)
     if label is not None:
@@ -280,7 +274,7 @@ def _commonest_label(found: Findings, role: int) -> str | None:
         return None
     label, count = Counter(map(str, found.labels[mine].tolist())).most_common(1)[0]
     overall = np.mean([str(other) == label for other in found.labels[known].tolist()])
-    return f"{_short(label)}, {100 * count / mine.sum():.0f} % (of all nodes {100 * overall:.0f} %)"
+    return f"{shorten(label)}, {100 * count / mine.sum():.0f} % (of all nodes {100 * overall:.0f} %)"
 
 
 def _example_cards(found: Findings) -> str:
@@ -289,7 +283,7 @@ def _example_cards(found: Findings) -> str:
         return "<p>No two nodes are alike enough to show.</p>"
     cards = []
     for number, example in enumerate(found.examples):
-        one, other = (escape(_short(name)) for name in (example.a, example.b))
+        one, other = (escape(shorten(name)) for name in (example.a, example.b))
         reasons = "".join(f"<li>{escape(words)}</li>" for words in example.explanation.words[:_MAX_SENTENCES])
         color = COLORS[example.role % len(COLORS)]
         title = escape(found.roles.titles[example.role])
@@ -299,16 +293,3 @@ def _example_cards(found: Findings) -> str:
             f'<div id="twins-{number}" class="figure"></div><ul>{reasons}</ul></div>'
         )
     return "".join(cards)
-
-
-def _settings_table(model: Any) -> str:
-    rows = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
-        for name, value in model.config_.to_json().items()
-    )
-    return f'<div class="settings"><table>{rows}</table></div>'
-
-
-def _short(name: object, max_length: int = 60) -> str:
-    text = str(name)
-    return text if len(text) <= max_length else text[: max_length - 1] + "…"
