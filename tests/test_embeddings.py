@@ -141,13 +141,6 @@ def test_names_that_are_neither_text_nor_integers_are_refused_on_saving(tmp_path
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["", "tab\tbed", "line\nbreak", "\ud800"])
-def test_a_projector_refuses_names_that_are_no_line_of_text(tmp_path, name):
-    with pytest.raises(GraphFormatError, match=r"name.*save as \.(parquet|npz)"):
-        some([name, "ann"]).save(tmp_path / "emb.projector")
-    assert not os.listdir(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["two words", "", "tab\tbed", "line\nbreak"])
 def test_word2vec_text_refuses_names_with_white_space(tmp_path, name):
     with pytest.raises(GraphFormatError, match=r"white space; got the names .*save as .csv"):
@@ -184,7 +177,7 @@ def test_a_failing_save_leaves_the_old_file(tmp_path):
 
 
 def test_wrong_endings_and_missing_places_are_named(tmp_path):
-    with pytest.raises(ParameterError, match=r"as .npz, .parquet, .csv, .txt or .projector; got '.pkl'"):
+    with pytest.raises(ParameterError, match=r"as .npz, .parquet, .csv, .txt; got '.pkl'"):
         some(["ann"]).save(tmp_path / "emb.pkl")
     with pytest.raises(MissingFileError, match="no folder"):
         some(["ann"]).save(tmp_path / "nowhere" / "emb.npz")

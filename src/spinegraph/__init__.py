@@ -5,12 +5,30 @@
 2
 """
 
+# ruff: noqa: F401  (names for editors, which see no lazy loading)
+
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for editors; at run time names are loaded on first use
+    from spinegraph import errors
+    from spinegraph.analysis import plots as plot
+    from spinegraph.config import Config
+    from spinegraph.embeddings import Embeddings
+    from spinegraph.estimator import SPINE
+    from spinegraph.generator import Generator
+    from spinegraph.graph import datasets
+    from spinegraph.graph import synthetic as made
+    from spinegraph.graph.encoder import FeatureEncoder
+    from spinegraph.graph.graph import Graph
+    from spinegraph.graph.read import read_graph
+    from spinegraph.graph.store import open_store, write_store
+    from spinegraph.graph.store_build import build_store
+    from spinegraph.structure.pagerank import rooted_pagerank
 
 __version__ = "0.1.0"
 
-# Public name -> the module that holds it, loaded on first use (PEP 562) so that the import is quick.
+# Public name -> its module, loaded on first use (PEP 562) so that the import is quick.
 _HOMES = {
     "Config": "spinegraph.config",
     "Embeddings": "spinegraph.embeddings",

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,8 +12,6 @@ MAX_INT = 2**63 - 1
 # Settings that say where and by how many the work is done. The method is the same, though sums round
 # differently and a device draws other pairs.
 MACHINE = ("threads", "device", "engine", "address")
-SIZE, STRUCTURE = "Size, seed, machine", "Where a node stands"
-GENERATOR, PAIRS, TRAINING = "What the generator reads", "Pairs", "Objective and training"
 
 
 def setting(
@@ -21,8 +20,7 @@ def setting(
     when: str = "seldom",
     *,
     group: str,
-    low: float = 0,
-    high: float = MAX_INT,
+    between: tuple[float, float] = (0, MAX_INT),
     strict: bool = False,
     choices: tuple[str, ...] | None = None,
     pattern: tuple[str, str] | None = None,
@@ -37,7 +35,7 @@ def setting(
         What the setting changes, and when to change it, in Markdown.
     group : str
         Heading of the help.
-    low, high : number
+    between : (number, number)
         Range of a number, ends included unless ``strict``.
     choices : tuple of str, optional
         All values of a text.
@@ -46,274 +44,235 @@ def setting(
     paper : optional
         The paper's value, where it differs; where the paper states none, that of its reference code.
     """
-    about: dict[str, Any] = {
-        "help": help,
-        "when": when,
-        "group": group,
-        "low": low,
-        "high": high,
-        "strict": strict,
-    }
-    about |= {"choices": choices, "pattern": pattern, "paper": default if paper is None else paper}
-    return field(default=default, metadata=about)
+    about = {"help": help, "when": when, "group": group, "between": between, "strict": strict}
+    paper = default if paper is None else paper
+    return field(default=default, metadata={**about, "choices": choices, "pattern": pattern, "paper": paper})
+
+
+_size = partial(setting, group="Size, seed, machine")
+_structure = partial(setting, group="Where a node stands")
+_generator = partial(setting, group="What the generator reads")
+_pairs = partial(setting, group="Pairs")
+_training = partial(setting, group="Objective and training")
 
 
 @dataclass(frozen=True)
 class Config:
     """Every setting of SPINE, as ``SPINE`` documents them; ``check`` names all that are wrong at once."""
 
-    dim: int = setting(
+    dim: int = _size(
         200,
         "length of a vector",
         "smaller to store or search more nodes; little is gained above 200",
-        group=SIZE,
-        low=1,
-        high=2**16,
+        between=(1, 2**16),
     )
-    seed: int = setting(
-        0, "what every draw follows from", "to see how much a result owes to chance", group=SIZE
-    )
-    threads: int | None = setting(
+    seed: int = _size(0, "what every draw follows from", "to see how much a result owes to chance")
+    threads: int | None = _size(
         None,
         "threads of kernels, which do all but training; None takes all cores",
         "1 on a busy machine; the vectors stay the same",
-        group=SIZE,
-        low=1,
-        high=2**10,
+        between=(1, 2**10),
     )
-    device: str = setting(
+    device: str = _size(
         "cpu",
         "where a fit computes",
         "'cuda' with a GPU",
-        group=SIZE,
         pattern=(r"[a-z]+(:\d+)?", "name a Torch device such as 'cpu', 'cuda' or 'cuda:1'"),
     )
-    engine: str = setting(
+    engine: str = _size(
         "local",
         "who runs the stages: this process, or tasks on a Ray cluster",
         "'ray' for networks that one machine would take hours for; the vectors stay the same",
-        group=SIZE,
         choices=("local", "ray"),
     )
-    address: str | None = setting(
+    address: str | None = _size(
         None,
         "with the Ray engine, its cluster: HOST:PORT, 'auto' for the one running on this machine, "
         "'local' to start one; None takes RAY_ADDRESS, else 'local'",
         "on a cluster; see [On a cluster](cluster.md)",
-        group=SIZE,
         pattern=(
             r"auto|local|[\w.\-\[\]:]+:\d{1,5}",
             "be HOST:PORT of a Ray cluster's head, without ray://, or 'auto', 'local' or None",
         ),
     )
 
-    continuation: float = setting(
+    continuation: float = _structure(
         0.7,
         "how far a node looks: probability that a walk continues rather than returns to its root",
         "up (0.8) where features are sparse or noisy, down where neighbours differ",
-        group=STRUCTURE,
-        high=1,
+        between=(0, 1),
         strict=True,
         paper=0.5,
     )
-    k: int = setting(
+    k: int = _structure(
         30,
         "nodes kept in T and in the profile",
         "up together with `continuation`",
-        group=STRUCTURE,
-        low=1,
-        high=2**12,
+        between=(1, 2**12),
         paper=20,
     )
-    rpr_method: str = setting(
+    rpr_method: str = _structure(
         "push",
         "exact to a tolerance, or counted on walks",
         "'walks' to reproduce the paper",
-        group=STRUCTURE,
         choices=("push", "walks"),
         paper="walks",
     )
-    tolerance: float = setting(
+    tolerance: float = _structure(
         0.05,
         "largest share of probability that push leaves unassigned",
         "down for exact profiles, up for speed on dense networks",
-        group=STRUCTURE,
-        high=1,
+        between=(0, 1),
         strict=True,
     )
-    threshold: float = setting(
+    threshold: float = _structure(
         5e-5,
         "push also ends where every residual is at most this much per neighbour: a node then passes at "
         "most 1 / (threshold (1 - continuation)) edges, however dense the network",
         "0 to reach `tolerance` everywhere, up for speed",
-        group=STRUCTURE,
-        high=1,
+        between=(0, 1),
     )
-    walks: int = setting(
-        10, "walks per node, for 'walks'", "up for less noise", group=STRUCTURE, low=1, high=2**12
-    )
-    walk_length: int = setting(
+    walks: int = _structure(10, "walks per node, for 'walks'", "up for less noise", between=(1, 2**12))
+    walk_length: int = _structure(
         40,
         "length of those walks",
         "as `walks`; the start counts, so short walks favour the root",
-        group=STRUCTURE,
-        low=1,
-        high=2**12,
+        between=(1, 2**12),
     )
 
-    feature_scaling: str = setting(
+    feature_scaling: str = _generator(
         "auto",
         "how raw features are scaled, see FeatureEncoder",
         "'none' if they are scaled already",
-        group=GENERATOR,
         choices=("auto", "row", "row_sum", "column", "none"),
     )
-    structural_columns: str = setting(
+    structural_columns: str = _generator(
         "auto",
         "columns made from structure: beside the smoothed features ('past'), smoothed too "
         "('through'), or 'none'; 'auto' is 'past' with features and 'through' without",
         "'none' if only content should count",
-        group=GENERATOR,
         choices=("auto", "past", "through", "none"),
         paper="none",
     )
-    structural_share: float | None = setting(
+    structural_share: float | None = _generator(
         None,
         "share of a vector's mean square that 'past' columns get; None: the less the features say about "
         "the links the more",
         "up if roles matter more than places, 0 to turn them off",
-        group=GENERATOR,
-        high=1,
+        between=(0, 1),
     )
-    kept: float = setting(
+    kept: float = _generator(
         0.5,
         "share of the untrained inner products of T F in those of the vectors: they keep what training "
         "forgets",
         "0 for nothing but what is trained",
-        group=GENERATOR,
-        high=1,
+        between=(0, 1),
         paper=0.0,
     )
-    norm_power: float = setting(
+    norm_power: float = _generator(
         0.5,
         "features averaged by T are divided by this power of their length: 0 leaves it, 1 makes all "
         "of one length",
         "0 if lengths should tell lone nodes from central ones",
-        group=GENERATOR,
-        high=1,
+        between=(0, 1),
         paper=0.0,
     )
-    activation: str = setting(
+    activation: str = _generator(
         "identity",
         "last step of the generator",
-        group=GENERATOR,
         choices=("identity", "relu", "elu", "tanh"),
         paper="relu",
     )
-    start: str = setting(
+    start: str = _generator(
         "principal",
         "where W_M starts",
         "'random' to reproduce the paper",
-        group=GENERATOR,
         choices=("principal", "random"),
         paper="random",
     )
 
-    structural_rate: float = setting(
+    structural_rate: float = _pairs(
         0.1,
         "probability that a positive is a structural twin rather than a neighbour",
         "up if roles matter more than places",
-        group=PAIRS,
-        high=1,
+        between=(0, 1),
         paper=0.5,
     )
-    candidates: str = setting(
+    candidates: str = _pairs(
         "profile",
         "who may be a twin: nearest in degree, ties by profile ('profile') or by position "
         "('degree'), or everybody ('all')",
         "'all' on small networks",
-        group=PAIRS,
         choices=("degree", "profile", "all"),
         paper="degree",
     )
-    similarity: str = setting(
+    similarity: str = _pairs(
         "dtw",
         "how profiles are compared",
         "'euclidean' or 'cosine' as the paper's alternatives",
-        group=PAIRS,
         choices=("dtw", "euclidean", "cosine"),
     )
-    local_walks: int = setting(
-        10, "plain walks per node", "up on small networks for more pairs", group=PAIRS, low=1, high=2**12
+    local_walks: int = _pairs(
+        10, "plain walks per node", "up on small networks for more pairs", between=(1, 2**12)
     )
-    local_walk_length: int = setting(40, "length of those walks", group=PAIRS, low=2, high=2**12)
-    window: int = setting(
+    local_walk_length: int = _pairs(40, "length of those walks", between=(2, 2**12))
+    window: int = _pairs(
         15,
         "how far apart on a walk two nodes are still neighbours",
         "down for tighter neighbourhoods",
-        group=PAIRS,
-        low=1,
+        between=(1, MAX_INT),
         paper=5,
     )
 
-    negatives: float = setting(
-        1.0, "K, weight of the negative term", "seldom; large values hurt", group=TRAINING, high=1e6
+    negatives: float = _training(
+        1.0, "K, weight of the negative term", "seldom; large values hurt", between=(0, 1e6)
     )
-    negative_samples: int = setting(
-        100, "negatives that a batch shares", group=TRAINING, low=1, high=2**24, paper=50
-    )
-    lambda1: float = setting(0.4, "weight of the generator's own term", group=TRAINING, high=1)
-    lambda2: float = setting(
+    negative_samples: int = _training(100, "negatives that a batch shares", between=(1, 2**24), paper=50)
+    lambda1: float = _training(0.4, "weight of the generator's own term", between=(0, 1))
+    lambda2: float = _training(
         0.4,
         "weight of the auxiliary matrix's own term; 1 - both weighs each cross term",
-        group=TRAINING,
-        high=1,
+        between=(0, 1),
         paper=0.2,
     )
-    auxiliary_init: str = setting(
+    auxiliary_init: str = _training(
         "random",
         "where W_S starts: 'node2vec' trains it on local pairs first (SPINE-p)",
         "to try the paper's SPINE-p",
-        group=TRAINING,
         choices=("random", "node2vec"),
     )
-    batch_size: int = setting(512, "pairs a step", "up on a GPU", group=TRAINING, low=1, high=2**24)
-    steps: int = setting(
+    batch_size: int = _training(512, "pairs a step", "up on a GPU", between=(1, 2**24))
+    steps: int = _training(
         300,
         "training steps, at most",
         "up if the history's held-out loss is still falling; long training forgets features",
-        group=TRAINING,
     )
-    passes: float = setting(
+    passes: float = _training(
         30.0,
         "times that an edge is met on average, at most: ends training on small networks before `steps`",
         "up if the held-out loss is still falling",
-        group=TRAINING,
-        high=1e9,
+        between=(0, 1e9),
         strict=True,
         paper=1e6,
     )
-    learning_rate: float = setting(1e-3, "Adam's rate", "with `steps`", group=TRAINING, high=1e6, strict=True)
-    dropout: float = setting(
+    learning_rate: float = _training(1e-3, "Adam's rate", "with `steps`", between=(0, 1e6), strict=True)
+    dropout: float = _training(
         0.0,
         "share of inputs left out in a step",
         "0.2 to 0.5 against overfitting on few nodes",
-        group=TRAINING,
-        high=0.95,
+        between=(0, 0.95),
     )
-    training_nodes: int = setting(
+    training_nodes: int = _training(
         20_000,
         "most nodes that take part in training",
         "up if a large network has many kinds of places",
-        group=TRAINING,
-        low=2,
+        between=(2, MAX_INT),
     )
-    patience: int | None = setting(
+    patience: int | None = _training(
         None,
         "stop after so many evaluations without a lower held-out loss; None trains all steps",
         "with a large `steps`",
-        group=TRAINING,
-        low=1,
+        between=(1, MAX_INT),
     )
 
     @classmethod
@@ -371,7 +330,7 @@ def _kind(annotation: Any) -> type:
 
 def _fault(annotation: Any, about: Any, value: Any) -> str | None:
     """Return the rule that a value breaks, or None."""
-    kind, low, high = _kind(annotation), about["low"], about["high"]
+    kind, (low, high) = _kind(annotation), about["between"]
     is_optional = annotation == kind | None
     if value is None and is_optional:
         return None

@@ -14,33 +14,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
-from spinegraph.atomic import digest, require_writable, whole_file, whole_folder
-from spinegraph.config import Config
+from spinegraph.atomic import digest, require_writable, whole_file
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
 from spinegraph.graph.describe import html_table
 from spinegraph.graph.edge_files import open_parquet
 from spinegraph.graph.files import expansion_limit, opened, read_npz
 from spinegraph.graph.names import as_array, first_few
 
-_ENDINGS = (".npz", ".parquet", ".csv", ".txt")
-PROJECTOR = ".projector"
-
-
-def require_savable(path: str | Path) -> None:
-    """Refuse a path that embeddings cannot be saved to, before the work of making them.
-
-    Examples
-    --------
-    >>> require_savable("vectors.parquet")
-    """
-    path = Path(path)
-    if path.suffix not in (*_ENDINGS, PROJECTOR):
-        raise ParameterError(
-            f"{path}: embeddings are saved as {', '.join(_ENDINGS)} or {PROJECTOR}; got {path.suffix!r}"
-        )
-    if not path.parent.is_dir():
-        raise MissingFileError(f"{path}: there is no folder {path.parent}; make it first")
-    require_writable(path)
+Named = tuple[NDArray[Any], NDArray[np.float32]]  # names (n,), vectors (n, d)
+_FIRST_LINE = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
+_DIGEST = b"spinegraph.digest"  # in the metadata of Parquet, which itself checks only some of its bytes
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}")
+_HTML_ROWS, _HTML_COLUMNS = 5, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +71,12 @@ class Embeddings:
 
     def __contains__(self, name: object) -> bool:
         try:
-            return name in self._places
-        except TypeError:  # a list, which can be no name
+            return name in self._positions
+        except TypeError:  # not hashable
             return False
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return the vectors where NumPy or scikit-learn ask for an array; it would list the names else."""
+        """Return the vectors: NumPy and scikit-learn take embeddings as an array."""
         return np.array(self.vectors, dtype=dtype, copy=copy)
 
     def __getitem__(self, name: Any) -> NDArray[np.float32]:
@@ -103,8 +88,16 @@ class Embeddings:
         return f"Embeddings({len(self):,} nodes, {self.dim} dimensions)"
 
     def _repr_html_(self) -> str:
-
-        return embeddings_html(self)
+        columns = min(_HTML_COLUMNS, self.dim)
+        dots = ("...",) if self.dim > columns else ()
+        rows: list[tuple[object, ...]] = [
+            (name, *(f"{value:.3f}" for value in vector[:columns]), *dots)
+            for name, vector in zip(self.names.tolist(), self.vectors[:_HTML_ROWS], strict=False)
+        ]
+        if len(self) > _HTML_ROWS:
+            rows.append((f"... and {len(self) - _HTML_ROWS:,} more",))
+        title = f"Embeddings: {len(self):,} nodes, {self.dim} dimensions"
+        return html_table(title, rows, ("name", *range(columns), *dots))
 
     @property
     def dim(self) -> int:
@@ -112,14 +105,14 @@ class Embeddings:
         return int(self.vectors.shape[1])
 
     @cached_property
-    def _places(self) -> dict[Any, int]:
-        return {name: place for place, name in enumerate(self.names.tolist())}
+    def _positions(self) -> dict[Any, int]:
+        return {name: position for position, name in enumerate(self.names.tolist())}
 
     def position(self, name: Any) -> int:
-        """Return the place of one node among the vectors."""
+        """Return the row of one node's vector."""
         try:
-            return self._places[name]
-        except (KeyError, TypeError):  # not there, or nothing that could be: a list
+            return self._positions[name]
+        except (KeyError, TypeError):  # unknown, or not hashable
             raise UnknownNodeError(f"no vector for {name!r}; the {len(self)} names are in .names") from None
 
     def of(self, names: Iterable[Any]) -> NDArray[np.float32]:
@@ -127,60 +120,48 @@ class Embeddings:
         return self.vectors[[self.position(name) for name in names]]
 
     def save(self, path: str | Path) -> None:
-        """Write to ``.npz``, ``.parquet``, ``.csv`` or word2vec ``.txt``, whole or not at all.
-
-        ``.projector`` is a folder for TensorBoard: ``tensorboard --logdir people.projector``.
-        """
+        """Write to ``.npz``, ``.parquet``, ``.csv`` or word2vec ``.txt``, whole or not at all."""
         path = Path(path)
         require_savable(path)
-        (write_projector if path.suffix == PROJECTOR else write)(path, self.names, self.vectors)
+        names = plain_names(self.names, path)
+        if not self.dim:
+            raise GraphFormatError(f"{path}: vectors without dimensions cannot be saved")
+        with whole_file(path) as partial:
+            try:
+                _WRITERS[path.suffix](partial, names, self.vectors)
+            except (pa.ArrowInvalid, UnicodeEncodeError) as fault:
+                raise GraphFormatError(
+                    f"{path}: a node name cannot be written to {path.suffix} ({str(fault)[:200]}); "
+                    "save as .npz, or relabel the graph"
+                ) from fault
+            except GraphFormatError as fault:
+                raise GraphFormatError(f"{path}: {fault}") from fault
 
     @classmethod
     def load(cls, path: str | Path) -> "Embeddings":
-        """Read what ``save`` wrote."""
+        """Read a file that ``save`` wrote; names that are all whole numbers come back as int64."""
         path = Path(path)
         if not path.exists():
             raise MissingFileError(f"{path}: no such file")
-        if path.suffix not in _ENDINGS:
+        if path.suffix not in _READERS:
             raise ParameterError(
-                f"{path}: embeddings are read from {', '.join(_ENDINGS)}; got {path.suffix!r}"
+                f"{path}: embeddings are read from {', '.join(_READERS)}; got {path.suffix!r}"
             )
-        return cls(*read(path))
+        names, vectors = _READERS[path.suffix](path)
+        if not np.isfinite(vectors).all():
+            name = names[int(np.argmin(np.isfinite(vectors).all(axis=1)))]
+            raise GraphFormatError(f"{path}: the vector of {name!r} holds NaN or infinity; write it again")
+        return cls(names, vectors)
 
 
-Named = tuple[NDArray[Any], NDArray[np.float32]]  # names (n,), vectors (n, d)
-_FIRST_LINE = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
-_DIGEST = b"spinegraph.digest"  # among the metadata of Parquet, which itself checks only some of its bytes
-_WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}")
-
-
-def write(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
-    """Write names (n,) and vectors (n, d) in the format that the path's ending names."""
-    plain = plain_names(names, path)
-    if not vectors.shape[1]:
-        raise GraphFormatError(f"{path}: vectors without dimensions cannot be saved")
-    with whole_file(path) as partial:
-        try:
-            _WRITERS[path.suffix](partial, plain, vectors)
-        except (pa.ArrowInvalid, UnicodeEncodeError) as fault:
-            raise GraphFormatError(
-                f"{path}: a node name cannot be written to {path.suffix} ({str(fault)[:200]}); "
-                "save as .npz, or relabel the graph"
-            ) from fault
-        except GraphFormatError as fault:
-            raise GraphFormatError(f"{path}: {fault}") from fault
-
-
-def read(path: Path) -> Named:
-    """Read names (n,) and vectors (n, d); anything wrong with the file is a GraphFormatError.
-
-    Names that are whole numbers throughout come back as int64, also from text.
-    """
-    names, vectors = _READERS[path.suffix](path)
-    if not np.isfinite(vectors).all():
-        row = int(np.argmin(np.isfinite(vectors).all(axis=1)))
-        raise GraphFormatError(f"{path}: the vector of {names[row]!r} holds NaN or infinity; write it again")
-    return names, vectors
+def require_savable(path: str | Path) -> None:
+    """Raise unless embeddings can be saved to a path, before the work of making them."""
+    path = Path(path)
+    if path.suffix not in _WRITERS:
+        raise ParameterError(f"{path}: embeddings are saved as {', '.join(_WRITERS)}; got {path.suffix!r}")
+    if not path.parent.is_dir():
+        raise MissingFileError(f"{path}: there is no folder {path.parent}; make it first")
+    require_writable(path)
 
 
 def write_csv(stream: BinaryIO, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
@@ -267,7 +248,7 @@ def _read_parquet(path: Path) -> Named:
 
 
 def _content_digest(names: Any, vectors: NDArray[np.float32]) -> bytes:
-    """Return a digest of names and vectors, whichever way Arrow keeps the names."""
+    """Return a digest of names and vectors, whatever Arrow type the names have."""
     if pa.types.is_integer(names.type):
         return digest({"names": names.to_numpy(), "vectors": vectors}).encode()
     texts = names.cast(pa.large_string()).combine_chunks()
@@ -281,7 +262,7 @@ def _write_text(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -
     spaced = [text for text in texts if not text or any(map(str.isspace, text))]
     if spaced:
         raise GraphFormatError(
-            f"word2vec text parts its fields by white space; got the names {first_few(spaced, 3)}: "
+            f"word2vec text separates its fields by white space; got the names {first_few(spaced, 3)}: "
             "save as .csv, .parquet or .npz"
         )
     with path.open("wb") as file:
@@ -312,10 +293,6 @@ def _read_text(path: Path) -> Named:
     return found
 
 
-def _write_csv(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
-    csv.write_csv(_table(names, vectors), path)
-
-
 def _read_csv(path: Path) -> Named:
     with opened(path) as source:
         d = source.stream.readline(2**26).count(b",")
@@ -324,12 +301,12 @@ def _read_csv(path: Path) -> Named:
 
 
 def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | None = None) -> Named:
-    """Let Arrow read rows of a name and d numbers; every row, so the last too, ends with its line."""
-    place = stream.tell()
+    """Read lines of a name and d numbers; the last one, too, ends with a line break."""
+    start = stream.tell()
     stream.seek(-1, os.SEEK_END)
     if stream.read() != b"\n":
         raise GraphFormatError(f"{path}: does not end with a line break, so it is cut off; write it again")
-    stream.seek(place)
+    stream.seek(start)
     wanted = ["name", *map(str, range(d))]
     types = {title: pa.float32() for title in wanted[1:]} | {"name": pa.string()}
     try:
@@ -347,8 +324,8 @@ def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | N
     if found != wanted or not d:
         raise GraphFormatError(f"{path}: expected the columns name, 0, 1, ...; found {found[:5]}")
     vectors = np.empty((table.num_rows, d), dtype=np.float32)
-    for place, column in enumerate(table.columns[1:]):
-        vectors[:, place] = column.to_numpy()
+    for index, column in enumerate(table.columns[1:]):
+        vectors[:, index] = column.to_numpy()
     texts = table["name"].to_pylist()
     numbers = as_array(list(map(int, texts)) if all(map(_WHOLE_NUMBER.fullmatch, texts)) else texts)
     return numbers if numbers.dtype == np.int64 else np.array(texts, dtype=object), vectors
@@ -364,90 +341,14 @@ def _column(names: NDArray[Any]) -> Any:
 
 
 _WRITERS: dict[str, Callable[[Path, NDArray[Any], NDArray[np.float32]], None]] = {
-    ".csv": _write_csv,
     ".npz": _write_npz,
     ".parquet": _write_parquet,
+    ".csv": lambda path, names, vectors: csv.write_csv(_table(names, vectors), path),
     ".txt": _write_text,
 }
 _READERS: dict[str, Callable[[Path], Named]] = {
-    ".csv": _read_csv,
     ".npz": _read_npz,
     ".parquet": _read_parquet,
+    ".csv": _read_csv,
     ".txt": _read_text,
 }
-
-
-_ROWS, _COLUMNS, _NAMES = 5, 6, 8
-
-
-def embeddings_html(embeddings: "Embeddings") -> str:
-    """Return the first vectors, and how many there are."""
-    columns = min(_COLUMNS, embeddings.dim)
-    dots = ("...",) if embeddings.dim > columns else ()
-    rows = [
-        (name, *(f"{value:.3f}" for value in vector[:columns]), *dots)
-        for name, vector in zip(embeddings.names[:_ROWS].tolist(), embeddings.vectors[:_ROWS], strict=True)
-    ]
-    if len(embeddings) > _ROWS:
-        rows.append((f"... and {len(embeddings) - _ROWS:,} more",))
-    head = ("name", *range(columns), *dots)
-    return html_table(f"Embeddings: {len(embeddings):,} nodes, {embeddings.dim} dimensions", rows, head)
-
-
-def model_html(model: Any) -> str:
-    """Return a model's changed settings, what it was fitted on and how that went."""
-    params = model.get_params()
-    changed = {name: value for name, value in params.items() if value != getattr(Config, name)}
-    settings = ", ".join(f"{name}={value!r}" for name, value in changed.items()) or "all as by default"
-    rows: list[tuple[object, ...]] = [("settings", settings)]
-    if not hasattr(model, "generator_"):
-        return html_table("SPINE, not fitted", rows)
-    graphs = model.graph_ if isinstance(model.graph_, list) else [model.graph_]
-    if model.graph_ is not None:
-        rows += [("fitted on", repr(graph)) for graph in graphs[:_ROWS]]
-    names = model.generator_.inputs.names
-    rows.append(("reads", ", ".join(names[:_NAMES]) + ", ..." * (len(names) > _NAMES)))
-    rows.append(("vectors", f"{model.generator_.dim} numbers, activation {model.generator_.activation}"))
-    if model.history_:
-        first, last = model.history_[0], model.history_[-1]
-        losses = f"{first.held_out_loss:.3f} to {last.held_out_loss:.3f} on held-out pairs"
-        rows.append(("training", f"{last.step:,} steps, loss {losses}"))
-    rows.append(
-        ("look further", "sg.plot.map(model), sg.plot.twins(model, a, b), sg.plot.profile(model, [a, b])")
-    )
-    return html_table(f"SPINE, fitted on {len(model.familiarity_):,} nodes", rows)
-
-
-VECTORS, NAMES, CONFIG = "vectors.tsv", "metadata.tsv", "projector_config.pbtxt"
-_SETTINGS = f"""\
-embeddings {{
-  tensor_name: "nodes"
-  tensor_path: "{VECTORS}"
-  metadata_path: "{NAMES}"
-}}
-"""
-
-
-def write_projector(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
-    """Write names (n,) and vectors (n, d) to a folder that ``tensorboard --logdir`` opens.
-
-    The two tables can also be loaded into the projector's page by hand.
-    """
-    texts = [str(name) for name in plain_names(names, path).tolist()]
-    broken = [text for text in texts if not text or any(mark in text for mark in "\t\r\n")]
-    if broken:
-        raise GraphFormatError(
-            f"{path}: a line holds one name, without tabs; got {first_few(broken, 3)}: save as .parquet"
-        )
-    try:
-        lines = "".join(f"{text}\n" for text in texts).encode()
-    except UnicodeEncodeError as fault:
-        raise GraphFormatError(f"{path}: a name is no valid text ({fault}); save as .npz") from fault
-    others = {file.name for file in path.iterdir()} - {VECTORS, NAMES, CONFIG} if path.is_dir() else set()
-    if others or (path.exists() and not path.is_dir()):
-        what = f"holds {min(others)!r}, which would be deleted" if others else "is a file"
-        raise ParameterError(f"{path}: {what}; choose another name for the folder")
-    with whole_folder(path) as partial:
-        np.savetxt(partial / VECTORS, vectors, fmt="%.9g", delimiter="\t")
-        (partial / NAMES).write_bytes(lines)
-        (partial / CONFIG).write_text(_SETTINGS, encoding="utf-8")

@@ -14,7 +14,7 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.engines.engine import engine_for
 from spinegraph.errors import ParameterError
 from spinegraph.generator import Generator, Inputs
-from spinegraph.graph.describe import TrainingStats
+from spinegraph.graph.describe import TrainingStats, html_table
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph, GraphLike
@@ -180,44 +180,21 @@ class SPINE:
         training_nodes: int = 20_000,
         patience: int | None = None,
     ) -> None:
-        self.dim = dim
-        self.seed = seed
-        self.threads = threads
-        self.device = device
-        self.engine = engine
-        self.address = address
-        self.continuation = continuation
-        self.k = k
-        self.rpr_method = rpr_method
-        self.tolerance = tolerance
-        self.threshold = threshold
-        self.walks = walks
-        self.walk_length = walk_length
-        self.feature_scaling = feature_scaling
-        self.structural_columns = structural_columns
-        self.structural_share = structural_share
-        self.kept = kept
-        self.norm_power = norm_power
-        self.activation = activation
-        self.start = start
-        self.structural_rate = structural_rate
-        self.candidates = candidates
-        self.similarity = similarity
-        self.local_walks = local_walks
-        self.local_walk_length = local_walk_length
-        self.window = window
-        self.negatives = negatives
-        self.negative_samples = negative_samples
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.auxiliary_init = auxiliary_init
-        self.batch_size = batch_size
-        self.steps = steps
-        self.passes = passes
-        self.learning_rate = learning_rate
-        self.dropout = dropout
-        self.training_nodes = training_nodes
-        self.patience = patience
+        self.dim, self.seed, self.threads, self.device = dim, seed, threads, device
+        self.engine, self.address = engine, address
+        self.continuation, self.k, self.rpr_method = continuation, k, rpr_method
+        self.tolerance, self.threshold = tolerance, threshold
+        self.walks, self.walk_length = walks, walk_length
+        self.feature_scaling, self.structural_columns = feature_scaling, structural_columns
+        self.structural_share, self.kept, self.norm_power = structural_share, kept, norm_power
+        self.activation, self.start = activation, start
+        self.structural_rate, self.candidates, self.similarity = structural_rate, candidates, similarity
+        self.local_walks, self.local_walk_length, self.window = local_walks, local_walk_length, window
+        self.negatives, self.negative_samples = negatives, negative_samples
+        self.lambda1, self.lambda2, self.auxiliary_init = lambda1, lambda2, auxiliary_init
+        self.batch_size, self.steps, self.passes = batch_size, steps, passes
+        self.learning_rate, self.dropout = learning_rate, dropout
+        self.training_nodes, self.patience = training_nodes, patience
 
     @classmethod
     def paper(cls: type[Self], **changes: Any) -> Self:
@@ -363,15 +340,28 @@ class SPINE:
         return self
 
     def __repr__(self) -> str:
-        changed = {name: value for name, value in self.get_params().items() if value != getattr(Config, name)}
-        inside = ", ".join(f"{name}={value!r}" for name, value in changed.items())
         state = f" fitted on {len(self.familiarity_)} nodes" if hasattr(self, "generator_") else ""
-        return f"SPINE({inside}){state}"
+        return f"SPINE({self._changed()}){state}"
+
+    def _changed(self) -> str:
+        """Return the settings that differ from their defaults."""
+        changed = {name: value for name, value in self.get_params().items() if value != getattr(Config, name)}
+        return ", ".join(f"{name}={value!r}" for name, value in changed.items())
 
     def _repr_html_(self) -> str:
-        from spinegraph.embeddings import model_html
-
-        return model_html(self)
+        rows: list[tuple[object, ...]] = [("settings", self._changed() or "all as by default")]
+        if not hasattr(self, "generator_"):
+            return html_table("SPINE, not fitted", rows)
+        graphs = self.graph_ if isinstance(self.graph_, list) else [self.graph_]
+        rows += [("fitted on", repr(graph)) for graph in graphs[:5] if graph is not None]
+        names = self.generator_.inputs.names
+        rows.append(("reads", ", ".join(names[:8]) + ", ..." * (len(names) > 8)))
+        if self.history_:
+            first, last = self.history_[0], self.history_[-1]
+            losses = f"{first.held_out_loss:.3f} to {last.held_out_loss:.3f} on held-out pairs"
+            rows.append(("training", f"{last.step:,} steps, loss {losses}"))
+        rows.append(("see also", "sg.plot.map(model), sg.plot.twins(model, a, b)"))
+        return html_table(f"SPINE, fitted on {len(self.familiarity_):,} nodes", rows)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.base import BaseEstimator

@@ -68,23 +68,6 @@ def test_every_format_holds_the_same_vectors(place, tmp_path, ending):
     np.testing.assert_allclose(Embeddings.load(path).vectors, vectors(place), atol=1e-6)
 
 
-def test_the_projectors_folder_has_a_name_a_line(place, tmp_path):
-    path = tmp_path / "map.projector"
-    for _ in range(2):  # the second replaces the first
-        run = spine("embed", "model", "edges.csv", "--features", "people.csv", "-o", path, "-q", cwd=place)
-        assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
-    names = (path / "metadata.tsv").read_text().split()
-    table = np.loadtxt(path / "vectors.tsv", delimiter="\t")
-    np.testing.assert_allclose(table, vectors(place), atol=1e-6)
-    assert (len(names), names[0]) == (12, "ann")
-    assert 'metadata_path: "metadata.tsv"' in (path / "projector_config.pbtxt").read_text()
-    (path / "mine.txt").write_text("kept")
-    run = spine("embed", "model", "edges.csv", "--features", "people.csv", "-o", path, cwd=place)
-    assert run.returncode == 1
-    assert "holds 'mine.txt', which would be deleted" in run.stderr
-    assert (path / "mine.txt").exists()
-
-
 def test_edges_come_from_a_pipe_and_vectors_go_to_one(place, tmp_path):
     edges = (place / "edges.csv").read_text()
     files = ("-", "--features", "people.csv", "-o", "-")
@@ -280,7 +263,7 @@ def test_a_read_only_place_is_refused_before_the_work(place, tmp_path, command):
 @pytest.mark.parametrize(
     "ending",
     [
-        *("model", "checkpoint", "v.csv", "v.projector"),
+        *("model", "checkpoint", "v.csv"),
         *(pytest.param(other, marks=pytest.mark.slow) for other in ("v.npz", "v.parquet", "v.txt")),
     ],
 )
@@ -404,9 +387,8 @@ def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_written(place, tmp_pa
     assert os.listdir(tmp_path) == ["begun"]
 
 
-@pytest.mark.parametrize("ending", ["csv", "projector"])
-def test_ctrl_c_in_the_middle_of_writing_leaves_what_was_there(place, tmp_path, ending):
-    path = tmp_path / f"v.{ending}"
+def test_ctrl_c_in_the_middle_of_writing_leaves_what_was_there(place, tmp_path):
+    path = tmp_path / "v.csv"
     order = ("embed", str(place / "model"), "edges.csv", "--features", "people.csv", "-o", str(path))
     assert spine(*order, cwd=place).returncode == 0
     shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name} before"))

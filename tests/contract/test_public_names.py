@@ -1,7 +1,9 @@
 """What ``import spinegraph`` promises: quick, light, sorted, and every name there."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +42,19 @@ def test_building_a_graph_leaves_heavy_packages_out():
 def test_public_names_are_sorted_and_listed_once():
     assert list(spinegraph.__all__) == sorted(set(spinegraph.__all__))
     assert dir(spinegraph) == list(spinegraph.__all__)
+
+
+def test_editors_see_the_names_that_are_loaded_on_first_use():
+    source = ast.parse(Path(spinegraph.__file__).read_text())
+    block = next(node for node in source.body if isinstance(node, ast.If))
+    seen = {
+        alias.asname or alias.name: f"{line.module}.{alias.name}"
+        for line in block.body
+        for alias in line.names
+    }
+    assert sorted(seen) == sorted(spinegraph._HOMES)
+    for name, home in spinegraph._HOMES.items():
+        assert seen[name] in (home, f"{home}.{name}")
 
 
 @pytest.mark.parametrize("name", spinegraph.__all__)

@@ -18,11 +18,10 @@ ORDERS = {
     "embed parquet": (*EMBED, "-o", "out.parquet"),
     "embed npz": (*EMBED, "-o", "out.npz"),
     "embed csv": (*EMBED, "-o", "out.csv"),
-    "embed projector": (*EMBED, "-o", "out.projector"),
     "report": ("report", "model", "-o", "report.html", "--quiet"),
     "roles": ("roles", "model", "-o", "roles.json", "--quiet"),
 }
-OUTPUTS = ("new", "out.parquet", "out.npz", "out.csv", "out.projector", "report.html", "roles.json")
+OUTPUTS = ("new", "out.parquet", "out.npz", "out.csv", "report.html", "roles.json")
 LIMITED = """
 import resource, signal, sys
 from spinegraph.apps.cli import main

@@ -1,19 +1,27 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 import reference
 from spinegraph import made
 from spinegraph.errors import ParameterError
 from spinegraph.structure import similarity
+from spinegraph.structure import similarity as candidates_module
 from spinegraph.structure.pagerank import rooted_pagerank
 from spinegraph.structure.similarity import (
+    as_rows,
     candidates,
     comparable,
     comparison,
+    nearest_degree,
     owned_distances,
+    pair_distances,
     similar_nodes,
+    warping,
     weights_from_distances,
 )
 
@@ -149,3 +157,252 @@ def test_the_parts_of_the_work_make_the_whole():
         together, whole = weights_from_distances(nodes, distances), similar_nodes(weights, chosen, metric)
         np.testing.assert_array_equal(together.nodes, whole.nodes)
         np.testing.assert_array_equal(together.weights, whole.weights)
+
+
+degree_lists = st.lists(st.integers(0, 5), min_size=1, max_size=40)
+methods = pytest.mark.parametrize("method", ["degree", "profile", "all"])
+
+
+def profiles(degrees):
+    """Some profile for each degree: as flat as the degree is large."""
+    places = np.arange(8)
+    rows = np.exp(-places[None, :] / (1 + np.array(degrees)[:, None]))
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+@methods
+@given(degrees=degree_lists)
+def test_no_node_is_its_own_candidate_and_none_is_named_twice(method, degrees):
+    found = candidates(degrees, profiles(degrees), method)
+    for node, row in enumerate(found):
+        named = row[row >= 0].tolist()
+        assert node not in named
+        assert len(set(named)) == len(named)
+
+
+@methods
+@given(degrees=st.lists(st.integers(0, 5), min_size=2, max_size=40))
+def test_every_node_is_a_candidate_of_some_node(method, degrees):
+    found = candidates(degrees, profiles(degrees), method)
+    assert set(range(len(degrees))) <= set(found.ravel().tolist())
+
+
+@given(degree_lists, st.data())
+def test_candidates_are_the_nodes_within_log2_n_places_in_the_order_of_degree(degrees, data):
+    n = len(degrees)
+    order = data.draw(st.permutations(range(n)))
+    ranking = sorted(range(n), key=lambda node: (degrees[node], order[node]))
+    side = math.ceil(math.log2(n))
+    found = nearest_degree(degrees, order=order)
+    assert found.shape == (n, 2 * side)
+    for place, node in enumerate(ranking):
+        near = ranking[max(0, place - side) : place] + ranking[place + 1 : place + 1 + side]
+        assert found[node][found[node] >= 0].tolist() == near
+
+
+def test_equal_degrees_are_ordered_by_profile():
+    # 16 nodes of one degree and two kinds of profile, mixed: a node's nearest are of its own kind.
+    kind = np.arange(16) % 2
+    weights = np.where(kind[:, None] == 0, [[0.9, 0.1]], [[0.5, 0.5]])
+    found = candidates(np.full(16, 3), weights, "profile")
+    side = found.shape[1] // 2
+    beside = found[:, side - 1 : side + 1]  # the two next to the node
+    same = (kind[beside] == kind[:, None]) & (beside >= 0)
+    assert same.any(axis=1).all()
+
+
+def test_several_networks_share_their_candidates():
+    found = candidates(np.concatenate([[1, 2, 3, 4], [1, 2, 3, 4]]), method="degree")
+    assert all((row[row >= 0] >= 4).any() for row in found[:4])
+
+
+def test_one_node_has_no_candidates():
+    none = nearest_degree([])
+    assert none.shape == (0, 0)
+    assert none.dtype == np.int32
+    assert candidates([0], [[1.0]], "profile").shape == (1, 0)
+    assert candidates([0], method="all").shape == (1, 0)
+
+
+def test_what_the_method_needs_is_asked_for():
+    with pytest.raises(
+        ParameterError, match=r'^method "profile" orders .*: pass weights, or method="degree"$'
+    ):
+        candidates([1, 1])
+    with pytest.raises(ParameterError, match=r"n = 2 as degrees; got \(3, 1\)"):
+        candidates([1, 1], np.ones((3, 1)))
+    with pytest.raises(ParameterError, match='one of "degree", "profile", "all"; got \'some\''):
+        candidates([1, 1], method="some")
+    with pytest.raises(
+        ParameterError, match=r'^method "all" compares .* 20001 nodes, at .*: use "profile" or "degree"$'
+    ):
+        candidates(np.ones(20_001), method="all")
+
+
+@methods
+def test_positions_are_of_four_bytes(method):
+    assert candidates(np.ones(100), np.ones((100, 1)), method).dtype == np.int32
+
+
+def test_a_small_network_may_have_all_and_one_node_more_may_not(monkeypatch):
+    monkeypatch.setattr(candidates_module, "MAX_NODES_FOR_ALL", 5)
+    assert candidates(np.ones(5), method="all").shape == (5, 4)
+    with pytest.raises(ParameterError, match="got 6 nodes, at most 5 are allowed"):
+        candidates(np.ones(6), method="all")
+
+
+# Rows in any order: only zeros at both rows' ends may be left out, whatever stands before them.
+tables = hnp.arrays(
+    np.float32,
+    st.tuples(st.integers(1, 5), st.integers(1, 8)),
+    elements=st.one_of(st.just(0.0), st.floats(0, 1, width=32)),
+)
+
+
+@given(tables)
+def test_dtw_is_the_textbook_recursions_on_rows_of_any_support(rows):
+    pairs = [(i, j) for i in range(len(rows)) for j in range(len(rows))]
+    exact = [reference.dtw(rows[i], rows[j]) for i, j in pairs]
+    np.testing.assert_allclose(pair_distances(rows, pairs), exact, rtol=1e-5, atol=1e-12)
+
+
+@given(tables)
+def test_long_tails_of_zeros_change_no_bit(rows):
+    pairs = [(i, j) for i in range(len(rows)) for j in range(len(rows))]
+    one_zero, many = np.pad(rows, ((0, 0), (0, 1))), np.pad(rows, ((0, 0), (0, 30)))
+    np.testing.assert_array_equal(pair_distances(one_zero, pairs), pair_distances(many, pairs))
+
+
+@given(tables)
+def test_euclidean_and_cosine_are_what_they_say(rows):
+    pairs = np.stack([np.arange(len(rows)), np.arange(len(rows))[::-1]], axis=1)
+    other = rows[::-1]
+    euclidean = np.sqrt(((rows.astype(float) - other) ** 2).sum(axis=1))
+    np.testing.assert_allclose(pair_distances(rows, pairs, "euclidean"), euclidean, rtol=1e-5, atol=1e-7)
+    norms = np.linalg.norm(rows.astype(float), axis=1) * np.linalg.norm(other.astype(float), axis=1)
+    usable = norms > 1e-12
+    cosine = 1 - (rows.astype(float) * other).sum(axis=1)[usable] / norms[usable]
+    np.testing.assert_allclose(pair_distances(rows, pairs, "cosine")[usable], cosine, atol=1e-6)
+
+
+def test_a_row_of_zeros_is_at_cosine_distance_one():
+    assert pair_distances([[0.0, 0.0], [1.0, 0.0]], [[0, 1]], "cosine").tolist() == [1.0]
+
+
+@pytest.mark.parametrize("metric", ["dtw", "euclidean", "cosine"])
+def test_no_pairs_have_no_distances(metric):
+    for none in (np.zeros((0, 2)), []):
+        found = pair_distances(np.ones((2, 3)), none, metric)
+        assert found.shape == (0,)
+        assert found.dtype == np.float32
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("metric", ["dtw", "euclidean", "cosine"])
+def test_threads_change_no_bit_of_pair_distances(metric):
+    rng = np.random.default_rng(1)
+    rows = -np.sort(-rng.dirichlet(np.full(20, 0.2), size=500), axis=1)
+    pairs = rng.integers(0, 500, (60_000, 2))
+    alone = pair_distances(rows, pairs, metric, threads=1)
+    for threads in (2, 8):
+        np.testing.assert_array_equal(pair_distances(rows, pairs, metric, threads=threads), alone)
+
+
+def test_what_is_no_profile_is_refused():
+    with pytest.raises(ParameterError, match=r"\(n, k\) with k >= 1; got shape \(2,\)"):
+        pair_distances([1.0, 2.0], [[0, 0]])
+    with pytest.raises(ParameterError, match=r"finite and >= 0; got values from -1\.0"):
+        pair_distances([[-1.0]], [[0, 0]])
+    with pytest.raises(ParameterError, match="finite and >= 0"):
+        pair_distances([[np.nan]], [[0, 0]])
+    with pytest.raises(ParameterError, match=r"^weights must be finite and >= 0; got values from 1.0 to inf"):
+        pair_distances([[1.0, np.inf]], [[0, 0]])
+    with pytest.raises(ParameterError, match=r"^pairs must be positions 0 to 0; got -1 to 0$"):
+        pair_distances([[1.0]], [[0, -1]])
+    with pytest.raises(ParameterError, match="positions 0 to 0; got 0 to 1"):
+        pair_distances([[1.0]], [[0, 1]])
+    with pytest.raises(ParameterError, match='one of "dtw", "euclidean", "cosine"; got \'l1\''):
+        pair_distances([[1.0]], [[0, 0]], "l1")
+
+
+def test_rows_are_read_only_and_of_four_bytes():
+    given = np.array([[0.1, 0.2]])
+    rows = as_rows(given, "rows")
+    assert rows.dtype == np.float32
+    assert not rows.flags.writeable
+    assert given.flags.writeable
+    for metric in ("dtw", "euclidean", "cosine"):
+        assert pair_distances(given, [[0, 0]], metric).dtype == np.float32
+
+
+def test_rows_are_compared_by_warping_unless_another_metric_is_asked_for():
+    rows, pair = [[0.7, 0.3, 0.0], [0.4, 0.3, 0.3]], [[0, 1]]
+    assert pair_distances(rows, pair) == pair_distances(rows, pair, "dtw")
+    assert pair_distances(rows, pair) != pair_distances(rows, pair, "euclidean")
+
+
+@pytest.mark.parametrize("pairs", [[[0, 0.9]], [0, 1], [[0, 1, 1]], [["0", "1"]], [[True, False]]])
+def test_pairs_are_whole_numbers_two_by_two(pairs):
+    with pytest.raises(ParameterError, match=r"^pairs must be whole numbers \(m, 2\); got \S+ \("):
+        pair_distances(np.ones((2, 1)), pairs)
+
+
+row_pairs = hnp.arrays(
+    np.float32,
+    st.tuples(st.just(2), st.integers(1, 8)),
+    elements=st.one_of(st.just(0.0), st.floats(0, 1, width=32)),
+).map(lambda rows: -np.sort(-rows, axis=1))
+
+
+@given(row_pairs)
+def test_the_steps_add_up_to_the_textbook_distance(rows):
+    found = warping(*rows)
+    np.testing.assert_allclose(found.distance, reference.dtw(*rows), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.costs.sum(), found.distance, rtol=1e-9, atol=1e-12)
+    assert found.distance == 0 or np.isclose(found.share.sum(), 1)
+
+
+@given(row_pairs)
+def test_the_path_goes_on_by_one_place_and_misses_no_value(rows):
+    path = warping(*rows).path
+    assert path[0].tolist() == [0, 0]
+    steps = np.diff(path, axis=0)
+    assert set(map(tuple, steps.tolist())) <= {(0, 1), (1, 0), (1, 1)}
+    for side in (0, 1):
+        assert set(np.flatnonzero(rows[side])) <= set(path[:, side].tolist())
+
+
+@given(row_pairs)
+def test_equal_profiles_match_place_by_place_at_no_cost(rows):
+    found = warping(rows[0], rows[0])
+    assert found.distance == 0
+    assert not found.share.any()
+    assert (found.path[:, 0] == found.path[:, 1]).all()
+
+
+def test_steps_where_both_profiles_have_ended_are_left_out():
+    assert warping([0.6, 0.4, 0, 0, 0], [0.7, 0.3, 0, 0, 0]).path.tolist() == [[0, 0], [1, 1]]
+    assert warping([1.0, 0], [0.9, 0]).path.tolist() == [[0, 0]]
+    # One goes on while the other has ended, so the last steps are not on the diagonal.
+    assert warping([0.5, 0.495, 0.005, 0], [0.5, 0, 0, 0]).path.tolist() == [[0, 0], [1, 0], [2, 1]]
+
+
+def test_what_is_no_profile_is_not_warped():
+    with pytest.raises(ParameterError, match=r"row_b must be one profile \(k,\)"):
+        warping([1.0], [[1.0]])
+    with pytest.raises(ParameterError, match="row_a and row_b must be of one length; got 1 and 2"):
+        warping([1.0], [0.5, 0.5])
+
+
+def test_what_is_wrong_is_said_of_the_row_it_is_in():
+    for wrong in (1.0, [], [[1.0]]):
+        with pytest.raises(
+            ParameterError, match=r"^row_a must be one profile \(k,\) with k >= 1; got shape \("
+        ):
+            warping(wrong, [1.0])
+        with pytest.raises(
+            ParameterError, match=r"^row_b must be one profile \(k,\) with k >= 1; got shape \("
+        ):
+            warping([1.0], wrong)
+    with pytest.raises(ParameterError, match=r"^row_a and row_b must be finite and >= 0; got values from -1"):
+        warping([1.0], [-1.0])

@@ -84,23 +84,34 @@ class Adjacency(NamedTuple):
         """Whether steps follow edge weights."""
         return self.weights.size + self.patch_weights.size > 0
 
+    def flat(self) -> "Adjacency":
+        """Return the same rows without a patch."""
+        if not self.rows.size:
+            return self
+        indptr, entries = self._entries(np.arange(self.num_nodes))
+        indices = np.concatenate([self.indices, self.patch_indices])
+        weights = np.concatenate([self.weights, self.patch_weights])
+        return Adjacency.of(indptr, indices[entries], weights[entries] if weights.size else None)
+
     def neighbors(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the rows of some nodes (r,): where each begins (r + 1,), and the neighbours."""
+        indptr, entries = self._entries(nodes)
+        found = np.empty(len(entries), self.indices.dtype)
+        in_base = entries < self.indices.size
+        found[in_base] = self.indices[entries[in_base]]
+        found[~in_base] = self.patch_indices[entries[~in_base] - self.indices.size]
+        return indptr, found
+
+    def _entries(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where each row begins (r + 1,), and its entries among the base's and then the patch's."""
         row = self.rows[nodes] if self.rows.size else np.full(len(nodes), -1)
         is_base = row < 0
         starts, stops = np.zeros((2, len(nodes)), np.int64)
         starts[is_base], stops[is_base] = self.indptr[nodes[is_base]], self.indptr[nodes[is_base] + 1]
-        # Patched rows come after the base's.
-        base = self.indices.size
-        starts[~is_base] = base + self.patch_indptr[row[~is_base]]
-        stops[~is_base] = base + self.patch_indptr[row[~is_base] + 1]
+        starts[~is_base] = self.indices.size + self.patch_indptr[row[~is_base]]
+        stops[~is_base] = self.indices.size + self.patch_indptr[row[~is_base] + 1]
         indptr = np.concatenate([[0], np.cumsum(stops - starts)])
-        slots = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], stops - starts)
-        found = np.empty(len(slots), self.indices.dtype)
-        in_base = slots < base
-        found[in_base] = self.indices[slots[in_base]]
-        found[~in_base] = self.patch_indices[slots[~in_base] - base]
-        return indptr, found
+        return indptr, np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], stops - starts)
 
 
 def _view(array: NDArray[Any] | None, dtype: type) -> NDArray[Any]:

@@ -49,7 +49,8 @@ def push_roots(
     """Write the k largest values of each root into its row of ``top``, as ``keep_top`` does.
 
     A root ends at the residual mass ``goal``, or at the level ``threshold`` (0: never), or is left to sweeps
-    when ``budget`` edges are passed. ``unassigned`` (r,) is the mass left over.
+    when ``budget`` edges are passed, which needs an adjacency without a patch. ``unassigned`` (r,) is the
+    mass left over.
     """
     state = _new_state(adjacency, num_nodes, roots.size)
     columns = np.zeros((3, 0, _COLUMNS))
@@ -164,35 +165,16 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PushState(NamedTuple):
-    """Working memory for one root: a slot per node, or by hash a slot per node reached.
+    """Working memory for one root: a slot per node, or by hash a slot per node reached."""
 
-    Attributes
-    ----------
-    table : int32 array (2^b,)
-        By hash: slot + 1 of the node that an entry holds, 0 for none. Empty where the slot is the node.
-    shift : int
-        64 - b.
-    entries : int64 array
-        By hash: each slot's entry of the table.
-    cells : float64 array (slots, 2 or 4)
-        Residual and degree, by hash also the node: together in one line of the cache.
-    value : float64 array (slots,)
-    nodes : int64 array
-        Nodes in the order in which they were reached.
-    queue : int64 array
-        Slots to push: those of this round, behind them those of the next.
-    amount : float64 array (slots,)
-        Residuals taken in this round.
-    """
-
-    table: NDArray[np.int32]
-    shift: np.int64
-    entries: NDArray[np.int64]
-    cells: NDArray[np.float64]
-    value: NDArray[np.float64]
-    nodes: NDArray[np.int64]
-    queue: NDArray[np.int64]
-    amount: NDArray[np.float64]
+    table: NDArray[np.int32]  # (2^b,) by hash: slot + 1 of the node an entry holds, or 0; empty by node
+    shift: np.int64  # 64 - b
+    entries: NDArray[np.int64]  # by hash: each slot's entry of the table
+    cells: NDArray[np.float64]  # (slots, 2 or 4) residual, degree, by hash the node: one line of the cache
+    value: NDArray[np.float64]  # (slots,)
+    nodes: NDArray[np.int64]  # in the order in which they were reached
+    queue: NDArray[np.int64]  # slots to push: those of this round, behind them those of the next
+    amount: NDArray[np.float64]  # (slots,) residuals taken in this round
 
 
 @compiled
@@ -431,7 +413,7 @@ _ONE = np.ones(1, dtype=np.float32)
 @compiled
 def _load_column(adjacency, state, count, columns, column, continuation):
     """Put values and residuals into an empty column; ``columns`` (3, n, 8): value, share, next share."""
-    indptr, _, weights, rows, patch_indptr, _, patch_weights = adjacency
+    indptr, _, weights, _, _, _, _ = adjacency
     table, _, _, cells, assigned, nodes, _, _ = state
     value, share = columns[0], columns[1]
     for i in range(count):
@@ -439,11 +421,8 @@ def _load_column(adjacency, state, count, columns, column, continuation):
         slot = i if table.size > 0 else node
         residual = cells[slot, 0]
         strength = cells[slot, 1]
-        start, stop, patched = row_of(indptr, rows, patch_indptr, node)
-        if patched and patch_weights.size > 0:
-            strength = row_strength(patch_weights, start, stop)
-        elif weights.size > 0:
-            strength = row_strength(weights, start, stop)
+        if weights.size > 0:
+            strength = row_strength(weights, indptr[node], indptr[node + 1])
         value[node, column] = assigned[slot] + (1.0 - continuation) * residual
         share[node, column] = continuation * residual / strength
 
@@ -454,9 +433,7 @@ def _finish_columns(adjacency, num_nodes, continuation, columns, pending, count,
 
     ``pending`` (3, 8) holds for each column its root, its row of ``top`` and how many rounds it needs.
     """
-    indptr, indices, weights, rows, _, _, _ = adjacency
-    if rows.size > 0:
-        indptr, indices, weights = _flatten(adjacency, num_nodes)
+    indptr, indices, weights, _, _, _, _ = adjacency
     mask = np.int64(-1)
     if weights.size == 0:
         mask = np.int64(0)
@@ -479,27 +456,6 @@ def _finish_columns(adjacency, num_nodes, continuation, columns, pending, count,
                         found += 1
                 keep_top(nodes, values, found, pending[1, column], top, tied_nodes)
     columns[:] = 0.0
-
-
-@compiled
-def _flatten(adjacency, num_nodes):
-    """Copy an overlay's rows into one CSR; sweeps read each of them many times."""
-    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
-    flat = np.zeros(num_nodes + 1, dtype=np.int64)
-    for node in range(num_nodes):
-        start, stop, _ = row_of(indptr, rows, patch_indptr, node)
-        flat[node + 1] = flat[node] + stop - start
-    flat_indices = np.empty(flat[num_nodes], dtype=indices.dtype)
-    has_weights = weights.size + patch_weights.size > 0
-    flat_weights = np.empty(flat[num_nodes] if has_weights else 0, dtype=np.float32)
-    for node in range(num_nodes):
-        start, stop, patched = row_of(indptr, rows, patch_indptr, node)
-        for edge in range(start, stop):
-            target = flat[node] + edge - start
-            flat_indices[target] = patch_indices[edge] if patched else indices[edge]
-            if has_weights:
-                flat_weights[target] = patch_weights[edge] if patched else weights[edge]
-    return flat, flat_indices, flat_weights
 
 
 @compiled
@@ -531,25 +487,13 @@ def _sweep(indptr, indices, weights, mask, continuation, value, share, following
 
 
 class Top(NamedTuple):
-    """Rows that kernels fill, one per root.
+    """Rows that kernels fill, one per root."""
 
-    Attributes
-    ----------
-    nodes, weights : arrays (r, k)
-        By descending value, weights scaled to sum 1; padded with -1 and 0.
-    mass : float64 array (r,)
-        The sum before scaling.
-    kept : int32 array (r,)
-        How many leading nodes stay as they are.
-    tied : int32 array (r,)
-        How many nodes share the positions after those; 0 also where the group was dropped.
-    """
-
-    nodes: NDArray[Any]
-    weights: NDArray[np.float32]
-    mass: NDArray[np.float64]
-    kept: NDArray[np.int32]
-    tied: NDArray[np.int32]
+    nodes: NDArray[Any]  # (r, k) by descending value, padded with -1
+    weights: NDArray[np.float32]  # (r, k) scaled to sum 1, padded with 0
+    mass: NDArray[np.float64]  # (r,) the sum before scaling
+    kept: NDArray[np.int32]  # (r,) how many leading nodes stay as they are
+    tied: NDArray[np.int32]  # (r,) how many nodes share the rest; 0 also where the group was dropped
 
     @classmethod
     def empty(cls, rows: int, k: int, dtype: DTypeLike) -> "Top":

@@ -34,17 +34,7 @@ mix = compiled(_mix, inline="always")
 
 
 def stream_starts(seed: int, stage: int, keys: ArrayLike) -> NDArray[np.uint64]:
-    """Return where the random stream of each key starts, uint64 (r,).
-
-    Parameters
-    ----------
-    seed : int
-        Its lowest 64 bits count.
-    stage : int
-        Which use of randomness this is, so that two stages with one seed stay independent.
-    keys : uint64 array (r,)
-        One key per root.
-    """
+    """Return where the random stream of each key (r,) starts, uint64 (r,); each stage has its own."""
     key = np.atleast_1d(np.asarray(keys, dtype=np.uint64))
     start = np.full(key.shape, seed & 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
     for part in (np.uint64(stage), key):
@@ -128,14 +118,10 @@ def _walk_plainly(adjacency, tables, roots, starts, walks, out):
 
 
 class AliasTables(NamedTuple):
-    """For every edge a threshold in the low 32 bits, and in the high ones the edge to take beyond it.
+    """For every edge a threshold in the low 32 bits, and in the high ones the edge to take beyond it."""
 
-    ``filled`` uint8 (n,) tells which rows are written, and is empty without weights; ``base`` and ``patch``
-    uint64 go with the weights of the adjacency.
-    """
-
-    filled: NDArray[np.uint8]
-    base: NDArray[np.uint64]
+    filled: NDArray[np.uint8]  # (n,) rows that are written; empty without weights
+    base: NDArray[np.uint64]  # as the adjacency's weights
     patch: NDArray[np.uint64]
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints and the record of training."""
+"""The training history, and checkpoints from which an interrupted run resumes."""
 
 import json
 import time
@@ -16,6 +16,9 @@ from spinegraph.atomic import make_folder, read_signed, sweep, whole_file, write
 from spinegraph.config import Config
 from spinegraph.errors import ParameterError
 
+_NUM_KEPT = 2
+_SHARE_OF_TIME = 0.1  # that saving may take: on a slow disk states are saved less often
+
 
 @dataclass(frozen=True)
 class TrainingRecord:
@@ -28,7 +31,7 @@ class TrainingRecord:
     loss : float
         Objective on the last training batch.
     held_out_loss : float
-        Objective on pairs that training never sees.
+        Objective on held-out pairs.
     """
 
     step: int
@@ -36,39 +39,19 @@ class TrainingRecord:
     held_out_loss: float
 
 
-_KEPT = 2
-_SHARE_OF_TIME = 0.1  # that saving may take: on a slow disk states are saved less often
-
-
 @dataclass(frozen=True, eq=False)
 class TrainingState:
-    """All that a run needs to go on.
+    """All that a run needs to resume."""
 
-    Attributes
-    ----------
-    step : int
-        Steps done.
-    arrays : dict of float32 arrays
-        Matrices and Adam's moments.
-    history : list of (step, loss, held-out loss)
-    """
-
-    step: int
-    arrays: dict[str, NDArray[np.float32]]
-    history: list[tuple[int, float, float]]
+    step: int  # steps done
+    arrays: dict[str, NDArray[np.float32]]  # matrices and Adam's moments
+    history: list[tuple[int, float, float]]  # step, loss, held-out loss
 
 
 class Checkpoints:
-    """A folder of training states; those of several runs may lie side by side.
+    """A folder of training states, one every so many steps.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    fingerprint : str
-        Of the data and settings; states of another run are passed over, and left alone.
-    every : int
-        Steps between two states.
+    States of runs with another fingerprint, of data and settings, may lie beside them and are left alone.
     """
 
     def __init__(self, folder: str | Path, fingerprint: str, every: int = 50) -> None:
@@ -76,24 +59,21 @@ class Checkpoints:
         self._run = blake2b(fingerprint.encode(), digest_size=4).hexdigest()
         self._not_before = 0.0
         if self.folder.exists() and not self.folder.is_dir():
-            raise ParameterError(f"{folder}: is a file; checkpoint names a folder, which is made if need be")
+            raise ParameterError(f"{folder}: is a file; checkpoint names a folder, created if need be")
         make_folder(self.folder)
         sweep(self.folder, f"{self._run}-*")
 
     @classmethod
     def of_fit(cls, folder: str | Path, data: str, config: Config) -> "Checkpoints":
-        """Return the states of a fit, known by data and settings but those of the machine."""
+        """Return the checkpoints of a fit, identified by its data and its settings but the machine's."""
         return cls(folder, f"{__version__} {data} {json.dumps(config.deciding(), sort_keys=True)}")
 
     def apart(self, how: str) -> "Checkpoints":
-        """Return the states of the same fit run in another way, so that neither goes on from the other's.
-
-        The folder's path is a full one: another process may work elsewhere.
-        """
+        """Return checkpoints of the same fit run in another way, so that neither resumes the other."""
         return Checkpoints(self.folder.resolve(), f"{self.fingerprint} {how}", self.every)
 
     def is_due(self, step: int) -> bool:
-        """Say whether a state is to be saved after this step."""
+        """Tell whether to save a state after this step."""
         return step % self.every == 0 and time.monotonic() >= self._not_before
 
     def save(self, state: TrainingState) -> None:
@@ -106,24 +86,21 @@ class Checkpoints:
         }
         with whole_file(self.folder / f"{self._run}-{state.step:09d}.safetensors") as partial:
             write_signed(partial, state.arrays, about)
-        for old in self._newest_first()[_KEPT:]:
+        for old in self._newest_first()[_NUM_KEPT:]:
             old.unlink(missing_ok=True)
         end = time.monotonic()
         self._not_before = end + (end - start) * (1 / _SHARE_OF_TIME - 1)
 
     def latest(self, shapes: Mapping[str, tuple[int, ...]], steps: int) -> TrainingState | None:
-        """Return the newest whole state of this run, or None.
-
-        Parameters
-        ----------
-        shapes : dict of shapes
-            Arrays that a state of this run has.
-        steps : int
-            Most steps that it may have done.
-        """
+        """Return the newest whole state with arrays of these shapes and at most so many steps, or None."""
         for path in self._newest_first():
             state = self._read(path)
-            if state is not None and 0 < state.step <= steps and _fits(state.arrays, shapes):
+            if state is None or not 0 < state.step <= steps or state.arrays.keys() != shapes.keys():
+                continue
+            if all(
+                array.shape == shapes[name] and array.dtype == np.float32 and np.isfinite(array).all()
+                for name, array in state.arrays.items()
+            ):
                 return state
         return None
 
@@ -140,11 +117,4 @@ class Checkpoints:
             ]
             return TrainingState(int(about["step"]), arrays, history)
         except (SafetensorError, OSError, LookupError, ValueError, TypeError, OverflowError, RecursionError):
-            return None  # cut off, damaged or made up: an older one will do
-
-
-def _fits(arrays: Mapping[str, NDArray[np.float32]], shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    return arrays.keys() == shapes.keys() and all(
-        array.shape == shapes[name] and array.dtype == np.float32 and bool(np.isfinite(array).all())
-        for name, array in arrays.items()
-    )
+            return None  # cut off or damaged: an older one will do

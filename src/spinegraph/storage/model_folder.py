@@ -106,7 +106,10 @@ def _read_data(model: Any, folder: Path, about: JsonObject, digests: JsonObject)
     count = about.whole("graphs", 1, 2**31 if is_list else 1)
     arrays = _arrays(folder / GRAPH, digests)
     with _explained(GRAPH):
-        graphs = _graphs(arrays, count)
+        found = len({name.partition(".")[0] for name in arrays})
+        if found != count:
+            raise ModelFormatError(f"holds {found} graphs; config.json says {count}")
+        graphs = [graph_of(_under(f"{number}.", arrays)) for number in range(count)]
         whole = Graph.union(graphs, keys=range(count)) if is_list else graphs[0]
         if fingerprint(whole) != model.fingerprint_:
             raise ModelFormatError(
@@ -121,16 +124,6 @@ def _read_data(model: Any, folder: Path, about: JsonObject, digests: JsonObject)
         rows = np.split(vectors, np.cumsum([len(graph) for graph in graphs])[:-1])
         embeddings = [Embeddings(graph.names, some) for graph, some in zip(graphs, rows, strict=True)]
     model.graph_, model.embeddings_ = (graphs, embeddings) if is_list else (graphs[0], embeddings[0])
-
-
-def _graphs(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Graph]:
-    parts: dict[str, dict[str, NDArray[Any]]] = {}
-    for name, array in arrays.items():
-        number, _, key = name.partition(".")
-        parts.setdefault(number, {})[key] = array
-    if len(parts) != count:
-        raise ModelFormatError(f"holds {len(parts)} graphs; config.json says {count}")
-    return [graph_of(parts[str(number)]) for number in range(count)]
 
 
 def require_replaceable(folder: Path) -> None:
@@ -235,10 +228,10 @@ def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
     inputs: Inputs = model.generator_.inputs
     meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
     table, table_arrays = (None, {}) if model.table_encoder_ is None else model.table_encoder_.state()
-    used = _saved(model.config_.to_json())
+    used = _without(_NOT_SAVED, model.config_.to_json())
     params = {
         name: value.item() if isinstance(value, np.generic) else value
-        for name, value in _saved(model.get_params()).items()
+        for name, value in _without(_NOT_SAVED, model.get_params()).items()
     }
     for name, value in params.items():
         if not isinstance(value, _PLAIN):
@@ -270,7 +263,7 @@ def read_settings(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], di
     config = _config(about)
     weights = floats(arrays, "weights", (None, config.dim))
     inputs = _inputs(about, arrays, config, weights)
-    changed = _current(about.get("changed_since_fit", dict))
+    changed = _without(_FORMER, about.get("changed_since_fit", dict))
     if not all(isinstance(value, _PLAIN) for value in changed.values()):
         raise ModelFormatError("changed_since_fit must hold plain values")
     history = about.list_of("history", list)
@@ -287,17 +280,13 @@ def read_settings(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], di
     return {**config.to_json(), **changed}, fitted
 
 
-def _saved(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in _NOT_SAVED}
-
-
-def _current(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in _FORMER}
+def _without(names: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in names}
 
 
 def _config(about: JsonObject) -> Config:
-    settings = _current(about.get("settings", dict))
-    known = set(_saved({field.name: field.default for field in fields(Config)}))
+    settings = _without(_FORMER, about.get("settings", dict))
+    known = set(_without(_NOT_SAVED, Config().to_json()))
     if set(settings) != known:
         odd = ", ".join(sorted(map(str, known.symmetric_difference(settings)))[:5])
         raise ModelFormatError(f"settings must be those of SPINE, no more and no fewer; check {odd}")
@@ -452,14 +441,12 @@ def _features(arrays: Arrays) -> Any:
     )
     if shape.shape != (2,) or (shape < 0).any():
         raise ModelFormatError(f"features.shape must be two numbers, 0 or more; got {shape.tolist()!r:.60}")
-    rows, columns = shape.tolist()
-    # Checked before SciPy's compiled code walks along them.
-    rises = len(indptr) == rows + 1 and indptr[0] == 0 and (indptr[1:] >= indptr[:-1]).all()
-    if not rises or not indptr[-1] == len(data) == len(indices):
-        raise ModelFormatError(f"features.indptr must rise from 0 to {len(data)} in {rows} steps")
-    if len(indices) and not 0 <= indices.min() <= indices.max() < columns:
-        raise ModelFormatError(f"features.indices must lie in 0 .. {columns - 1}")
-    return csr_array((data, indices, indptr), shape=(rows, columns))
+    try:
+        features = csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+        features.check_format(full_check=True)  # before compiled code walks along them
+    except ValueError as fault:
+        raise ModelFormatError(f"features: {fault}") from fault
+    return features
 
 
 def _packed(key: str, texts: list[str]) -> dict[str, NDArray[Any]]:

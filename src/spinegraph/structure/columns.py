@@ -12,48 +12,43 @@ from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.kernels import columns as kernels
 from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.columns import ITSELF, NEIGHBORS, THEIRS, WIDTH
 from spinegraph.kernels.dtw import OFFSET
 from spinegraph.kernels.runtime import run_blocks
 from spinegraph.structure.pagerank import RootedPageRank, as_roots, rooted_pagerank
 
-# Columns that a model reads by default.
+# Columns that a model without features reads.
 COLUMNS = (
-    "log_degree",
-    "log_mean_weight",
-    "log_smaller_neighbors",
-    "log_h_index",
-    "overlap_10",
-    "overlap_25",
-    "overlap_50",
-    "spread",
-    "log_profile_3",
-    "log_profile_10",
+    *("log_degree", "log_mean_weight", "log_smaller_neighbors", "log_h_index"),
+    *("overlap_10", "overlap_25", "overlap_50", "spread", "log_profile_3", "log_profile_10"),
 )
+Counts = NDArray[np.float64]
 _TINY = np.finfo(np.float64).tiny
+
+
+def _log_mean_weight(counts: Counts) -> Counts:
+    strength, degree = np.maximum(counts[kernels.STRENGTH], _TINY), np.maximum(counts[kernels.DEGREE], _TINY)
+    return np.asarray(np.log(strength / degree))
+
+
+def _clustering(counts: Counts) -> Counts:
+    degree = counts[kernels.DEGREE]
+    return np.asarray(counts[kernels.TRIANGLES] / np.maximum(degree * (degree - 1) / 2, 1))
+
+
 # Column -> how far it has to look, and its values from the counts (WIDTH, r) found there.
-_FROM_COUNTS: dict[str, tuple[int, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
-    "log_degree": (kernels.ITSELF, lambda counts: np.log1p(counts[kernels.DEGREE])),
-    "log_mean_weight": (
-        kernels.ITSELF,
-        lambda counts: np.log(
-            np.maximum(counts[kernels.STRENGTH], _TINY) / np.maximum(counts[kernels.DEGREE], _TINY)
-        ),
-    ),
-    "log_smaller_neighbors": (kernels.NEIGHBORS, lambda counts: np.log1p(counts[kernels.SMALLER])),
-    "log_h_index": (kernels.NEIGHBORS, lambda counts: np.log1p(counts[kernels.H_INDEX])),
-    "overlap_10": (kernels.THEIRS, lambda counts: counts[kernels.OVERLAPS]),
-    "overlap_25": (kernels.THEIRS, lambda counts: counts[kernels.OVERLAPS + 1]),
-    "overlap_50": (kernels.THEIRS, lambda counts: counts[kernels.OVERLAPS + 2]),
-    "log_triangles": (kernels.THEIRS, lambda counts: np.log1p(counts[kernels.TRIANGLES])),
-    "clustering": (
-        kernels.THEIRS,
-        lambda counts: (
-            counts[kernels.TRIANGLES]
-            / np.maximum(counts[kernels.DEGREE] * (counts[kernels.DEGREE] - 1) / 2, 1)
-        ),
-    ),
-    "neighbor_log_degree_mean": (kernels.NEIGHBORS, lambda counts: counts[kernels.MEAN]),
-    "neighbor_log_degree_deviation": (kernels.NEIGHBORS, lambda counts: counts[kernels.DEVIATION]),
+_FROM_COUNTS: dict[str, tuple[int, Callable[[Counts], Counts]]] = {
+    "log_degree": (ITSELF, lambda counts: np.log1p(counts[kernels.DEGREE])),
+    "log_mean_weight": (ITSELF, _log_mean_weight),
+    "log_smaller_neighbors": (NEIGHBORS, lambda counts: np.log1p(counts[kernels.SMALLER])),
+    "log_h_index": (NEIGHBORS, lambda counts: np.log1p(counts[kernels.H_INDEX])),
+    "overlap_10": (THEIRS, lambda counts: counts[kernels.OVERLAPS]),
+    "overlap_25": (THEIRS, lambda counts: counts[kernels.OVERLAPS + 1]),
+    "overlap_50": (THEIRS, lambda counts: counts[kernels.OVERLAPS + 2]),
+    "log_triangles": (THEIRS, lambda counts: np.log1p(counts[kernels.TRIANGLES])),
+    "clustering": (THEIRS, _clustering),
+    "neighbor_log_degree_mean": (NEIGHBORS, lambda counts: counts[kernels.MEAN]),
+    "neighbor_log_degree_deviation": (NEIGHBORS, lambda counts: counts[kernels.DEVIATION]),
 }
 # Profile that is computed where none is given. On the airports 0.7 separates roles a little better than 0.5.
 _K, _CONTINUATION = 20, 0.7
@@ -136,7 +131,7 @@ def structural_columns(
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ParameterError(f"names must be among {', '.join(known)}; got {unknown[0]!r}")
-    depth = max((_FROM_COUNTS[name][0] for name in names if name in _FROM_COUNTS), default=kernels.ITSELF)
+    depth = max((_FROM_COUNTS[name][0] for name in names if name in _FROM_COUNTS), default=ITSELF)
     counts = _neighborhoods(adjacency, chosen, depth, threads).T
     columns = np.empty((len(chosen), len(names)), dtype=np.float32)
     for i, name in enumerate(names):
@@ -152,7 +147,7 @@ def _neighborhoods(
 ) -> NDArray[np.float64]:
     """Return the counts of the kernel of that name, (r, WIDTH)."""
     n = adjacency.num_nodes
-    counts, shared = np.empty((len(roots), kernels.WIDTH)), np.empty(0, dtype=np.int32)
+    counts, shared = np.empty((len(roots), WIDTH)), np.empty(0, dtype=np.int32)
     block = max(_ROOTS_PER_BLOCK, n // _BLOCKS)
 
     def marks() -> NDArray[np.uint8]:
@@ -160,7 +155,7 @@ def _neighborhoods(
 
     # Counting once for both ends costs less than once for each, where most edges are asked for.
     has_most = 2 * len(roots) > n and not adjacency.rows.size
-    if depth == kernels.THEIRS and has_most and 0 < adjacency.indices.size <= MAX_SHARED:
+    if depth == THEIRS and has_most and 0 < adjacency.indices.size <= MAX_SHARED:
         shared = np.empty(adjacency.indices.size, dtype=np.int32)
         edges = adjacency.indptr, adjacency.indices
 

@@ -184,6 +184,8 @@ def rooted_pagerank(
         goal = push_goal(continuation, _fraction("tolerance", tolerance))
         # A threshold bounds a root's work, and without sweeps nothing far away changes the result.
         budget = NO_BUDGET if threshold > 0 else push_budget(adjacency, continuation, goal)
+        if budget < NO_BUDGET:
+            adjacency = adjacency.flat()  # sweeps read each row many times
 
         def fill(rows: slice, top: Top, tied_nodes: NDArray[Any]) -> None:
             bounds, left = (goal, float(threshold), budget), unassigned[rows]

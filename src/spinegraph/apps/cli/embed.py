@@ -43,8 +43,8 @@ def embed(
             "--output",
             "-o",
             metavar="FILE",
-            help=".parquet, .npz, .csv, .txt (word2vec), .projector (a folder for TensorBoard); "
-            "- prints CSV. A folder, FOLDER/, gets Parquet parts; an interrupted run is resumed.",
+            help=".parquet, .npz, .csv or .txt (word2vec); - prints CSV. "
+            "A folder, FOLDER/, gets Parquet parts; an interrupted run is resumed.",
         ),
     ],
     features: Annotated[
@@ -111,7 +111,7 @@ def _is_folder(output: str, edges: Path) -> bool:
     from spinegraph.graph.store import is_store
 
     suffix = Path(output).suffix
-    is_named = output.endswith("/") or (Path(output).is_dir() and suffix != ".projector")
+    is_named = output.endswith("/") or Path(output).is_dir()
     return is_named or (not suffix and output != STANDARD_OUTPUT and is_store(edges))
 
 
