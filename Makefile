@@ -1,12 +1,15 @@
 # Every target makes its own .venv and installs what it needs; a second run installs nothing.
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Without --no-compile pip compiles every file of every package, also the many that nothing imports.
+INSTALL := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 export SPINEGRAPH_DATA ?= $(wildcard $(CURDIR)/../shared/data)
+# Compiled files pay: the tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 # Two test workers on two cores: threads of BLAS inside each would wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test check audit fix soak faults fuzz coverage mutation bench reproduce docs clean
+.PHONY: demo test check warm uncompiled fuzz-light audit fix soak faults fuzz coverage mutation bench reproduce docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -23,17 +26,28 @@ $(BIN)/python:
 demo: .venv/core.stamp
 	$(BIN)/spine demo
 
-test: .venv/dev.stamp check
-	$(ONE_THREAD) $(BIN)/pytest --numprocesses 2 -m "not slow and not gpu"
-	$(ONE_THREAD) NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/kernels -m "not slow and not gpu and not compiled"
-	$(BIN)/python -m fuzz --light --runs 500
+# Two things at a time on two cores: the demo compiles most kernels, once for both test workers, while mypy works.
+test: .venv/dev.stamp
+	$(MAKE) --jobs 2 check warm
+	$(ONE_THREAD) $(BIN)/pytest --numprocesses 2 --dist worksteal -m "not slow and not gpu"
+	$(MAKE) --jobs 2 uncompiled fuzz-light
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m audit --licences
+	$(BIN)/mypy
+
+warm: .venv/dev.stamp
+	$(ONE_THREAD) $(BIN)/spine demo --quiet --output scratch/demo > /dev/null
+
+# Coverage and debuggers see into kernels that are not compiled.
+uncompiled: .venv/dev.stamp
+	$(ONE_THREAD) NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/kernels -m "not slow and not gpu and not compiled"
+
+fuzz-light: .venv/dev.stamp
+	$(BIN)/python -m fuzz --light --runs 500
 
 # Asks the index of known vulnerabilities over the network, and fails on any.
 audit: .venv/dev.stamp
@@ -45,6 +59,7 @@ fix: .venv/dev.stamp
 
 soak: .venv/dev.stamp
 	$(ONE_THREAD) $(BIN)/pytest -m slow
+	$(ONE_THREAD) $(BIN)/pytest tests/kernels tests/structure tests/graph -m "not slow" --hypothesis-profile thorough
 
 # Every fault of tests/faults, the long ones too; the counts are kept for docs/reliability.md.
 faults: .venv/dev.stamp
@@ -69,7 +84,7 @@ coverage: .venv/dev.stamp
 
 # All of them take an hour on two cores; MUTANTS='spinegraph.structure.drift*' tries some.
 mutation: .venv/dev.stamp
-	$(INSTALL) --editable '.[mutation]'
+	$(INSTALL) mutmut
 	$(ONE_THREAD) $(BIN)/mutmut run $(if $(MUTANTS),'$(MUTANTS)')
 	$(BIN)/mutmut results
 

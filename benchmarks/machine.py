@@ -21,6 +21,12 @@ def resident(field="VmHWM"):
     raise RuntimeError(f"no {field} in /proc/self/status; this benchmark needs Linux")
 
 
+def processor_seconds(pid):
+    """Return the processor time of a process, all its threads, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def describe(*packages):
     """Return cores, load, platform and the versions of packages, to write beside results."""
     import spinegraph  # not above: other environments import this module without the package

@@ -22,8 +22,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-import psutil
-from benchmarks.machine import describe
+from benchmarks.machine import describe, processor_seconds
 
 from spinegraph.analysis.search import Search
 from spinegraph.apps.postgres import connect
@@ -52,7 +51,7 @@ def written(to, table, embeddings, **options):
     with connect(to, table) as database:
         done = database.write(embeddings, "benchmark", **options)
         spent = np.array([time.perf_counter(), time.process_time()]) - begun
-        spent[1] += sum(psutil.Process(database._connection.info.backend_pid).cpu_times()[:2])
+        spent[1] += processor_seconds(database._connection.info.backend_pid)
     return spent, done
 
 

@@ -34,13 +34,12 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import numpy as np
-from benchmarks.machine import describe, thread_environment
+from benchmarks.machine import describe, processor_seconds, thread_environment
 
 RESULTS = Path(__file__).parent / "results" / "service.json"
 _CONNECTIONS, _SAMPLES = 8, 100
 _PATIENCE = 900  # seconds until the service is ready, and until the map is drawn
 _START = "from spinegraph.apps.cli import main; main()"
-_TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = Path(__file__).parents[1] / "docs" / "service.md"
 _BEGIN, _END = "<!-- speed -->\n", "<!-- end of speed -->"
 _NAMES = {"cora": "Cora, 2,708 nodes", "made": "made, 100,000 nodes"}
@@ -225,8 +224,7 @@ class Service:
 
     def processor(self):
         """Return the seconds of processor time that the process took so far, in all its threads."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return processor_seconds(self.process.pid)
 
     def stop(self):
         self.process.terminate()

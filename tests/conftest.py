@@ -11,9 +11,10 @@ from hypothesis import Phase, settings
 # Looked through for doctests, two of them would be modules of one name.
 collect_ignore_glob = ["*/conftest.py"]
 
-# A kernel's first call compiles it, whichever example that is.
-settings.register_profile("compiling", deadline=None)
-settings.load_profile("compiling")
+# No deadline: a kernel's first call compiles it, whichever example that is.
+settings.register_profile("quick", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=250)  # make soak
+settings.load_profile("quick")
 
 if "MUTANT_UNDER_TEST" in os.environ:
     # Whether a mutant lives must not depend on luck, and nobody looks at the smallest example.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import atheris
 import numpy as np
-from fuzz.drawn import arrays
+from fuzz.inputs import arrays
 from fuzz.outcome import Target
 
 from spinegraph.atomic import write_signed

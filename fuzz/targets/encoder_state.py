@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
-from fuzz.drawn_json import json_of
+from fuzz.inputs import json_of
 from fuzz.outcome import Target
 
 from spinegraph.graph.encoder import FeatureEncoder

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fuzz.drawn import arrays
+from fuzz.inputs import arrays
 from fuzz.outcome import Target
 
 from spinegraph.storage.model_folder import graph_arrays, graph_of

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from fuzz.drawn_json import changed
+from fuzz.inputs import changed
 from fuzz.outcome import Target
 
 from spinegraph.graph import store as store_header

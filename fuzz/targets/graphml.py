@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from fuzz.inputs import network_or_features
 from fuzz.outcome import Target
-from fuzz.reading import network_or_features
 
 _HEAD = b'<?xml version="1.0" encoding="utf-8"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 SEEDS = [

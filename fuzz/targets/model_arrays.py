@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from fuzz.drawn import arrays
+from fuzz.inputs import arrays
 from fuzz.outcome import Target
 from safetensors.numpy import load_file, save_file
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from fuzz.drawn_json import changed
+from fuzz.inputs import changed
 from fuzz.outcome import Target
 
 from spinegraph.estimator import SPINE

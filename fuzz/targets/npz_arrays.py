@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-from fuzz.drawn import arrays
+from fuzz.inputs import arrays
 from fuzz.outcome import Target
 
 from spinegraph.graph.read import read_graph

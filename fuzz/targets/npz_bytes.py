@@ -5,8 +5,8 @@ import io
 from pathlib import Path
 
 import numpy as np
+from fuzz.inputs import network_or_features
 from fuzz.outcome import Target
-from fuzz.reading import network_or_features
 from scipy import sparse
 
 _EDGES = np.array([[0, 1], [1, 2]])

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from fuzz.drawn_json import json_of
+from fuzz.inputs import json_of
 from fuzz.outcome import Target
 
 from spinegraph.analysis.roles import Roles

@@ -286,7 +286,8 @@ def test_visits_are_counted_and_their_ties_shared(seen, k, stays):
     )
 
 
-@pytest.mark.parametrize("found", [kept(np.full(9, 0.1), 2), counted(0, [*range(1, 9)], 9, 2, 9)])
-def test_a_row_whose_every_place_ties_in_too_large_a_group_is_the_root_alone(found):
+@pytest.mark.parametrize("by_visits", [False, True])
+def test_a_row_whose_every_place_ties_in_too_large_a_group_is_the_root_alone(by_visits):
+    found = counted(0, [*range(1, 9)], 9, 2, 9) if by_visits else kept(np.full(9, 0.1), 2)
     np.testing.assert_array_equal(found.operator().toarray(), [[1, 0, 0, 0, 0, 0, 0, 0, 0]])
     np.testing.assert_allclose(found.weights, [[0.5, 0.5]])
