@@ -398,6 +398,7 @@ def test_points_are_drawn_alike_with_and_without_a_graphics_card(page):
         assert ground == [255, 255, 255]
 
 
+@pytest.mark.slow  # measures time
 def test_a_hundred_thousand_points_move_smoothly(chromium, network):
     count, rng = 100_000, np.random.default_rng(0)
     places = rng.normal(size=(2, count)).round(4).tolist()
