@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from spinegraph.apps.cli.app import COMMANDS, examples
-from spinegraph.apps.demo import Demo, run_demo
+from spinegraph.apps.cli.demo import Demo, run_demo
 from spinegraph.config import Config
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ import numpy as np
 from fuzz.outcome import Target
 from scipy import sparse
 
-from spinegraph.graph.originals import read_pickle
+from spinegraph.graph.datasets import read_pickle
 
 SEEDS = [
     pickle.dumps(np.arange(6, dtype=np.float32).reshape(2, 3), protocol=2),

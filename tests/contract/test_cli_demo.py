@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from spinegraph.apps import demo as computing
+from spinegraph.apps.cli import demo as computing
 from spinegraph.apps.cli import main
 from spinegraph.apps.cli.demo import NEXT_STEPS, OWN_DATA, print_demo
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import spinegraph
-from spinegraph.graph.originals import SOURCES
+from spinegraph.graph.datasets import SOURCES
 
 ROOT = Path(spinegraph.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
@@ -23,8 +23,8 @@ FORBIDDEN_CALLS = {
 FORBIDDEN_METHODS = {"extractall", "extract", "load_extension", "enable_load_extension"}
 # Each exception and why it is none.
 EXCEPTIONS = {
-    ("graph/originals.py", "pickle"): "gives old pickles stand-ins alone; see the test below",
-    ("graph/originals.py", "urlopen"): "the one place that fetches; content is pinned in SOURCES",
+    ("graph/datasets.py", "pickle"): "gives old pickles stand-ins alone; see the test below",
+    ("graph/datasets.py", "urlopen"): "the one place that fetches; content is pinned in SOURCES",
     ("apps/server/atlas.py", "subprocess"): "starts this Python with a module of this package, no shell",
 }
 
@@ -107,7 +107,7 @@ def test_the_rule_lets_pass(line):
 
 
 def test_the_reader_of_old_pickles_knows_its_stand_ins_alone():
-    tree = ast.parse((ROOT / "graph" / "originals.py").read_text())
+    tree = ast.parse((ROOT / "graph" / "datasets.py").read_text())
     readers = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "_Reader"]
     (reader,) = readers
     assert [dotted(base) for base in reader.bases] == ["pickle.Unpickler"]
@@ -115,7 +115,7 @@ def test_the_reader_of_old_pickles_knows_its_stand_ins_alone():
     used = {dotted(node) for node in ast.walk(tree) if dotted(node).startswith("pickle.")}
     assert used == {"pickle.Unpickler"}
     users = [path.name for path in MODULES if "read_pickle" in path.read_text(encoding="utf-8")]
-    assert users == ["originals.py"], "only the Planetoid files are read by it"
+    assert users == ["datasets.py"], "only the Planetoid files are read by it"
 
 
 def test_every_download_is_pinned():

@@ -9,8 +9,7 @@ import pytest
 import spinegraph as sg
 from browser import lone_page
 from command import real, spine
-from spinegraph.analysis.report.findings import notes
-from spinegraph.analysis.report.page import write_report
+from spinegraph.analysis.report import notes, write_report
 from spinegraph.errors import ParameterError
 from spinegraph.graph.describe import describe
 

@@ -12,11 +12,11 @@ import pytest
 import original_files
 from spinegraph.errors import DownloadError, GraphFormatError, MissingFileError, ParameterError
 from spinegraph.graph import datasets
-from spinegraph.graph import originals as download
-from spinegraph.graph import originals as sources
+from spinegraph.graph import datasets as download
+from spinegraph.graph import datasets as sources
+from spinegraph.graph.datasets import Original, checksum, fetch, fingerprint, pack, read_pickle
 from spinegraph.graph.files import read_npz, write_npz
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.originals import Original, checksum, fetch, fingerprint, pack, read_pickle
 from spinegraph.graph.synthetic import random_graph
 
 DATA = Path(os.environ.get("SPINEGRAPH_DATA") or Path(__file__).parents[3] / "shared" / "data")

@@ -83,7 +83,8 @@ def error_message(error: Exception) -> str | None:
 
 def load(name: str) -> Any:
     """Load one command of the table."""
-    module = import_module(f"spinegraph.apps.cli.{name}")
+    home = "serve" if name == "explore" else name
+    module = import_module(f"spinegraph.apps.cli.{home}")
     app: typer.Typer | None = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

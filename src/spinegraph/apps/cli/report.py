@@ -41,7 +41,7 @@ def report(
             f"{model}: the model was saved without its network, which a report shows; save it with data=True"
         )
     column, values = _labels(fitted, labels, color)
-    from spinegraph.analysis.report.page import write_report
+    from spinegraph.analysis.report import write_report
 
     with shown_progress(quiet=quiet or json) as progress:
         found = write_report(
