@@ -1013,20 +1013,20 @@ def _refuse_entities(data: bytes, path: str) -> None:
         raise GraphFormatError(f"{path}: not readable as XML: {fault}") from fault
 
 
-def graphml_names(graph: Any, path: str, wanted: str | None = None) -> NDArray[Any]:
+def graphml_names(network: Any, path: str, wanted: str | None = None) -> NDArray[Any]:
     """Return the node ids of a NetworkX graph in file order, as integers where all of them are."""
-    wrong = next((node for node in graph if not is_integer(node)), None)
+    wrong = next((node for node in network if not is_integer(node)), None)
     if wanted == "integer" and wrong is not None:
         raise GraphFormatError(f"{path}: node id {excerpt(wrong)} is not an integer, but names='integer'")
     if wanted != "text" and wrong is None:
-        return np.fromiter(map(int, graph), np.int64, len(graph))
-    return np.fromiter(graph, object, len(graph))
+        return np.fromiter(map(int, network), np.int64, len(network))
+    return np.fromiter(network, object, len(network))
 
 
-def graphml_table(graph: Any, path: str) -> Any:
+def graphml_table(network: Any, path: str) -> Any:
     """Return the node attributes of a NetworkX graph as an Arrow table, one row per node."""
     try:
-        table = as_table([data for _, data in graph.nodes(data=True)])
+        table = as_table([data for _, data in network.nodes(data=True)])
     except GraphFormatError as fault:
         raise GraphFormatError(f"{path}: {fault}") from fault
     if not table.num_columns:
