@@ -1,9 +1,11 @@
 """The command ``spine`` as a process, and a small organisation for it to work on."""
 
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +17,47 @@ SPINE = str(Path(sys.executable).with_name("spine"))
 # Spare threads of tests that run at the same time would hold each other up.
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "80"}
 NAMES = ("ann", "bob", "cy", "dan", "eve", "flo", "gus", "hal", "ivy", "jo", "kit", "lea")
+PRELOADED = ("sklearn.linear_model", "spinegraph.apps.cli.fit", "spinegraph.learning.training")
 QUICK = ("--dim", "8", "--steps", "25", "--passes", "1e6", "--threads", "1")
 
 
-def spine(*arguments, **options):
-    """Run the command and return what became of it."""
+def spine(*arguments, cwd=None, **options):
+    """Run the command in a process of its own and return what became of it.
+
+    The process is forked from one that has imported the package, which saves seconds; with options of
+    ``subprocess.run`` it is a new one.
+    """
     command = [SPINE, *map(str, arguments)]
-    options = {"capture_output": True, "text": True, "timeout": 300, "env": ALONE, **options}
-    return subprocess.run(command, **options)
+    if options or "forkserver" not in multiprocessing.get_all_start_methods():
+        options = {"capture_output": True, "text": True, "timeout": 300, "env": ALONE, **options}
+        return subprocess.run(command, cwd=cwd, **options)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["command", *PRELOADED])
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder, "out"), Path(folder, "err")
+        process = context.Process(target=_run, args=(command, cwd, *files))
+        process.start()
+        process.join(300)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            pytest.fail(f"{command} has not ended after 300 s")
+        texts = [file.read_text(encoding="utf-8") for file in files]
+    return subprocess.CompletedProcess(command, process.exitcode, *texts)
+
+
+def _run(command, cwd, out, err):
+    """Be the command: its arguments, folder, environment and files."""
+    os.environ.update(ALONE)
+    if cwd is not None:
+        os.chdir(cwd)
+    for stream, path in ((0, os.devnull), (1, out), (2, err)):
+        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), stream)
+    sys.argv = command
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", errors="backslashreplace")  # noqa: SIM115
+    from spinegraph.apps.cli import main
+
+    main(command[1:])
 
 
 def write_organisation(folder):

@@ -13,14 +13,9 @@ import pytest
 from pyarrow import parquet
 
 import spinegraph
+from command import SPINE, spine
 
-SPINE = str(Path(sys.executable).with_name("spine"))
 EDGES = "source,target,weight\nann,bob,2\nbob,cy,0.5\ndan,dan,1\n"
-
-
-def spine(*arguments, **options):
-    command = [SPINE, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
 @pytest.fixture
