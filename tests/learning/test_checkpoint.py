@@ -342,7 +342,7 @@ def start_fit(folder, settings):
 @pytest.fixture(scope="module")
 def long_fit(tmp_path_factory):
     """Return settings of a longer fit, its model, and the seconds that it takes in another process."""
-    settings = {**SETTINGS, "steps": 1000}
+    settings = {**SETTINGS, "steps": 400}
     with start_fit(tmp_path_factory.mktemp("whole"), settings) as child:
         start = time.monotonic()
         assert child.stdout.readline() == "done\n"
@@ -367,7 +367,7 @@ def assert_kills_change_nothing(folder, long_fit, how, times):
 
 @pytest.mark.parametrize(
     ("how", "times"),
-    [(signal.SIGKILL, 2), (signal.SIGTERM, 1), (signal.SIGINT, 1)],
+    [(signal.SIGKILL, 1), (signal.SIGTERM, 1), (signal.SIGINT, 1)],
     ids=lambda value: str(value),
 )
 def test_a_killed_fit_goes_on_to_the_same_vectors(tmp_path, long_fit, how, times):

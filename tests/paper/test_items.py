@@ -28,7 +28,9 @@ needs_data = pytest.mark.skipif(not has_data(), reason="the paper's networks are
 
 @pytest.mark.data
 @needs_data
-@pytest.mark.parametrize("name", ITEMS)
+@pytest.mark.parametrize(  # lambda's cells are measured by alpha's function
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "lambda" else []) for name in ITEMS]
+)
 def test_a_cell_of_each_item_is_measured_stored_and_printed(name, tmp_path, monkeypatch):
     monkeypatch.setattr(identity, "PEERS", ("HOPE", "raw features"))  # the item's own take a minute
     (cell,) = ITEMS[name].cells("smoke")
