@@ -39,8 +39,6 @@ _ADVICE = {  # by SQLSTATE
     "0A000": "pgvector has to be installed on the server: https://github.com/pgvector/pgvector",
     "42704": "the server's pgvector may be too old: HNSW came with 0.5, halfvec with 0.7",
     "42501": "the user lacks the privilege; only the table's owner can make an index, or pass --no-index",
-    "3F000": "make the schema first",
-    "25006": "this server is read-only; pass the address of the primary",
     "42P10": "the column name must be the table's primary key, or unique",
 }
 MAX_DIM = 16_000  # of pgvector's types
@@ -112,37 +110,20 @@ def connect(to: str, table: str) -> Iterator["Database"]:
 
 @dataclass(frozen=True)
 class Written:
-    """What an export did.
+    """What an export did."""
 
-    Attributes
-    ----------
-    to : str
-        The database, without a password.
-    table : str
-        Quoted as SQL needs it.
-    type : str
-        Of the vectors, such as ``vector(200)``.
-    nodes, inserted, updated, unchanged, deleted : int
-    index : {"made", "kept", "none"}
-    model : str
-        Fingerprint of the model, as the table has it.
-    seconds : float
-    notes : tuple of str
-        What the user should know.
-    """
-
-    to: str
-    table: str
-    type: str
+    to: str  # the database, without a password
+    table: str  # quoted as SQL needs it
+    type: str  # of the vectors, such as "vector(200)"
     nodes: int
     inserted: int
     updated: int
     unchanged: int
     deleted: int
-    index: str
-    model: str
+    index: str  # "made", "kept" or "none"
+    model: str  # fingerprint
     seconds: float
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # for the user
 
 
 class Database:
@@ -233,8 +214,8 @@ class Database:
             is_half = index and MAX_INDEXED_DIM["vector"] < dim <= MAX_INDEXED_DIM["halfvec"]
             kind = _vector_type(extension, "halfvec" if is_half else "vector", dim)
             self._connection.execute(sql.SQL(_CREATE).format(identifier, sql.SQL(names), kind))
-        number, schema, name, relation = self._first(_FIND_TABLE, quoted)
-        rows = self._connection.execute(_FIND_COLUMNS, (number,))
+        oid, schema, name, relation = self._first(_FIND_TABLE, quoted)
+        rows = self._connection.execute(_FIND_COLUMNS, (oid,))
         columns = {column: (kind, size) for column, kind, size in rows}
         types = [columns.get(column, ("",))[0] for column in ("name", "embedding", "model", "updated_at")]
         is_table = relation in "rp" and types[0] in ("int8", "text") and types[1] in MAX_INDEXED_DIM
@@ -250,7 +231,7 @@ class Database:
             )
         if types[0] == "int8" and names == "text":
             raise OutputError(f"{quoted} has whole numbers as names, these are texts; pass another --table")
-        return Table(number, schema, name, extension, types[0], types[1], dim)
+        return Table(oid, sql.Identifier(schema, name), extension, types[0], types[1], dim)
 
     def _send(self, table: "Table", embeddings: Embeddings, progress: Progress) -> None:
         """Copy the rows into a table that only this transaction sees."""
@@ -281,7 +262,7 @@ class Database:
     def _make_index(self, table: "Table", notes: list[str]) -> str:
         """Index the vectors by cosine; return "made", "kept" or "none"."""
         operators = f"{table.kind}_cosine_ops"
-        if self._first(_FIND_INDEX, table.number, operators) is not None:
+        if self._first(_FIND_INDEX, table.oid, operators) is not None:
             return "kept"
         most = MAX_INDEXED_DIM[table.kind]
         if table.dim > most:
@@ -300,32 +281,14 @@ class Database:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of vectors in the database.
+    """A table of vectors in the database."""
 
-    Attributes
-    ----------
-    number : int
-        Its object identifier.
-    schema, name : str
-    extension : str
-        The schema that pgvector is installed in.
-    names : {"int8", "text"}
-    kind : {"vector", "halfvec"}
-    dim : int
-    """
-
-    number: int
-    schema: str
-    name: str
-    extension: str
-    names: str
-    kind: str
+    oid: int
+    identifier: sql.Identifier
+    extension: str  # the schema that pgvector is installed in
+    names: str  # "int8" or "text"
+    kind: str  # "vector" or "halfvec"
     dim: int
-
-    @property
-    def identifier(self) -> sql.Identifier:
-        """The table, quoted."""
-        return sql.Identifier(self.schema, self.name)
 
 
 def table_parts(text: str) -> tuple[str, ...]:

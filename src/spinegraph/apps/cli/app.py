@@ -135,5 +135,5 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     typer.echo(f"{'note' if issubclass(category, SpineWarning) else category.__name__}: {message}", err=True)

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from spinegraph.apps.cli.options import Json, Quiet, print_json, shown_progress, takes
+from spinegraph.apps.cli.options import Json, Quiet, plain_table, print_json, shown_progress, takes
 from spinegraph.apps.cli.reading import Reading
 from spinegraph.errors import ParameterError
 
@@ -30,11 +30,6 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 app = typer.Typer(
     help="Describe network files, and build stores from them.", no_args_is_help=True, add_completion=False
 )
-
-
-@app.callback()
-def _data() -> None:
-    pass
 
 
 @app.command()
@@ -163,9 +158,7 @@ def _print_description(contents: "FileContents", graph: "Graph", found: "Descrip
     for title, text in _numbers(found):
         numbers.add_row(f"[bold]{title}[/bold]", escape(text))
     console.print(Padding(numbers, (0, 0, 1, 2), expand=False))
-    bars = Table.grid("degree", "nodes", "", padding=(0, 2))
-    bars.columns[0].justify = bars.columns[1].justify = "right"
-    bars.add_row("degree", "nodes", "", style="bold")
+    bars = plain_table("degree", "nodes", "", align="rrl")
     most = max(part.nodes for part in found.degrees)
     for part in found.degrees:
         degree = f"{part.low:,}" if part.low == part.high else f"{part.low:,}-{part.high:,}"

@@ -1,11 +1,10 @@
 """``spine demo``: SPINE fitted on a synthetic organisation and applied to an unseen one."""
 
 import textwrap
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -15,26 +14,62 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
-from scipy.sparse import issparse
 
-from spinegraph.analysis.baselines import node2vec
-from spinegraph.analysis.evaluation import probe_cv
-from spinegraph.analysis.explain import explain
-from spinegraph.apps.cli.options import Json, plain_table, print_json, shown_progress
-from spinegraph.estimator import SPINE
-from spinegraph.generator import Generator
-from spinegraph.graph.graph import Graph
-from spinegraph.graph.synthetic import BRIDGE, Planted, planted
-from spinegraph.structure.columns import structural_columns
+from spinegraph.apps.cli.options import Json, Report, plain_table, print_json, shown_progress
 
-Progress = Callable[[str, int, int], None]  # stage, done, total (0 where unknown)
+if TYPE_CHECKING:
+    from spinegraph.estimator import SPINE
+    from spinegraph.generator import Generator
+    from spinegraph.graph.synthetic import Planted
+
+NEXT_STEPS = """\
+import spinegraph as sg
+graph = sg.read_graph("edges.csv", "people.csv")
+model = sg.SPINE(seed=0).fit(graph)
+model.embeddings_["ann"]           # her vector
+read_alike = model.table_encoder_  # knows the columns of people.csv
+later = sg.read_graph("later.csv", "people_later.csv", encoder=read_alike)
+model.transform(later).save("vectors.parquet")  # unseen; no retraining
+model.save("model")                # back with sg.SPINE.load("model")
+"""
+OWN_DATA = (
+    "spine fit edges.csv --features people.csv -o model",
+    "spine similar model ann",
+    "spine report model",
+)
 Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation; None for unseen where impossible
-
-FOLDS = 5
-ALL_INPUTS = "PCA of all inputs"
-REPORT, MODEL = "report.html", "model"
+_FOLDS = 5
+_ALL_INPUTS = "PCA of all inputs"
+_REPORT, _MODEL = "report.html", "model"
 _DIM = 64
 _THREADS = 1  # two are no faster on 600 people
+_WIDTH = 71  # of the reasons, indented in a terminal of 80
+_PARITY = 0.005
+
+
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the report and model.")] = Path(
+        "demo"
+    ),
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Fit SPINE on a synthetic organisation, embed an unseen one, and show what the vectors hold.
+
+    Nothing is downloaded. The folder gets report.html, which opens in any browser, and the model.
+
+    Example: spine demo
+    """
+    from spinegraph.atomic import require_writable
+
+    require_writable(output / "report.html")
+    with shown_progress(quiet=quiet or json) as report:
+        report("loading PyTorch", 0, 0)
+        found = run_demo(report, output)
+    if json:
+        print_json(asdict(found))
+    else:
+        print_demo(found)
 
 
 @dataclass(frozen=True)
@@ -98,20 +133,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Demo:
-    """All that the demo shows.
-
-    Attributes
-    ----------
-    fitted, unseen : Size
-    words, departments, roles, dim : int
-    scores : tuple of Score
-        SPINE first, the largest class last.
-    alike : LookAlikes
-        Of one person of the fitted organisation, in the unseen one.
-    agreement : Agreement
-    folder : str or None
-        Where the report and the model were written.
-    """
+    """All that the demo shows."""
 
     fitted: Size
     unseen: Size
@@ -119,14 +141,14 @@ class Demo:
     departments: int
     roles: int
     dim: int
-    scores: tuple[Score, ...]
-    alike: LookAlikes
+    scores: tuple[Score, ...]  # SPINE first, the largest class last
+    alike: LookAlikes  # of one person of the fitted organisation, in the unseen one
     agreement: Agreement
-    folder: str | None = None
+    folder: str | None = None  # of the report and the model
 
 
 def run_demo(
-    progress: Progress,
+    progress: Report,
     folder: Path | None = None,
     *,
     communities: int = 8,
@@ -146,6 +168,10 @@ def run_demo(
         Of ``SPINE``.
     """
     from threadpoolctl import threadpool_limits
+
+    from spinegraph.analysis.baselines import node2vec
+    from spinegraph.estimator import SPINE
+    from spinegraph.graph.synthetic import planted
 
     with threadpool_limits(_THREADS):  # BLAS threads of concurrent calls would wait for each other
         progress("making two organisations", 0, 0)
@@ -180,7 +206,7 @@ def run_demo(
     )
 
 
-def _controls(model: SPINE, here: Planted, there: Planted) -> dict[str, Vectors]:
+def _controls(model: "SPINE", here: "Planted", there: "Planted") -> dict[str, Vectors]:
     """Return vectors that need no learning, by name."""
     generator, graphs = model.generator_, (here.graph, there.graph)
     inputs = [_dense(generator.inputs.matrix(graph)) for graph in graphs]
@@ -190,13 +216,13 @@ def _controls(model: SPINE, here: Planted, there: Planted) -> dict[str, Vectors]
     return {
         "raw features": (words[0], words[1]),
         "PCA of T F": _principal(generator.dim, *smoothed),
-        ALL_INPUTS: _principal(generator.dim, *inputs),
+        _ALL_INPUTS: _principal(generator.dim, *inputs),
         "log degree": (degrees[0], degrees[1]),
     }
 
 
 def _dense(values: Any) -> NDArray[np.float64]:
-    return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
 
 
 def _principal(dim: int, fitted: NDArray[Any], unseen: NDArray[Any]) -> Vectors:
@@ -207,7 +233,7 @@ def _principal(dim: int, fitted: NDArray[Any], unseen: NDArray[Any]) -> Vectors:
 
 
 def _scores(
-    here: Planted, there: Planted, vectors: dict[str, Vectors], progress: Progress
+    here: "Planted", there: "Planted", vectors: dict[str, Vectors], progress: Report
 ) -> tuple[Score, ...]:
     def score(name: str) -> Score:
         communities = _accuracies(vectors[name], here.community, there.community)
@@ -231,10 +257,12 @@ def _accuracies(
     vectors: Vectors, known: NDArray[np.int64], other: NDArray[np.int64]
 ) -> tuple[float, float | None]:
     """Return accuracy by cross-validation in the fitted organisation, and of its classifier in the unseen."""
+    from spinegraph.analysis.evaluation import probe_cv
+
     fitted, unseen = vectors
-    part = np.random.default_rng(0).permutation(len(known)) % FOLDS
+    part = np.random.default_rng(0).permutation(len(known)) % _FOLDS
     right = 0.0
-    for fold in range(FOLDS):
+    for fold in range(_FOLDS):
         test = np.flatnonzero(part == fold)
         right += probe_cv(fitted, known, np.flatnonzero(part != fold), test).accuracy * len(test)
     if unseen is None:
@@ -253,9 +281,13 @@ def _cosines(fitted: NDArray[Any], unseen: NDArray[Any]) -> NDArray[Any]:
 
 
 def _look_alikes(
-    here: Planted, there: Planted, cosines: NDArray[Any], generator: Generator, count: int = 3
+    here: "Planted", there: "Planted", cosines: NDArray[Any], generator: "Generator", count: int = 3
 ) -> LookAlikes:
     """Find the first bridge's nearest people in the unseen organisation, with reasons."""
+    from spinegraph.analysis.explain import explain
+    from spinegraph.graph.graph import Graph
+    from spinegraph.graph.synthetic import BRIDGE
+
     person = int(np.flatnonzero(here.role == BRIDGE)[0])
     known = set(here.graph.names.tolist())
     names = [f"{name} (unseen)" if name in known else name for name in there.graph.names.tolist()]
@@ -270,7 +302,9 @@ def _look_alikes(
     return LookAlikes(_person(here, person), tuple(found))
 
 
-def _person(planted: Planted, node: int) -> Person:
+def _person(planted: "Planted", node: int) -> Person:
+    from spinegraph.structure.columns import structural_columns
+
     return Person(
         str(planted.graph.names[node]),
         planted.community_names[planted.community[node]],
@@ -280,67 +314,22 @@ def _person(planted: Planted, node: int) -> Person:
     )
 
 
-def _write(model: SPINE, here: Planted, folder: Path, progress: Progress) -> None:
+def _write(model: "SPINE", here: "Planted", folder: Path, progress: Report) -> None:
     """Write the report on the fitted organisation, and its model."""
     from spinegraph.analysis.report import write_report
 
     write_report(
         model,
-        folder / REPORT,
+        folder / _REPORT,
         title="A synthetic organisation",
         labels=np.array(here.community_names, dtype=object)[here.community],
         label_title="department",
         progress=lambda stage, *done: progress(f"report: {stage}", *done),
     )
-    model.save(folder / MODEL)
+    model.save(folder / _MODEL)
 
 
-NEXT_STEPS = """\
-import spinegraph as sg
-graph = sg.read_graph("edges.csv", "people.csv")
-model = sg.SPINE(seed=0).fit(graph)
-model.embeddings_["ann"]           # her vector
-read_alike = model.table_encoder_  # knows the columns of people.csv
-later = sg.read_graph("later.csv", "people_later.csv", encoder=read_alike)
-model.transform(later).save("vectors.parquet")  # unseen; no retraining
-model.save("model")                # back with sg.SPINE.load("model")
-"""
-OWN_DATA = (
-    "spine fit edges.csv --features people.csv -o model",
-    "spine similar model ann",
-    "spine report model",
-)
-_WIDTH = 71  # of the reasons, indented in a terminal of 80
-_PARITY = 0.005
-
-
-def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the report and model.")] = Path(
-        "demo"
-    ),
-    json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-) -> None:
-    """Fit SPINE on a synthetic organisation, embed an unseen one, and show what the vectors hold.
-
-    Nothing is downloaded. The folder gets report.html, which opens in any browser, and the model.
-
-    Example: spine demo
-    """
-    from spinegraph.atomic import require_writable
-
-    require_writable(output / "report.html")
-    with shown_progress(quiet=quiet or json) as report:
-        report("loading PyTorch", 0, 0)
-
-        found = run_demo(report, output)
-    if json:
-        print_json(asdict(found))
-    else:
-        print_demo(found)
-
-
-def print_demo(demo: "Demo", console: Console | None = None) -> None:
+def print_demo(demo: Demo, console: Console | None = None) -> None:
     """Print the accuracies, the most similar people and what to try next."""
     console = console or Console(highlight=False)
     fitted, unseen = demo.fitted, demo.unseen
@@ -359,12 +348,11 @@ def print_demo(demo: "Demo", console: Console | None = None) -> None:
     _print_next(demo, console)
 
 
-def _print_scores(scores: "tuple[Score, ...]", console: Console) -> None:
-
-    def values(score: "Score") -> tuple[float | None, ...]:
+def _print_scores(scores: tuple[Score, ...], console: Console) -> None:
+    def values(score: Score) -> tuple[float | None, ...]:
         return score.community, score.community_unseen, score.role, score.role_unseen
 
-    def mean(score: "Score") -> float:
+    def mean(score: Score) -> float:
         known = [value for value in values(score) if value is not None]
         return sum(known) / len(known)
 
@@ -374,10 +362,10 @@ def _print_scores(scores: "tuple[Score, ...]", console: Console) -> None:
         cells = ("cannot" if value is None else f"{100 * value:.1f}" for value in values(score))
         table.add_row(escape(score.vectors), *cells, style=style)
     console.print(Padding(table, (0, 0, 1, 2), expand=False))
-    spine, control = mean(scores[0]), next(mean(one) for one in scores if one.vectors == ALL_INPUTS)
+    spine, control = mean(scores[0]), next(mean(one) for one in scores if one.vectors == _ALL_INPUTS)
     verdict = "at parity with" if abs(spine - control) < _PARITY else "above" if spine > control else "below"
     note = (
-        f"By logistic regression. fitted: {FOLDS}-fold cross-validation; unseen: trained on labels of the "
+        f"By logistic regression. fitted: {_FOLDS}-fold cross-validation; unseen: trained on labels of the "
         "fitted organisation only. Raw features: the words of a profile; T F: words averaged around a "
         "person by rooted PageRank. Roles show in ties alone; one leader, bridge and fringe in ten has those "
         "of a member. node2vec has no vectors for people it was not trained on. Learning must beat a PCA of "
@@ -387,7 +375,7 @@ def _print_scores(scores: "tuple[Score, ...]", console: Console) -> None:
     console.print(Padding(note, (0, 0, 1, 2)), style="dim")
 
 
-def _print_alike(demo: "Demo", console: Console) -> None:
+def _print_alike(demo: Demo, console: Console) -> None:
     person, agreement = demo.alike.of, demo.agreement
     console.print(f"[bold]Who in the unseen organisation is like {person.name}?[/bold]")
     share = f"{100 * person.acquainted:.0f} % of which" if person.acquainted else "none of which"
@@ -407,13 +395,12 @@ def _print_alike(demo: "Demo", console: Console) -> None:
     )
 
 
-def _print_next(demo: "Demo", console: Console) -> None:
-
+def _print_next(demo: Demo, console: Console) -> None:
     if demo.folder is not None:
-        model, person = f"{demo.folder}/{MODEL}", demo.alike.of.name
+        model, person = f"{demo.folder}/{_MODEL}", demo.alike.of.name
         console.print("[bold]Written[/bold]")
         for line in (
-            f"  {demo.folder}/{REPORT}  map, roles, similar nodes: open it in a browser",
+            f"  {demo.folder}/{_REPORT}  map, roles, similar nodes: open it in a browser",
             f"  {model}  ask it more:",
             f"    spine similar {model} '{person}'",
             f"    spine roles {model}\n",

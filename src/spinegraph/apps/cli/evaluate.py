@@ -89,7 +89,7 @@ def evaluate(
     seed = int(settings.get("seed", 0))
     with shown_progress(quiet=quiet) as report, interruptible(checkpoint):
         report("reading", 0, 0)
-        from spinegraph.analysis.scores import class_numbers
+        from spinegraph.analysis.scores import class_numbers, score_clusters
 
         subject = Subject.open(source, graph, features, how)
         known = None if labels is None else read_known(labels, subject.names)
@@ -98,15 +98,16 @@ def evaluate(
         numbers, classes = (None, []) if known is None else class_numbers(known)
         found = Evaluation(str(source), len(subject.names), subject.dim, num_classes=len(classes) or None)
         if Task.classes in tasks:
-            scores = _score_classes(rows, numbers, report, train=train, repeats=repeats, seed=seed)
-            found = replace(found, classes=scores)
+            found.classes = _score_classes(rows, numbers, report, train=train, repeats=repeats, seed=seed)
         if Task.links in tasks:
-            links, hidden = _score_links(subject, settings, hide, seed, checkpoint, report)
-            found = replace(found, links=links, hidden=hidden)
+            found.links, found.hidden = _score_links(subject, settings, hide, seed, checkpoint, report)
         if Task.clusters in tasks:
             count = clusters or len(classes) or min(_DEFAULT_CLUSTERS, len(subject.names))
-            clustered = _score_clusters(subject, rows, count, numbers, seed, report)
-            found = replace(found, clusters=clustered, num_clusters=count)
+            found.num_clusters, found.clusters = count, []
+            for done, (name, vectors) in enumerate(rows.items()):
+                report("clusters", done, len(rows))
+                row = {name: vectors}
+                found.clusters += score_clusters(row, count, labels=numbers, graph=subject.graph, seed=seed)
     if json:
         print_json(asdict(found))
     else:
@@ -115,24 +116,13 @@ def evaluate(
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Vectors to evaluate: those of a model, or those of a file.
+    """Vectors to evaluate: those of a model, or those of a file."""
 
-    Attributes
-    ----------
-    names : array (n,)
-    dim : int
-    graph : Graph or None
-        None only where the vectors of a file come without a network.
-    model : SPINE or None
-    vectors : array (n, d) or None
-        Those of a file.
-    """
-
-    names: "NDArray[Any]"
+    names: "NDArray[Any]"  # (n,)
     dim: int
-    graph: "Graph | None"
+    graph: "Graph | None"  # None only where the vectors of a file come without a network
     model: "SPINE | None" = None
-    vectors: "NDArray[Any] | None" = None
+    vectors: "NDArray[Any] | None" = None  # (n, d), those of a file
 
     @classmethod
     def open(cls, source: Path, edges: Path | None, features: Path | None, how: Reading) -> "Subject":
@@ -155,28 +145,16 @@ class Subject:
         return _file_rows(self.vectors, self.graph)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Evaluation:
-    """Scores of vectors and of their controls; None for what was not evaluated.
+    """Scores of vectors and of their controls; None for what was not evaluated."""
 
-    Attributes
-    ----------
-    subject : str
-        The model's folder, or a file.
-    nodes, dim : int
-    num_classes, num_clusters, hidden : int
-        Classes among the labels, clusters, hidden edges.
-    classes : list of ClassScore
-    links : list of LinkScore
-    clusters : list of ClusterScore
-    """
-
-    subject: str
+    subject: str  # the model's folder, or a file
     nodes: int
     dim: int
     num_classes: int | None = None
     num_clusters: int | None = None
-    hidden: int | None = None
+    hidden: int | None = None  # edges
     classes: "list[ClassScore] | None" = None
     links: "list[LinkScore] | None" = None
     clusters: "list[ClusterScore] | None" = None
@@ -294,18 +272,6 @@ def _score_links(
         report("links: scoring", done, len(rows))
         scores += score_links(name, vectors, hidden)
     return [*scores, *neighbour_scores(hidden)], int(hidden.test.is_edge.sum())
-
-
-def _score_clusters(
-    subject: Subject, rows: Rows, count: int, labels: Any, seed: int, report: Report
-) -> "list[ClusterScore]":
-    from spinegraph.analysis.scores import score_clusters
-
-    scores: list[ClusterScore] = []
-    for done, (name, vectors) in enumerate(rows.items()):
-        report("clusters", done, len(rows))
-        scores += score_clusters({name: vectors}, count, labels=labels, graph=subject.graph, seed=seed)
-    return scores
 
 
 def _print_evaluation(found: Evaluation) -> None:

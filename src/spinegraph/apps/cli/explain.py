@@ -48,15 +48,9 @@ def explain(
     from spinegraph.analysis.explain import explain as explain_nodes
 
     nodes = ModelNodes.open(model, graph, features)
-    generator = nodes.model.generator_
-    found = explain_nodes(
-        nodes.graph,
-        generator,
-        nodes.find(a),
-        nodes.find(b),
-        embeddings=nodes.embeddings,
-        profile=generator.inputs.profile(nodes.graph),
-    )
+    first, second, generator = nodes.find(a), nodes.find(b), nodes.model.generator_
+    profile = generator.inputs.profile(nodes.graph)
+    found = explain_nodes(nodes.graph, generator, first, second, embeddings=nodes.embeddings, profile=profile)
     if html is not None:
         _write_page(found, html)
     if json:
@@ -95,8 +89,7 @@ def _print_explanation(found: "Explanation", *, words_only: bool) -> None:
 def _parts_table(found: "Explanation") -> Table:
     from spinegraph.analysis.explain import percent
 
-    table = plain_table("", "alike", "apart", "of the vectors", "", header_style="dim")
-    table.columns[-1].justify = "left"
+    table = plain_table("", "alike", "apart", "of the vectors", "", align="lrrrl", header_style="dim")
     largest = max(part.weight for part in found.parts)
     for part in found.parts:
         color = _COLORS.get(part.name, "white")
@@ -116,10 +109,9 @@ def _column_tables(found: "Explanation") -> tuple[Table, Table]:
     alike, apart = found.columns.shared(_COLUMNS), found.columns.apart(_COLUMNS)
     largest = max([*(column.alike for column in alike), *(column.apart for column in apart), 1e-9])
     tables = (
-        plain_table("", "adds", "", header_style="dim"),
-        plain_table("", "takes", "", "more of it at", header_style="dim"),
+        plain_table("", "adds", "", align="lrl", header_style="dim"),
+        plain_table("", "takes", "", "more of it at", align="lrll", header_style="dim"),
     )
-    tables[1].columns[-1].justify = "left"
     for column in alike:
         color = _COLORS["structure" if column.is_structural else "content"]
         bar = Bar(largest, 0, column.alike, width=_BAR, color=color)
@@ -157,9 +149,8 @@ def _profile(found: "Explanation") -> Iterator[RenderableType]:
         style="dim",
     )
     names = escape(found.a.name), escape(found.b.name)
-    table = plain_table(names[0], "", "", names[1], "differ by", header_style="dim")
+    table = plain_table(names[0], "", "", names[1], "differ by", align="rrlrr", header_style="dim")
     table.padding = (0, 1, 0, 0)
-    table.columns[0].justify = "right"
     steps = list(zip(found.warping.path.tolist(), found.warping.costs.tolist(), strict=True))
     before = (-1, -1)
     for (i, j), cost in steps[:_STEPS]:

@@ -9,15 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from spinegraph.apps.cli.options import (
-    GraphFeatures,
-    Json,
-    Model,
-    Quiet,
-    print_json,
-    shown_progress,
-    takes,
-)
+from spinegraph.apps.cli.options import GraphFeatures, Json, Model, Quiet, print_json, shown_progress, takes
 from spinegraph.apps.cli.reading import ModelNodes, Reading
 
 if TYPE_CHECKING:

@@ -150,14 +150,14 @@ def _read_networks(
             "in the same order, or not at all"
         )
     report("reading", 0, len(files))
-    encoder, graphs = _fitted_encoder(features), []
+    encoder, graphs = _fit_encoder(features), []
     for number, edges in enumerate(files):
         graphs.append(how.network(edges, features[number] if features else None, encoder))
         report("reading", number + 1, len(files))
     return graphs, encoder
 
 
-def _fitted_encoder(features: Sequence[Path]) -> "FeatureEncoder | None":
+def _fit_encoder(features: Sequence[Path]) -> "FeatureEncoder | None":
     """Fit an encoder on all tables together, where one holds other columns than numbers."""
     import pyarrow as pa
 

@@ -210,11 +210,11 @@ def print_json(facts: Any, *, err: bool = False) -> None:
     typer.echo(dumps(facts, indent=2, ensure_ascii=False), err=err)
 
 
-def plain_table(*titles: str, header_style: str = "bold") -> Table:
-    """Return a table without lines; columns are right-aligned, the first one left-aligned."""
+def plain_table(*titles: str, align: str = "", header_style: str = "bold") -> Table:
+    """Return a table without lines; ``align`` has l or r for each column, by default l and then r."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=header_style)
-    for number, title in enumerate(titles):
-        table.add_column(title, justify="right" if number else "left", overflow="fold")
+    for title, side in zip(titles, align or f"l{'r' * (len(titles) - 1)}", strict=True):
+        table.add_column(title, justify="left" if side == "l" else "right", overflow="fold")
     return table
 
 

@@ -105,14 +105,7 @@ def load_one_network(
 class ModelNodes:
     """A model, a network, and that network's vectors.
 
-    Attributes
-    ----------
-    folder : Path
-    model : SPINE
-    graph : Graph
-        The networks of a model fitted on several are one here, with names (index, name).
-    embeddings : Embeddings
-        In the order of the graph.
+    The networks of a model fitted on several are one graph here, with names (index, name).
     """
 
     folder: Path

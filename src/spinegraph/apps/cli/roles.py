@@ -17,7 +17,6 @@ from spinegraph.apps.cli.options import (
     Json,
     Model,
     Quiet,
-    Report,
     plain_table,
     print_json,
     require_output,
@@ -83,7 +82,22 @@ def roles(
         require_output(output, (".csv", ".parquet", ".json"), "roles")
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
-        found = _find(model, on, features, labels, count, settings.get("seed"), how, report)
+        from spinegraph.analysis.roles import Roles, agreement
+
+        home = ModelNodes.open(model, advice="roles are found there: fit again and save it with its data")
+        fitted, graph, vectors = home.model, home.graph, home.embeddings
+        if on is not None:
+            graph = how.network(on, features, fitted.table_encoder_)
+            vectors = fitted.transform(graph)
+        known = None if labels is None else read_known(labels, graph.names)
+        report(f"finding roles of {len(home.graph):,} nodes", 0, 0)
+        seed, generator = settings.get("seed", fitted.config_.seed), fitted.generator_
+        kinds = Roles.find(home.graph, generator, home.embeddings, count=count, seed=seed)
+        assigned, at_home = kinds.assign(graph, generator, embeddings=vectors), None
+        if on is not None:
+            at_home = kinds.assign(home.graph, generator, embeddings=home.embeddings).shares()
+        agreed = None if known is None else agreement(assigned.roles, known, len(kinds))
+        found = RoleFindings(str(on or model), graph.num_edges, kinds, assigned, at_home, agreed)
         if output is not None:
             report("writing", 0, 0)
             _write(output, found)
@@ -95,27 +109,14 @@ def roles(
 
 @dataclass(frozen=True, eq=False)
 class RoleFindings:
-    """Roles, and which nodes of a network play them.
+    """Roles, and which nodes of a network play them."""
 
-    Attributes
-    ----------
-    name : str
-        The model's folder, or the edges of the other network.
-    edges : int
-    roles : Roles
-    assigned : RoleAssignment
-    shares_at_home : float64 array (r,) or None
-        In the network that the roles were found in, where ``assigned`` is of another one.
-    agreement : Agreement or None
-        With given labels.
-    """
-
-    name: str
+    name: str  # the model's folder, or the edges of the other network
     edges: int
     roles: "Roles"
     assigned: "RoleAssignment"
-    shares_at_home: "NDArray[Any] | None"
-    agreement: "Agreement | None"
+    shares_at_home: "NDArray[Any] | None"  # (r,), in the model's network, where this is another one
+    agreement: "Agreement | None"  # with given labels
 
     @property
     def counts(self) -> list[int]:
@@ -152,35 +153,6 @@ class RoleFindings:
             "criterion": {str(number): score for number, score in self.roles.scores.items()},
             "agreement": None if self.agreement is None else asdict(self.agreement),
         }
-
-
-def _find(
-    folder: Path,
-    on: Path | None,
-    features: Path | None,
-    labels: Path | None,
-    count: int | None,
-    seed: int | None,
-    how: Reading,
-    report: Report,
-) -> RoleFindings:
-    from spinegraph.analysis.roles import Roles, agreement
-
-    home = ModelNodes.open(folder, advice="roles are found there: fit again and save it with its data")
-    model, graph, vectors = home.model, home.graph, home.embeddings
-    if on is not None:
-        graph = how.network(on, features, model.table_encoder_)
-        vectors = model.transform(graph)
-    known = None if labels is None else read_known(labels, graph.names)
-    report(f"finding roles of {len(home.graph):,} nodes", 0, 0)
-    seed = model.config_.seed if seed is None else seed
-    found = Roles.find(home.graph, model.generator_, home.embeddings, count=count, seed=seed)
-    assigned = found.assign(graph, model.generator_, embeddings=vectors)
-    shares_at_home = None
-    if on is not None:
-        shares_at_home = found.assign(home.graph, model.generator_, embeddings=home.embeddings).shares()
-    agreed = None if known is None else agreement(assigned.roles, known, len(found))
-    return RoleFindings(str(on or folder), graph.num_edges, found, assigned, shares_at_home, agreed)
 
 
 def _write(output: Path, found: RoleFindings) -> None:

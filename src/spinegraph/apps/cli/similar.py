@@ -88,21 +88,12 @@ def similar(
 
 @dataclass(frozen=True, eq=False)
 class Similar:
-    """The nodes most like a node, with an explanation of each or without.
-
-    Attributes
-    ----------
-    name : str
-    by : {"embedding", "structure", "both"}
-    matches : sequence of Match
-    reasons : list of Explanation, or None
-        One per match.
-    """
+    """The nodes most like a node, with an explanation of each or without."""
 
     name: str
-    by: str
+    by: str  # "embedding", "structure" or "both"
     matches: "Sequence[Match]"
-    reasons: "list[Explanation] | None"
+    reasons: "list[Explanation] | None"  # one per match
 
     def to_json(self) -> dict[str, Any]:
         """Return names, scores and reasons as plain values."""
@@ -139,10 +130,8 @@ def print_similar(found: Similar, console: Console | None = None) -> None:
     neighbors = f"{own.degree:,} neighbour{'s' * (own.degree != 1)}"
     console.print(f"  {own.name} has {neighbors}\n", style="dim", markup=False)
     titles = ("score", "node", "neighbours", "links apart", "role differs by", "alike in")
-    table = plain_table(*titles, header_style="dim")
-    table.columns[0].justify = "right"
-    table.columns[1].justify, table.columns[1].style = "left", "bold"
-    table.columns[5].justify = "left"
+    table = plain_table(*titles, align="rlrrrl", header_style="dim")
+    table.columns[1].style = "bold"
     has_content = any(part.name == "content" for reason in found.reasons for part in reason.parts)
     for match, reason in zip(found.matches, found.reasons, strict=True):
         apart = reason.relation.links_apart
