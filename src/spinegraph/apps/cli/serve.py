@@ -53,7 +53,7 @@ def serve(
                 f"to write, send the token in {about['token_file']}; stop with Ctrl+C"
             )
 
-    run_server(
+    _run_server(
         model,
         graph,
         features,
@@ -66,16 +66,6 @@ def serve(
         tolerance=tolerance,
         on_start=on_start,
     )
-
-
-def run_server(
-    folder: Path, edges: Path | None, features: Path | None, labels: Path | None, how: Reading, **options: Any
-) -> None:
-    """Serve a model until interrupted, from the network of a file or the one it was fitted on."""
-    from spinegraph.apps.server.app import run
-
-    model, graph = load_one_network(folder, edges, features, how)
-    run(model, graph, labels=None if labels is None else read_known(labels, graph.names), **options)
 
 
 @takes(how=Reading)
@@ -107,6 +97,16 @@ def explore(
             webbrowser.open(about["url"])
 
     with TemporaryDirectory(prefix="spine-") as folder:
-        run_server(
+        _run_server(
             model, graph, features, labels, how, store=store or Path(folder), port=port, on_start=on_start
         )
+
+
+def _run_server(
+    folder: Path, edges: Path | None, features: Path | None, labels: Path | None, how: Reading, **options: Any
+) -> None:
+    """Serve a model until interrupted, from the network of a file or the one it was fitted on."""
+    from spinegraph.apps.server.app import run
+
+    model, graph = load_one_network(folder, edges, features, how)
+    run(model, graph, labels=None if labels is None else read_known(labels, graph.names), **options)
