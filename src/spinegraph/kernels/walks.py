@@ -54,24 +54,9 @@ def plain_walks(
 ) -> NDArray[Any]:
     """Walk without return, each step to a neighbour in proportion to edge weight.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-    roots : int64 array (r,)
-    walks, walk_length : int
-        Walks per root, and their positions, the root included.
-    seed, stage : int
-        A draw depends on these, on the root's key and on nothing else.
-    keys : uint64 array (r,), optional
-        By default the roots themselves.
-    threads : int, optional
-        All cores by default.
-
-    Returns
-    -------
-    int32 array (r * walks, walk_length)
-        The walks of one root after another; a root without neighbours is followed by -1. (int64 when the
-        adjacency's indices are.)
+    Draws depend on seed, stage and the root's key alone, by default the root itself. Returns an array
+    (r * walks, walk_length), as the adjacency's indices: the walks of one root after another, the root first;
+    a root without neighbours is followed by -1.
     """
     tables, threads = alias_tables(adjacency, roots.size * walks * walk_length, threads)
     streams = stream_starts(seed, stage, roots.astype(np.uint64) if keys is None else keys)

@@ -22,35 +22,19 @@ _CORPUS = 101  # keeps the choice of training nodes apart from the draws of batc
 
 @dataclass(frozen=True, eq=False)
 class PairBatch:
-    """Pairs of training nodes that belong together, and nodes to hold them against.
+    """Pairs of training nodes that belong together, and nodes to contrast them with."""
 
-    Attributes
-    ----------
-    anchors, positives : int64 array (b,)
-        ``anchors[i] != positives[i]``.
-    negatives : int64 array (s,)
-        Shared by the batch.
-    """
-
-    anchors: NDArray[np.int64]
-    positives: NDArray[np.int64]
-    negatives: NDArray[np.int64]
+    anchors: NDArray[np.int64]  # (b,)
+    positives: NDArray[np.int64]  # (b,) never the anchor itself
+    negatives: NDArray[np.int64]  # (s,) shared by the batch
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """The nodes that take part in training, and plain walks over them.
+    """The nodes that take part in training, and plain walks over them."""
 
-    Attributes
-    ----------
-    nodes : int64 array (m,)
-        Positions in the graph, ascending.
-    walks : int32 array (w, l)
-        Indices into ``nodes``; -1 after a dead end.
-    """
-
-    nodes: NDArray[np.int64]
-    walks: NDArray[Any]
+    nodes: NDArray[np.int64]  # (m,) positions in the graph, ascending
+    walks: NDArray[Any]  # (w, l) indices into ``nodes``; -1 after a dead end
 
 
 def gather_corpus(graph: Graph, config: Config) -> Corpus:
@@ -81,16 +65,10 @@ def _first_met(walks: NDArray[Any], max_nodes: int) -> Corpus:
 
 
 class PairSampler:
-    """Draws batches of pairs.
+    """Draws batches of pairs: local ones from walks, structural ones from candidates.
 
-    Parameters
-    ----------
-    corpus : Corpus
-    similar : SimilarNodes or None
-        Structural candidates of the m training nodes, by index; None for local pairs alone.
-    degrees : array (m,)
-        Negatives are drawn in proportion to degree^0.75.
-    config : Config
+    ``similar`` holds candidates of the m training nodes, None for local pairs alone. Negatives are drawn in
+    proportion to degree^0.75; ``degrees`` is (m,).
     """
 
     def __init__(
@@ -170,23 +148,12 @@ class PairSampler:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What a generator is trained on.
+    """What a generator is trained on."""
 
-    Attributes
-    ----------
-    smoothed : Smoothed (m, f)
-        T F of the training nodes.
-    direct : float32 array (m, s) or None
-        Their structural columns, where these are not smoothed.
-    sampler : PairSampler
-    norm_power : float
-        Power of the length that the generator divides content by.
-    """
-
-    smoothed: Smoothed
-    direct: NDArray[np.float32] | None
+    smoothed: Smoothed  # T F of the training nodes, (m, f)
+    direct: NDArray[np.float32] | None  # their structural columns (m, s), where these are not smoothed
     sampler: PairSampler
-    norm_power: float
+    norm_power: float  # power of the length that the generator divides content by
 
 
 _SHARE_WITH_FEW_EDGES = 0.1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import astuple
 from threading import Lock
 from typing import Any
 
@@ -64,18 +65,7 @@ def learn(
     The leading dimensions hold smoothed content: the leading half of its principal directions trained, and
     all of them untrained, so that nothing is lost by training (see ``_mix``); their mean square is 2. Direct
     structural columns have untrained dimensions of their own, so that content cannot crowd out structural
-    identity; they are scaled to hold ``structural_share`` of a vector's mean square.
-
-    Parameters
-    ----------
-    data : TrainingData
-    config : Config
-        With a ``structural_share``.
-    checkpoints : Checkpoints, optional
-        Resumes an interrupted run.
-    progress : callable (stage, done, total), optional
-    train : callable
-        Runs the training steps.
+    identity; they are scaled to hold ``structural_share`` of a vector's mean square. ``train`` runs steps.
     """
     smoothed, direct, power = data.smoothed, data.direct, data.norm_power
     channel = _channel(direct, config)  # (s, c)
@@ -201,17 +191,7 @@ def _unit_scale(vectors: NDArray[np.float32]) -> np.float32:
 
 
 class Trainer:
-    """Trains a matrix that turns inputs (m, f) into vectors (m, d).
-
-    Parameters
-    ----------
-    inputs : csr_array or float32 array (m, f)
-        One row per training node.
-    start : float32 array (f, d)
-        First value of the matrix.
-    sampler : PairSampler
-    config : Config
-    """
+    """Trains a matrix, first ``start`` (f, d), that turns inputs (m, f), sparse or dense, into vectors."""
 
     def __init__(self, inputs: Any, start: NDArray[np.float32], sampler: PairSampler, config: Config) -> None:
         self.config, self.sampler, self.device = config, sampler, usable_device(config.device)
@@ -224,6 +204,9 @@ class Trainer:
         self.auxiliary = torch.from_numpy(auxiliary).to(self.device).requires_grad_()
         self._adam = torch.optim.Adam([self.weights], lr=config.learning_rate)
         self._sparse_adam = torch.optim.SparseAdam([self.auxiliary], lr=config.learning_rate)
+        for _, matrix, adam in self._optimized():  # what Torch would set at the first step
+            adam.state[matrix] = {key: torch.zeros_like(matrix) for key in ("exp_avg", "exp_avg_sq")}
+        Trainer._set_steps(self, 0)  # of these optimizers, whatever a subclass has
         self._activation = ACTIVATIONS[config.activation]
 
     def train(
@@ -232,7 +215,8 @@ class Trainer:
         """Train all steps, or until held-out pairs stop improving; return the matrix and the history."""
         report_progress = progress or (lambda stage, done, total: None)
         history, first = list[TrainingRecord](), 0
-        if checkpoints is not None and (state := checkpoints.latest(self._shapes(), self.steps)) is not None:
+        shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors().items()}
+        if checkpoints is not None and (state := checkpoints.latest(shapes, self.steps)) is not None:
             first, history = self._restore(state)
         report_progress("training", first, self.steps)
         for step in range(first, self.steps if self.sampler.can_draw else 0):
@@ -293,39 +277,31 @@ class Trainer:
             product = _SparseProduct.apply(self._sparse[nodes], weights)  # type: ignore[no-untyped-call]
         return self._activation(product)
 
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of a state's arrays by name."""
-        kinds = {"weights": tuple(self.weights.shape), "auxiliary": tuple(self.auxiliary.shape)}
-        return {f"{kind}{part}": shape for kind, shape in kinds.items() for part in ("", "_mean", "_square")}
+    def _tensors(self) -> dict[str, Tensor]:
+        """Name the tensors of a checkpoint."""
+        tensors = dict[str, Tensor]()
+        for name, matrix, adam in self._optimized():
+            state = adam.state[matrix]
+            tensors |= {name: matrix, f"{name}_mean": state["exp_avg"], f"{name}_square": state["exp_avg_sq"]}
+        return tensors
+
+    def _optimized(self) -> tuple[tuple[str, Tensor, torch.optim.Optimizer], ...]:
+        return ("weights", self.weights, self._adam), ("auxiliary", self.auxiliary, self._sparse_adam)
+
+    def _set_steps(self, steps: int) -> None:
+        """Set how many steps the optimizers have taken."""
+        self._adam.state[self.weights]["step"] = torch.tensor(float(steps))
+        self._sparse_adam.state[self.auxiliary]["step"] = steps
 
     def _state(self, step: int, history: list[TrainingRecord]) -> TrainingState:
-        dense, sparse = self._adam.state[self.weights], self._sparse_adam.state[self.auxiliary]
-        tensors = {
-            "weights": self.weights,
-            "auxiliary": self.auxiliary,
-            "weights_mean": dense["exp_avg"],
-            "weights_square": dense["exp_avg_sq"],
-            "auxiliary_mean": sparse["exp_avg"],
-            "auxiliary_square": sparse["exp_avg_sq"],
-        }
-        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-        return TrainingState(step, arrays, [(line.step, line.loss, line.held_out_loss) for line in history])
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in self._tensors().items()}
+        return TrainingState(step, arrays, [astuple(record) for record in history])
 
     def _restore(self, state: TrainingState) -> tuple[int, list[TrainingRecord]]:
-        tensors = {name: torch.from_numpy(array).to(self.device) for name, array in state.arrays.items()}
         with torch.no_grad():
-            self.weights.copy_(tensors["weights"])
-            self.auxiliary.copy_(tensors["auxiliary"])
-        self._adam.state[self.weights] = {
-            "step": torch.tensor(float(state.step)),
-            "exp_avg": tensors["weights_mean"],
-            "exp_avg_sq": tensors["weights_square"],
-        }
-        self._sparse_adam.state[self.auxiliary] = {
-            "step": state.step,
-            "exp_avg": tensors["auxiliary_mean"],
-            "exp_avg_sq": tensors["auxiliary_square"],
-        }
+            for name, tensor in self._tensors().items():
+                tensor.copy_(torch.from_numpy(state.arrays[name]))
+        self._set_steps(state.step)
         return state.step, [TrainingRecord(*line) for line in state.history]
 
 

@@ -188,30 +188,16 @@ _AFFINITY = 31  # stage of the random draws
 
 @dataclass(frozen=True)
 class Affinity:
-    """How much more alike linked nodes are than unlinked ones, by the cosine of their features.
+    """How much more alike linked nodes are than unlinked ones, by the cosine of their features."""
 
-    Attributes
-    ----------
-    strength : float
-        0: links say nothing about features; 1: a linked pair is always more alike than another pair.
-    deviations : float
-        How far the mean cosine over links lies above its value for shuffled features, in standard deviations
-        of the latter: below 3 or so it may be chance.
-    """
-
-    strength: float
-    deviations: float
+    strength: float  # 0: links say nothing about features; 1: a linked pair is more alike than any other
+    deviations: float  # of the mean cosine over links above that of shuffled features; below 3 may be chance
 
 
 def affinity(graph: Graph, features_of: Any, seed: int = 0) -> Affinity | None:
     """Measure the affinity of a graph on a sample of its edges, or return None where it has too few.
 
-    Parameters
-    ----------
-    graph : Graph
-    features_of : callable
-        From positions (r,) to their features (r, f), sparse or dense.
-    seed : int
+    ``features_of`` returns the features (r, f), sparse or dense, of positions (r,).
     """
     if graph.num_edges < MIN_EDGES:
         return None

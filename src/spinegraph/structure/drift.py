@@ -26,11 +26,6 @@ class Drift:
 
     The bound of root i is ``moved[i]`` plus the largest of ``pending``, which is kept below an eighth of the
     tolerance. :meth:`change` returns the roots whose bound would go over the tolerance.
-
-    Parameters
-    ----------
-    num_nodes : int
-    continuation, tolerance : float
     """
 
     def __init__(self, num_nodes: int, continuation: float, tolerance: float) -> None:
@@ -48,13 +43,7 @@ class Drift:
         return bounds
 
     def change(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
-        """Take in the last change, and return the positions of roots to recompute, ascending.
-
-        Parameters
-        ----------
-        before, after : Overlay
-            ``after`` was made from ``before`` by one ``add`` or ``remove``.
-        """
+        """Return the positions of roots to recompute, ascending, after one ``add`` or ``remove``."""
         old = after.touched[after.touched < len(before)]
         weight = row_changes(before.rows_at(old), after.rows_at(old))
         weight *= self.continuation / (1 - self.continuation)
@@ -98,11 +87,6 @@ class NeighborDrift:
     smaller degree than u has before and after; it moves the share of common neighbours by at most
     2c / (d - 1), where u has degree d and c links came or went. Such moves add up in ``moved``; neighbours of
     larger degree are always recomputed.
-
-    Parameters
-    ----------
-    num_nodes : int
-    tolerance : float
     """
 
     def __init__(self, num_nodes: int, tolerance: float) -> None:
@@ -110,7 +94,7 @@ class NeighborDrift:
         self.moved = np.zeros(num_nodes)
 
     def change(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
-        """Take in the last change, and return the neighbours of touched nodes to recompute, ascending."""
+        """Return the neighbours of touched nodes to recompute, ascending, after one ``add`` or ``remove``."""
         self.moved = np.concatenate((self.moved, np.zeros(len(after) - len(self.moved))))
         old = after.touched[after.touched < len(before)]
         was, now = before.degrees_at(old), after.degrees_at(old)

@@ -255,18 +255,10 @@ def _fraction(name: str, value: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
-    """The matrix T F (r, f), kept as T and F.
+    """The matrix T F (r, f), kept as T and F."""
 
-    Attributes
-    ----------
-    operator : csr_array (r, n)
-        T.
-    features : csr_array or float32 array (n, f)
-    threads : int, optional
-    """
-
-    operator: csr_array
-    features: Any
+    operator: csr_array  # T (r, n)
+    features: Any  # F, csr_array or float32 array (n, f)
     threads: int | None = None
 
     @property

@@ -179,11 +179,6 @@ class SimilarNodes:
         Ascending, padded with -1; never the node itself.
     weights : float32 array (n, c)
         exp(-(distance - the row's smallest)), scaled to sum 1; 0 at padding, so all 0 without candidates.
-
-    Examples
-    --------
-    >>> SimilarNodes(np.array([[1], [0]]), np.ones((2, 1), np.float32)).nodes.shape
-    (2, 1)
     """
 
     nodes: NDArray[Any]
@@ -284,21 +279,11 @@ def weights_from_distances(
 
 @dataclass(frozen=True, eq=False)
 class Warping:
-    """The cheapest way to match the values of one profile to those of another, in order.
+    """The cheapest way to match the values of one profile to those of another, in order."""
 
-    Attributes
-    ----------
-    path : int64 array (p, 2)
-        Indices matched, from (0, 0) on: at each step one index or both advance by one.
-    costs : float64 array (p,)
-        What each step adds to the distance.
-    distance : float
-        Their sum, the DTW distance.
-    """
-
-    path: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    distance: float
+    path: NDArray[np.int64]  # (p, 2) indices matched, from (0, 0) on: at each step one or both advance by one
+    costs: NDArray[np.float64]  # (p,) what each step adds to the distance
+    distance: float  # their sum, the DTW distance
 
     @property
     def share(self) -> NDArray[np.float64]:
@@ -307,13 +292,7 @@ class Warping:
 
 
 def warping(row_a: ArrayLike, row_b: ArrayLike) -> Warping:
-    """Find the warping path between two profiles; steps where both have ended in zeros are left out.
-
-    Parameters
-    ----------
-    row_a, row_b : arrays (k,)
-        Profiles, descending.
-    """
+    """Find the warping path between two profiles (k,); steps where both have ended in zeros are left out."""
     first, second = np.asarray(row_a), np.asarray(row_b)
     for what, row in (("row_a", first), ("row_b", second)):
         if row.ndim != 1 or not len(row):

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from spinegraph.config import Config
 from spinegraph.engines.gpu.graph import as_tensor
-from spinegraph.learning.checkpoint import TrainingRecord, TrainingState
 from spinegraph.learning.objective import Views, objective
 from spinegraph.learning.sampling import ATTEMPTS, TRAINING, PairSampler
 from spinegraph.learning.training import Trainer
@@ -121,16 +120,9 @@ class DeviceTrainer(Trainer):
             for suffix, tensor in (("", adam.values), ("_mean", adam.mean), ("_square", adam.square))
         }
 
-    def _state(self, step: int, history: list[TrainingRecord]) -> TrainingState:
-        arrays = {name: tensor.cpu().numpy() for name, tensor in self._tensors().items()}
-        return TrainingState(step, arrays, [(line.step, line.loss, line.held_out_loss) for line in history])
-
-    def _restore(self, state: TrainingState) -> tuple[int, list[TrainingRecord]]:
-        for name, tensor in self._tensors().items():
-            tensor.copy_(torch.from_numpy(state.arrays[name]))
+    def _set_steps(self, steps: int) -> None:
         for adam in self._optimizers.values():
-            adam.steps.fill_(state.step)
-        return state.step, [TrainingRecord(*line) for line in state.history]
+            adam.steps.fill_(steps)
 
 
 class DevicePairs:
