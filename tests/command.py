@@ -17,7 +17,14 @@ SPINE = str(Path(sys.executable).with_name("spine"))
 # Spare threads of tests that run at the same time would hold each other up.
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "80"}
 NAMES = ("ann", "bob", "cy", "dan", "eve", "flo", "gus", "hal", "ivy", "jo", "kit", "lea")
-PRELOADED = ("sklearn.linear_model", "spinegraph.apps.cli.fit", "spinegraph.learning.training")
+PRELOADED = (
+    "sklearn.linear_model",
+    "spinegraph.analysis.report",
+    "spinegraph.analysis.roles",
+    "spinegraph.apps.cli.fit",
+    "spinegraph.estimator",
+    "spinegraph.learning.training",
+)
 QUICK = ("--dim", "8", "--steps", "25", "--passes", "1e6", "--threads", "1")
 
 

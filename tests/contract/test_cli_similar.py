@@ -7,7 +7,6 @@ import os
 import re
 import resource
 import shlex
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -119,7 +118,7 @@ def test_all_nodes_can_be_printed(two_clubs):
     assert run.stderr == ""
 
 
-def test_nodes_of_several_networks_are_told_apart(two_clubs):
+def test_nodes_of_several_networks_are_named_by_number(two_clubs):
     run = spine("similar", two_clubs, "3")
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr == f"error: '3' names 2 nodes of {two_clubs}; choose one of 0:3, 1:3\n"
@@ -132,7 +131,7 @@ def test_nodes_of_several_networks_are_told_apart(two_clubs):
     )
 
 
-def test_an_unknown_node_is_told_who_is_near(office):
+def test_an_unknown_node_gives_names_that_are_close(office):
     folder, model = office
     name = model.graph_.names[3]
     run = spine("similar", folder, name.lower()[:-1])
@@ -265,18 +264,6 @@ def test_a_full_place_leaves_nothing_half_written(office, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["similar", "explain"])
-def test_the_example_in_the_help_runs(command, office, tmp_path):
-    folder, model = office
-    help_text = joined(spine(command, "--help").stdout.replace("│", " "))
-    example = re.search(rf"Example: (spine {command} model ann .*?)( ╭|$)", help_text)[1].split()[1:]
-    shutil.copytree(folder, tmp_path / "model")
-    people = dict(zip(("ann", "bob"), model.graph_.names[:2].tolist(), strict=True))
-    run = spine(*[people.get(word, word) for word in example], cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout
-
-
 @pytest.mark.data
 @needs_cora
 def test_cora_is_searched_and_explained(cora, tmp_path):
@@ -317,10 +304,10 @@ def test_interrupting_the_search_of_all_leaves_nothing(cora, tmp_path):
             if "searching" in line:
                 break
         process.send_signal(signal.SIGINT)
-        told = process.stderr.read()
+        errors = process.stderr.read()
         process.wait(60)
     assert process.returncode == 130
-    assert "interrupted" in told
+    assert "interrupted" in errors
     assert list(tmp_path.iterdir()) == []
 
 

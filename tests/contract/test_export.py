@@ -125,9 +125,9 @@ def test_a_later_network_updates_adds_and_deletes(office, to, ask, capsys):
     later = ("--graph", office / "later.csv", "--features", office / "people_later.csv")
     options = ("--to", to, "--table", "grown", "--json", "--quiet")
     ask("INSERT INTO grown SELECT 'gone', embedding, model, updated_at FROM grown WHERE name = 'ann'")
-    code, shown, told = run(capsys, "export", office / "model", *later, *options)
+    code, shown, errors = run(capsys, "export", office / "model", *later, *options)
     facts = json.loads(shown)
-    assert (code, told, facts["nodes"], facts["inserted"], facts["deleted"]) == (0, "", 13, 1, 0)
+    assert (code, errors, facts["nodes"], facts["inserted"], facts["deleted"]) == (0, "", 13, 1, 0)
     assert facts["updated"] > 0
     assert facts["updated"] + facts["unchanged"] == 12
     assert facts["index"] == "kept"
@@ -137,11 +137,11 @@ def test_a_later_network_updates_adds_and_deletes(office, to, ask, capsys):
 
 
 def test_features_without_a_graph_are_refused(office, to, capsys):
-    code, _, told = run(capsys, "export", office / "model", "--to", to, "--features", office / "people.csv")
-    assert (code, "--features belongs to --graph" in told) == (1, True)
+    code, _, errors = run(capsys, "export", office / "model", "--to", to, "--features", office / "people.csv")
+    assert (code, "--features belongs to --graph" in errors) == (1, True)
 
 
-def test_sql_finds_the_look_alikes_that_search_finds(to, ask):
+def test_sql_finds_the_similar_nodes_that_search_finds(to, ask):
     embeddings = SPINE(dim=16, steps=10, seed=0).fit(made.planted(seed=1).graph).embeddings_
     assert write(to, "alike", embeddings).index == "made"
     search = Search(embeddings, exact=True)
@@ -264,7 +264,7 @@ def test_hostile_table_names_are_refused(name):
 
 
 @pytest.mark.parametrize(
-    ("making", "told"),
+    ("making", "message"),
     [
         ("CREATE TABLE {} (name text)", "no table of vectors"),
         ("CREATE VIEW {} AS SELECT 1 AS name", "no table of vectors"),
@@ -278,12 +278,12 @@ def test_hostile_table_names_are_refused(name):
         ),
     ],
 )
-def test_a_table_of_something_else_is_left_alone(making, told, to, ask):
+def test_a_table_of_something_else_is_left_alone(making, message, to, ask):
     ask("CREATE EXTENSION IF NOT EXISTS vector")
     ask("DROP VIEW IF EXISTS theirs") if "VIEW" in making else ask("DROP TABLE IF EXISTS theirs")
     ask(making.format("theirs"))
     try:
-        with pytest.raises(OutputError, match=told):
+        with pytest.raises(OutputError, match=message):
             write(to, "theirs", made_vectors(2, 2))
     finally:
         ask(f"DROP {'VIEW' if 'VIEW' in making else 'TABLE'} theirs")
@@ -352,11 +352,11 @@ def test_a_password_is_used_and_never_printed(office, to, ask, capsys, monkeypat
     ask("GRANT CREATE ON SCHEMA public TO careful; CREATE EXTENSION IF NOT EXISTS vector")
     good = to.replace("postgres:@", f"careful:{SECRET}@")
     for address, expected in ((good, 0), (good.replace("%2Fpw", "%2Fno"), 1)):
-        code, shown, told = run(capsys, "export", office / "model", "--to", address, "--table", "secured")
-        assert code == expected, told
-        assert "s3cr3t" not in shown + told
-        assert "postgresql://careful@" in shown + told
-    assert re.search(r"^error: .*password authentication failed.*\n\Z", told, re.MULTILINE)
+        code, shown, errors = run(capsys, "export", office / "model", "--to", address, "--table", "secured")
+        assert code == expected, errors
+        assert "s3cr3t" not in shown + errors
+        assert "postgresql://careful@" in shown + errors
+    assert re.search(r"^error: .*password authentication failed.*\n\Z", errors, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -374,18 +374,18 @@ def test_a_password_is_used_and_never_printed(office, to, ask, capsys, monkeypat
     ],
 )
 def test_an_address_that_cannot_be_read_is_not_repeated(address, office, capsys):
-    code, _, told = run(capsys, "export", office / "model", "--to", address)
-    assert (code, "s3cr3t" in told) == (1, False)
-    assert told.splitlines()[-1].startswith("error: --to ")
+    code, _, errors = run(capsys, "export", office / "model", "--to", address)
+    assert (code, "s3cr3t" in errors) == (1, False)
+    assert errors.splitlines()[-1].startswith("error: --to ")
 
 
 def test_a_server_that_is_not_there_is_one_line(office, capsys, tmp_path):
     for host in ("127.0.0.1:9", "localhost:9"):
-        code, _, told = run(
+        code, _, errors = run(
             capsys, "export", office / "model", "--to", f"postgresql://u:s3cr3t@{host}/d", "-q"
         )
-        assert (code, told.count("\n"), "s3cr3t" in told) == (1, 1, False)
-        assert told.startswith(f"error: postgresql://u@{host}/d: connection")
+        assert (code, errors.count("\n"), "s3cr3t" in errors) == (1, 1, False)
+        assert errors.startswith(f"error: postgresql://u@{host}/d: connection")
 
 
 def test_a_fingerprint_is_the_models_own_and_survives_saving(office, tmp_path):
