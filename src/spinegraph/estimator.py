@@ -427,12 +427,8 @@ def _as_list(graphs: Any) -> list[Graph]:
     return listed
 
 
-def _embeddings_of(
-    graph: Graph | Sequence[Graph], vectors: np.ndarray[Any, Any]
-) -> Embeddings | list[Embeddings]:
+def _embeddings_of(graph: Graph | Sequence[Graph], vectors: Any) -> Embeddings | list[Embeddings]:
     if isinstance(graph, Graph):
         return Embeddings(graph.names, vectors)
-    ends = np.cumsum([len(part) for part in graph])
-    return [
-        Embeddings(part.names, vectors[end - len(part) : end]) for part, end in zip(graph, ends, strict=True)
-    ]
+    parts = np.split(vectors, np.cumsum([len(part) for part in graph])[:-1])
+    return [Embeddings(part.names, some) for part, some in zip(graph, parts, strict=True)]

@@ -46,29 +46,15 @@ def profile_of(
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a generator reads: which features, which structural columns, and how they are scaled.
+    """What a generator reads: which features, which structural columns, and how they are scaled."""
 
-    Attributes
-    ----------
-    config : Config
-        Its structural settings decide T.
-    encoder : FeatureEncoder or None
-        Scales the features; None when the generator uses structure alone.
-    columns : tuple of str
-        Structural columns in use; empty when there are none.
-    mean, scale : float32 array (s,)
-        Standardise the structural columns as in training.
-    columns_smoothed, columns_direct : bool
-        Whether T smooths the structural columns like features, or they are added as they are.
-    """
-
-    config: Config
-    encoder: FeatureEncoder | None
-    columns: tuple[str, ...]
-    mean: NDArray[np.float32]
-    scale: NDArray[np.float32]
-    columns_smoothed: bool
-    columns_direct: bool
+    config: Config  # its structural settings decide T
+    encoder: FeatureEncoder | None  # scales the features; None when the generator uses structure alone
+    columns: tuple[str, ...]  # structural columns in use
+    mean: NDArray[np.float32]  # (s,) of the structural columns in training
+    scale: NDArray[np.float32]  # (s,)
+    columns_smoothed: bool  # whether T smooths the structural columns like features ...
+    columns_direct: bool  # ... or they are added as they are
 
     @classmethod
     def of(

@@ -12,35 +12,15 @@ def position_type(num_nodes: int) -> type[np.int32] | type[np.int64]:
 
 
 class Adjacency(NamedTuple):
-    """Rows of neighbours: a base in CSR form, and whole rows that replace or extend it.
+    """Rows of neighbours: a base in CSR form, and whole rows that replace or extend it."""
 
-    Attributes
-    ----------
-    indptr : int64 array (n + 1,)
-    indices : int32 or int64 array (nnz,)
-        Sorted within a row, symmetric, no loops.
-    weights : float32 array (nnz,)
-        Empty when every edge weighs the same.
-    rows : int32 array (n_total,)
-        Empty without an overlay; else -1 for a base row, or the row of the patch that replaces it.
-    patch_indptr : int64 array (p + 1,)
-    patch_indices : as ``indices``
-    patch_weights : float32 array, empty when every edge weighs the same
-
-    Examples
-    --------
-    >>> pair = Adjacency.of(np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32))
-    >>> pair.num_nodes, pair.num_entries, pair.has_weights
-    (2, 2, False)
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[Any]
-    weights: NDArray[np.float32]
-    rows: NDArray[np.int32]
-    patch_indptr: NDArray[np.int64]
-    patch_indices: NDArray[Any]
-    patch_weights: NDArray[np.float32]
+    indptr: NDArray[np.int64]  # (n + 1,)
+    indices: NDArray[Any]  # (nnz,) int32 or int64, sorted within a row, symmetric, no loops
+    weights: NDArray[np.float32]  # (nnz,) empty when every edge weighs the same
+    rows: NDArray[np.int32]  # (n_total,) -1 for a base row, or its row of the patch; empty without a patch
+    patch_indptr: NDArray[np.int64]  # (p + 1,)
+    patch_indices: NDArray[Any]  # as ``indices``
+    patch_weights: NDArray[np.float32]  # as ``weights``
 
     @classmethod
     def of(

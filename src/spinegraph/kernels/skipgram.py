@@ -19,7 +19,7 @@ def second_order_walks(indptr, indices, roots, walk_length, back, away, rng):
         before = -1
         walks[number, 0] = node
         start, stop = indptr[node], indptr[node + 1]
-        for place in range(1, walk_length):
+        for position in range(1, walk_length):
             if start == stop:
                 break
             while True:
@@ -27,7 +27,7 @@ def second_order_walks(indptr, indices, roots, walk_length, back, away, rng):
                 if before < 0 or rng.random() * most < _weight(indptr, indices, before, drawn, back, away):
                     break
             before, node = node, drawn
-            walks[number, place] = node
+            walks[number, position] = node
             start, stop = indptr[node], indptr[node + 1]
     return walks
 
@@ -37,8 +37,8 @@ def _weight(indptr, indices, before, drawn, back, away):
     if drawn == before:
         return back
     low, high = indptr[before], indptr[before + 1]
-    place = low + np.searchsorted(indices[low:high], drawn)
-    return 1.0 if place < high and indices[place] == drawn else away
+    entry = low + np.searchsorted(indices[low:high], drawn)
+    return 1.0 if entry < high and indices[entry] == drawn else away
 
 
 @compiled(fastmath=True)
@@ -49,13 +49,13 @@ def train_negative(walks, vectors, contexts, urn, negatives, window, span, least
     for number in range(len(walks)):
         rate = max(span[0] + (span[1] - span[0]) * number / len(walks), least)
         walk = walks[number]
-        for place in range(length):
-            centre = walk[place]
+        for position in range(length):
+            centre = walk[position]
             if centre < 0:
                 break
             reach = 1 + int(rng.random() * window)
-            for other in range(max(0, place - reach), min(length, place + reach + 1)):
-                if other == place or walk[other] < 0:
+            for other in range(max(0, position - reach), min(length, position + reach + 1)):
+                if other == position or walk[other] < 0:
                     continue
                 vector = vectors[walk[other]]
                 step[:] = 0

@@ -30,12 +30,8 @@ from spinegraph.learning.checkpoint import TrainingRecord
 from spinegraph.structure.columns import COLUMNS
 
 FORMAT, VERSION = "spinegraph.model", 1
-CONFIG, MODEL, GRAPH, VECTORS = FILES = (
-    "config.json",
-    "model.safetensors",
-    "graph.safetensors",
-    "vectors.safetensors",
-)
+FILES = ("config.json", "model.safetensors", "graph.safetensors", "vectors.safetensors")
+CONFIG, MODEL, GRAPH, VECTORS = FILES
 MAX_CONFIG_BYTES = 2**28
 Arrays = dict[str, NDArray[Any]]
 Model = TypeVar("Model")

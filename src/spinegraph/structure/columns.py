@@ -66,12 +66,6 @@ class StructuralColumns:
     values : float32 array (r, s)
         One row per root. Not standardised: do that with the training nodes' mean and deviation.
     names : tuple of str (s,)
-        What each column holds.
-
-    Examples
-    --------
-    >>> StructuralColumns(np.zeros((1, 1), np.float32), ("log_degree",)).names
-    ('log_degree',)
     """
 
     values: NDArray[np.float32]

@@ -94,16 +94,7 @@ class RootedPageRank:
         return operator
 
     def smooth(self, features: Any) -> Any:
-        """Return T F, each root's weighted mean of the features around it; sparse stays sparse.
-
-        Parameters
-        ----------
-        features : csr_array or array (n, f)
-
-        Returns
-        -------
-        csr_array or float32 array (r, f)
-        """
+        """Return T F (r, f), each root's weighted mean of features (n, f) around it; sparse stays sparse."""
         kind = csr_array if issparse(features) else np.asarray
         return self.operator() @ kind(features, dtype=np.float32)
 

@@ -25,28 +25,13 @@ _PAIRS_PER_BLOCK = 16_384
 def candidates(
     degrees: ArrayLike, weights: ArrayLike | None = None, method: CandidateMethod = "profile"
 ) -> NDArray[Any]:
-    """Choose each node's structural candidates; never the node itself, and every node is somebody's.
+    """Choose each node's structural candidates, int32 (n, c), padded with -1; never the node itself.
 
-    Nodes of several networks become each other's candidates when their degrees and profiles are concatenated.
+    ``"degree"``, the paper's: nodes beside a node in the order of degree, equal degrees by position.
+    ``"profile"``: the same, equal degrees by the mean logarithm of their profiles ``weights`` (n, k).
+    ``"all"``: every other node; for small networks. Nodes of several networks become each other's candidates
+    when their degrees and profiles are concatenated.
 
-    Parameters
-    ----------
-    degrees : array (n,)
-        Neighbours of each node.
-    weights : array (n, k), optional
-        Profiles, for ``"profile"``.
-    method : str
-        ``"degree"``: the paper's, nodes beside a node in the order of degree, equal degrees by position.
-        ``"profile"``: the same, equal degrees by the mean logarithm of their profiles.
-        ``"all"``: every other node; for small networks.
-
-    Returns
-    -------
-    int32 array (n, c)
-        Padded with -1.
-
-    Examples
-    --------
     >>> candidates([1, 1, 3, 1], method="all").tolist()
     [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
     """
