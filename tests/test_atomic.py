@@ -85,6 +85,21 @@ def test_only_old_leftovers_of_the_same_name_are_swept_away(tmp_path):
     assert names(tmp_path) == [".else.txt.1.tmp", ".note.txt.2.tmp", "note.txt"]
 
 
+def test_a_slow_writer_keeps_its_temporary_folder(tmp_path):
+    hour_ago = (time.time() - 7200,) * 2
+    growing = tmp_path / ".model.1.tmp"  # without a process in its name, but a file in it is new
+    growing.mkdir()
+    (growing / "part").write_text("half")
+    os.utime(growing, hour_ago)
+    with atomic.whole_folder(tmp_path / "model") as slow:
+        (slow / "part").write_text("half")
+        for left in (slow / "part", slow):
+            os.utime(left, hour_ago)
+        atomic.sweep(tmp_path, "model")  # as another writer begins
+        assert (slow / "part").exists()
+    assert names(tmp_path) == [".model.1.tmp", "model"]
+
+
 def test_files_get_the_permissions_of_any_new_file(tmp_path):
     (tmp_path / "plain.txt").write_text("")
     with atomic.whole_file(tmp_path / "note.txt") as partial:
@@ -118,7 +133,7 @@ def test_a_kill_between_renames_leaves_a_whole_folder(tmp_path, killed_before, f
     assert folder.exists() == (killed_before != 2)
     atomic.recover(folder)
     assert names(folder) == [found]
-    for left in tmp_path.glob(".*.tmp"):  # as if an hour had passed
+    for left in [*tmp_path.glob(".*.tmp/*"), *tmp_path.glob(".*.tmp")]:  # as if an hour had passed
         os.utime(left, (time.time() - 7200,) * 2)
     with atomic.whole_folder(folder) as partial:
         (partial / "newest.txt").write_text("newest")

@@ -22,6 +22,7 @@ from spinegraph.errors import MissingFileError, ModelFormatError, OutputError, S
 
 # Temporary files older than this, in seconds, are of killed processes; others may be in use.
 _STALE_AFTER = 3600.0
+_WRITER = re.compile(r"\.(\d+)-[0-9a-f]{8}\.tmp$")  # process and random part of a temporary name
 
 
 @contextmanager
@@ -112,13 +113,30 @@ def require_writable(path: str | os.PathLike[str]) -> None:
 
 
 def sweep(folder: Path, name: str) -> None:
-    """Remove temporary files for ``name``, a pattern, that killed processes left an hour ago or earlier."""
+    """Remove temporary files for ``name``, a pattern, whose writer has ended and that are an hour old."""
     for left in folder.glob(f".{name}.*.tmp"):
-        if time.time() - left.lstat().st_mtime > _STALE_AFTER:
-            if left.is_dir() and not left.is_symlink():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+        is_folder = left.is_dir() and not left.is_symlink()
+        # A folder's own time does not change while a file in it grows.
+        newest = max(at.lstat().st_mtime for at in (left, *(left.iterdir() if is_folder else ())))
+        if time.time() - newest <= _STALE_AFTER or _is_running(_WRITER.search(left.name)):
+            continue
+        if is_folder:
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
+def _is_running(writer: re.Match[str] | None) -> bool:
+    """Tell whether the process that a temporary name was made by still runs on this machine."""
+    if writer is None or sys.platform == "win32":
+        return False
+    try:
+        os.kill(int(writer[1]), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 @contextmanager
@@ -149,7 +167,7 @@ def _beside(path: Path) -> Path:
     if not path.parent.is_dir():
         raise MissingFileError(f"{path}: there is no folder {path.parent}; make it first")
     sweep(path.parent, glob.escape(path.name))
-    return path.with_name(f".{path.name}.{token_hex(4)}.tmp")
+    return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}.tmp")
 
 
 class JsonObject:

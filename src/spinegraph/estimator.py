@@ -251,20 +251,21 @@ class SPINE:
         nodes = None if len(corpus.nodes) == len(whole) else corpus.nodes
         report_progress("rooted PageRank", 0, 0)
         profile = engine.profile(whole, config, nodes)
-        inputs = Inputs.of(whole, config, nodes, profile)
+        inputs, columns = Inputs.fit(whole, config, nodes, profile)
         report_progress("structural twins", 0, 0)
         degrees = whole.degrees_at(corpus.nodes)
         similar = engine.similar(profile, degrees, config)
         sampler = PairSampler(corpus, similar, degrees, config)
         report_progress("features around every node", 0, 0)
-        direct = inputs.structural(whole, nodes, profile) if inputs.columns_direct else None
-        smoothed = inputs.smoothed(whole, profile, nodes)  # T F
+        all_columns = columns if nodes is None else None
+        smoothed = inputs.smoothed(whole, profile, nodes, all_columns)  # T F
+        direct = columns if inputs.columns_direct else None
         data = TrainingData(smoothed, direct, sampler, inputs.norm_power)
         weights, history = engine.learn(data, config, checkpoints, report_progress)
         generator, embeddings = Generator(inputs, weights), None
         if vectors:
             report_progress("embedding", 0, 0)
-            found = engine.embed(generator, whole, profile if nodes is None else None)
+            found = engine.embed(generator, whole, profile if nodes is None else None, all_columns)
             embeddings = _embeddings_of(graph, found)
 
         # Nothing before this line: an interrupted fit leaves the model as it was.
@@ -307,7 +308,7 @@ class SPINE:
             positions = graph.standing
         self.familiarity_.warn(graph, positions)
         if positions is None and isinstance(graph, Graph):
-            here = replace(self.config_, engine=self.engine, address=self.address, device="cpu").check()
+            here = replace(self.config_, engine=self.engine, address=self.address, device=self.device).check()
             return Embeddings(graph.names, engine_for(here).embed(generator, graph))
         if nodes is not None and positions is not None and isinstance(graph, Overlay):
             names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy

@@ -61,6 +61,13 @@ class Inputs:
         cls, graph: GraphLike, config: Config, nodes: NDArray[np.int64] | None, profile: RootedPageRank
     ) -> "Inputs":
         """Fit the scales: of a graph's features, and of the structural columns of some nodes."""
+        return cls.fit(graph, config, nodes, profile)[0]
+
+    @classmethod
+    def fit(
+        cls, graph: GraphLike, config: Config, nodes: NDArray[np.int64] | None, profile: RootedPageRank
+    ) -> tuple["Inputs", NDArray[np.float32] | None]:
+        """Return what ``of`` returns, and the standardised structural columns (r, s), where it uses any."""
         kind = config.structural_columns
         if kind == "auto":
             kind = "past" if graph.has_features else "through"
@@ -74,11 +81,12 @@ class Inputs:
             encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
         columns = () if kind == "none" else _BESIDE_FEATURES if graph.has_features else COLUMNS
         mean, scale = np.zeros(len(columns), np.float32), np.ones(len(columns), np.float32)
-        if columns:
-            values = _columns(graph, nodes, profile, columns, config)
+        values = _columns(graph, nodes, profile, columns, config) if columns else None
+        if values is not None:
             mean, deviation = values.mean(axis=0), values.std(axis=0)
             scale = np.where(deviation > 1e-6, deviation, 1).astype(np.float32)
-        return cls(config, encoder, columns, mean, scale, kind == "through", kind == "past")
+        inputs = cls(config, encoder, columns, mean, scale, kind == "through", kind == "past")
+        return inputs, None if values is None else inputs._standardised(values)
 
     @property
     def norm_power(self) -> float:
@@ -115,9 +123,11 @@ class Inputs:
     ) -> NDArray[np.float32]:
         """Return the standardised structural columns (r, s) of some nodes."""
         profile = self.profile(graph, positions) if profile is None else profile
-        found = _columns(graph, positions, profile, self.columns, self.config)
+        return self._standardised(_columns(graph, positions, profile, self.columns, self.config))
+
+    def _standardised(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
         # Softly bounded: a network unlike the training one must not dominate the vectors.
-        return _BOUND * np.tanh((found - self.mean) / (self.scale * _BOUND))
+        return _BOUND * np.tanh((columns - self.mean) / (self.scale * _BOUND))
 
     def around(
         self,
@@ -290,7 +300,9 @@ class Generator:
         width = self.inputs.num_smoothed
         content = self.inputs.smoothed(graph, profile, positions, columns).times(self.weights[:width])
         vectors = self.activated(content)
-        if self.inputs.columns_direct:
+        if self.inputs.columns_direct and columns is not None:
+            vectors += (columns if positions is None else columns[positions]) @ self.weights[width:]
+        elif self.inputs.columns_direct:
             vectors += self.inputs.structural(graph, positions, profile) @ self.weights[width:]
         return vectors
 

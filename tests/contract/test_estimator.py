@@ -5,7 +5,7 @@ import inspect
 import pickle
 import re
 import warnings
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 
 import networkx as nx
@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import strategies
-from spinegraph import SPINE, Config, Embeddings, Graph, errors
+from spinegraph import SPINE, Config, Embeddings, Graph, errors, estimator, generator
 from spinegraph.errors import MissingFeaturesError, ParameterError, UnfamiliarDataWarning, UnknownNodeError
 
 FEW = {"dim": 8, "steps": 20, "passes": 1e6, "batch_size": 64, "local_walks": 2, "threads": 1}
@@ -546,3 +546,32 @@ def test_a_warning_points_at_the_callers_line(model):
         warnings.simplefilter("always")
         model.transform(hub)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("has_features", [True, False])
+def test_structural_columns_are_computed_once_in_a_fit(has_features, monkeypatch):
+    calls = []
+
+    def counted(*arguments, **options):
+        calls.append(arguments)
+        return structural_columns(*arguments, **options)
+
+    structural_columns = generator.structural_columns
+    monkeypatch.setattr(generator, "structural_columns", counted)
+    model = fitted(SPARSE if has_features else PLAIN)
+    assert len(calls) == 1
+    np.testing.assert_array_equal(model.transform(model.graph_).vectors, model.embeddings_.vectors)
+
+
+def test_transform_of_a_whole_graph_runs_on_the_device_that_is_set(monkeypatch):
+    devices = []
+    engine_for = estimator.engine_for
+
+    def on_cpu(config):
+        devices.append(config.device)
+        return engine_for(replace(config, device="cpu"))
+
+    model = fitted(PLAIN).set_params(device="cuda")
+    monkeypatch.setattr(estimator, "engine_for", on_cpu)
+    model.transform(PLAIN)
+    assert devices == ["cuda"]

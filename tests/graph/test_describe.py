@@ -6,7 +6,7 @@ from hypothesis import given
 
 from spinegraph import Graph
 from spinegraph.errors import GraphFormatError, ParameterError, SpineWarning
-from spinegraph.graph.describe import describe
+from spinegraph.graph.describe import TrainingStats, describe
 from spinegraph.graph.feature_files import read_labels
 from strategies import dense_features, graphs
 
@@ -85,3 +85,12 @@ class TestLabelFiles:
 def test_a_label_that_is_not_a_number_is_none():
     found = describe(Graph.from_edges([(0, 1), (1, 2)]), np.array([1.0, np.nan, 1.0])).labels
     assert (found.counts, found.unlabelled) == ((("1.0", 2),), 1)
+
+
+def test_weights_that_differ_late_are_weights():
+    edges = np.stack([np.zeros(3000, np.int64), np.arange(1, 3001)], axis=1)
+    weights = np.ones(3000)
+    weights[-1] = 2.0
+    star = Graph.from_edges(edges, weights=weights)
+    assert TrainingStats.of(star).is_weighted
+    assert not TrainingStats.of(Graph.from_edges(edges, weights=np.ones(3000))).is_weighted

@@ -103,6 +103,14 @@ def test_patience_stops_when_held_out_pairs_stop_improving():
     assert unbroken == history
 
 
+def test_patience_returns_the_matrix_with_the_lowest_held_out_loss():
+    weights, history = trainer(steps=3000, patience=2, learning_rate=0.2).train()
+    best = min(history, key=lambda record: record.held_out_loss)
+    assert best.step < history[-1].step
+    until_best, _ = trainer(steps=best.step, learning_rate=0.2).train()
+    np.testing.assert_array_equal(weights, until_best)
+
+
 def test_dropout_changes_training_the_same_way_each_time():
     plain, dropped, again = (trainer(dropout=rate).train()[0] for rate in (0.0, 0.5, 0.5))
     np.testing.assert_array_equal(dropped, again)

@@ -34,9 +34,13 @@ class Engine(Protocol):
         """Return W_M and the training history; see ``learning.training.learn``."""
 
     def embed(
-        self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
+        self,
+        generator: Generator,
+        graph: Graph,
+        profile: RootedPageRank | None = None,
+        columns: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float32]:
-        """Return the vectors (n, d) of all nodes; a ``profile`` of all nodes is not computed again."""
+        """Return the vectors (n, d) of all nodes; their profile and columns are computed unless given."""
 
 
 def engine_for(config: Config) -> Engine:

@@ -41,11 +41,15 @@ class LocalEngine:
         return learn(data, config, states, progress)
 
     def embed(
-        self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
+        self,
+        generator: Generator,
+        graph: Graph,
+        profile: RootedPageRank | None = None,
+        columns: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes; a large graph is embedded in shards, as on a cluster."""
         if profile is not None or len(graph) <= ROWS:
-            return generator.embed(graph, profile=profile)
+            return generator.embed(graph, profile=profile, columns=columns)
         shards, columns = plan(len(graph), ROWS), None
         if generator.inputs.columns_smoothed:
             columns = np.concatenate([columns_shard(generator, graph, shard) for shard in shards])

@@ -87,12 +87,16 @@ class RayEngine(LocalEngine):
         return weights_from_distances(nodes, found, config.threads)
 
     def embed(
-        self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
+        self,
+        generator: Generator,
+        graph: Graph,
+        profile: RootedPageRank | None = None,
+        columns: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes."""
         connect(self.address)
         if profile is not None or len(graph) <= ROWS:  # quick
-            return super().embed(generator, graph, profile)
+            return super().embed(generator, graph, profile, columns)
         shards = plan(len(graph), ROWS)
         given = _share(generator, self._shared(graph), shards)
         vectors = np.empty((len(graph), generator.dim), dtype=np.float32)

@@ -193,7 +193,7 @@ def _html_text(value: object) -> str:
 
 _UNUSUAL_SHARE = 0.2  # of nodes, before a warning
 _PIECE = 2**18  # nodes read at a time
-_WEIGHTS_READ = 1_000
+_WEIGHTS_TOGETHER = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -296,10 +296,13 @@ def _degrees(graph: GraphLike, positions: NDArray[np.int64] | None) -> Iterator[
 
 
 def _has_weights(graph: GraphLike) -> bool:
-    """Return whether edges have different weights, by the first ones; equal ones are as good as none."""
+    """Return whether edges have different weights; equal ones are as good as none."""
     base: Any = getattr(graph, "base", graph)
     weights = base.weights
-    return weights is not None and bool((weights[:_WEIGHTS_READ] != weights[:1]).any())
+    if weights is None:
+        return False
+    starts = range(0, len(weights), _WEIGHTS_TOGETHER)  # most graphs differ in the first piece
+    return any(bool((weights[at : at + _WEIGHTS_TOGETHER] != weights[0]).any()) for at in starts)
 
 
 def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

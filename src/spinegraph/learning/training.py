@@ -208,11 +208,15 @@ class Trainer:
             adam.state[matrix] = {key: torch.zeros_like(matrix) for key in ("exp_avg", "exp_avg_sq")}
         Trainer._set_steps(self, 0)  # of these optimizers, whatever a subclass has
         self._activation = ACTIVATIONS[config.activation]
+        self._best = None if config.patience is None else self.weights.detach().clone()
 
     def train(
         self, checkpoints: Checkpoints | None = None, progress: Progress | None = None
     ) -> tuple[NDArray[np.float32], list[TrainingRecord]]:
-        """Train all steps, or until held-out pairs stop improving; return the matrix and the history."""
+        """Train all steps, or until held-out pairs stop improving; return the matrix and the history.
+
+        With ``patience`` the matrix is the one with the lowest held-out loss.
+        """
         report_progress = progress or (lambda stage, done, total: None)
         history, first = list[TrainingRecord](), 0
         shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors().items()}
@@ -226,10 +230,13 @@ class Trainer:
             done = step + 1
             if done % _EVALUATE_EVERY == 0 or done == self.steps:
                 history.append(TrainingRecord(done, float(loss), self.held_out_loss()))
+                if self._best is not None and history[-1] == min(history, key=lambda at: at.held_out_loss):
+                    self._best.copy_(self.weights.detach())
                 report_progress("training", done, self.steps)
             if checkpoints is not None and checkpoints.is_due(done):
                 checkpoints.save(self._state(done, history))
-        return self.weights.detach().cpu().numpy(), history
+        best = self._best if self._best is not None and history else self.weights.detach()
+        return best.cpu().numpy(), history
 
     def held_out_loss(self) -> float:
         """Return the objective on held-out pairs."""
@@ -283,7 +290,7 @@ class Trainer:
         for name, matrix, adam in self._optimized():
             state = adam.state[matrix]
             tensors |= {name: matrix, f"{name}_mean": state["exp_avg"], f"{name}_square": state["exp_avg_sq"]}
-        return tensors
+        return tensors if self._best is None else tensors | {"best": self._best}
 
     def _optimized(self) -> tuple[tuple[str, Tensor, torch.optim.Optimizer], ...]:
         return ("weights", self.weights, self._adam), ("auxiliary", self.auxiliary, self._sparse_adam)

@@ -63,19 +63,22 @@ class GpuEngine(LocalEngine):
         return learn(data, config, states, progress, self._train)
 
     def embed(
-        self, generator: Generator, graph: Graph, profile: RootedPageRank | None = None
+        self,
+        generator: Generator,
+        graph: Graph,
+        profile: RootedPageRank | None = None,
+        columns: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes."""
         inputs, config = generator.inputs, generator.inputs.config
         if profile is None and inputs.columns_smoothed:  # T smooths columns of all nodes
             profile = self.profile(graph, config)
         operator = None if profile is None else Rows.of(profile.operator(config.threads), self.device)
-        columns = (
-            None if profile is None or not inputs.columns_direct else inputs.structural(graph, None, profile)
-        )
+        if columns is None and profile is not None and inputs.columns:
+            columns = inputs.structural(graph, None, profile)
         weights = as_tensor(generator.weights, self.device)
         through, past = weights[: inputs.num_smoothed], weights[inputs.num_smoothed :]
-        features = self._features(inputs.around(graph, None, profile))
+        features = self._features(inputs.around(graph, None, profile, columns))
         # T multiplies the narrower of F and F W.
         smooth_first = through.shape[0] <= through.shape[1]
         right = _dense(features) if smooth_first else _times(features, through)
@@ -88,7 +91,7 @@ class GpuEngine(LocalEngine):
                 own = inputs.structural(graph, positions, here) if inputs.columns_direct else None
             else:
                 rows = operator.part(some.start, some.stop)
-                own = None if columns is None else columns[some]
+                own = columns[some] if inputs.columns_direct and columns is not None else None
             content = rows.times(right) @ through if smooth_first else rows.times(right)
             found = _shortened(ACTIVATIONS[generator.activation](content), inputs.norm_power)
             if own is not None:

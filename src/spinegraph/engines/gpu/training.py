@@ -114,7 +114,8 @@ class DeviceTrainer(Trainer):
 
     def _tensors(self) -> dict[str, Tensor]:
         """Name what a checkpoint holds."""
-        return {
+        best = {} if self._best is None else {"best": self._best}
+        return best | {
             f"{kind}{suffix}": tensor
             for kind, adam in self._optimizers.items()
             for suffix, tensor in (("", adam.values), ("_mean", adam.mean), ("_square", adam.square))
