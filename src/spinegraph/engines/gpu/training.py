@@ -131,7 +131,9 @@ class DevicePairs:
 
     def __init__(self, sampler: PairSampler, device: torch.device) -> None:
         self.config, self.device = sampler.config, device
-        self._walks = as_tensor(sampler.walks[False], device).long()
+        self._walks = as_tensor(sampler.walks, device).long()
+        self._num_nodes, self._held_out = len(sampler.corpus.nodes), as_tensor(sampler.held_out, device)
+        self._edges = as_tensor(sampler.edges, device)
         self._structural = as_tensor(sampler.structural, device)
         if len(self._structural) and sampler.similar is not None:
             self._similar = as_tensor(sampler.similar.nodes, device).long()
@@ -166,19 +168,22 @@ class DevicePairs:
         return torch.rand(shape, generator=draw, device=self.device, dtype=torch.float64)
 
     def _local(self, shape: tuple[int, int], draw: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Two nodes at most ``window`` apart on one walk; drawn again where they are the same."""
+        """Two nodes at most ``window`` apart on one walk; drawn again as ``PairSampler`` does."""
         walks, length = self._walks, self._walks.shape[1]
         reach = min(self.config.window, max(length - 1, 1))
         left = right = torch.zeros(shape, dtype=torch.int64, device=self.device)
-        for attempt in range(ATTEMPTS):
+        again = torch.ones(shape, dtype=torch.bool, device=self.device)
+        for _ in range(ATTEMPTS):
             line = torch.randint(len(walks), shape, generator=draw, device=self.device)
-            # The last attempt takes neighbours, which are never the same node.
-            far = 1 if attempt == ATTEMPTS - 1 else reach
-            gap = torch.randint(1, far + 1, shape, generator=draw, device=self.device)
+            gap = torch.randint(1, reach + 1, shape, generator=draw, device=self.device)
             first = (self.random(shape, draw) * (length - gap)).long()
-            again = left == right
             left = torch.where(again, walks[line, first], left)
             right = torch.where(again, walks[line, first + gap], right)
+            keys = torch.minimum(left, right) * self._num_nodes + torch.maximum(left, right)
+            again = (left == right) | torch.isin(keys, self._held_out)
+        chosen = self._edges[torch.randint(len(self._edges), shape, generator=draw, device=self.device)]
+        left = torch.where(again, chosen // self._num_nodes, left)
+        right = torch.where(again, chosen % self._num_nodes, right)
         turned = self.random(shape, draw) < 0.5
         return torch.where(turned, right, left), torch.where(turned, left, right)
 
