@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import _pytest.nodes
+import pytest
 from hypothesis import Phase, settings
 
 # Looked through for doctests, two of them would be modules of one name.
@@ -24,6 +25,14 @@ if "MUTANT_UNDER_TEST" in os.environ:
     # mutmut 3.8 asks for an attribute that pytest no longer has.
     if not hasattr(_pytest.nodes.Node, "_nodeid"):
         _pytest.nodes.Node._nodeid = property(lambda node: node.nodeid)
+
+
+def pytest_collection_modifyitems(items):
+    """Skip tests of real networks where there are none."""
+    if not os.environ.get("SPINEGRAPH_DATA"):
+        for item in items:
+            if item.get_closest_marker("data"):
+                item.add_marker(pytest.mark.skip(reason="SPINEGRAPH_DATA names no folder of networks"))
 
 
 def pytest_terminal_summary(terminalreporter):
