@@ -197,11 +197,13 @@ def _print_roles(found: RoleFindings) -> None:
         head = Table.grid(padding=(0, 2))
         head.add_column(style="bold", min_width=max(map(len, titles)), no_wrap=True)
         head.add_column(justify="right", min_width=5, no_wrap=True)
-        head.add_column()
-        head.add_column(style="dim", no_wrap=True, overflow="ellipsis")
+        head.add_column(no_wrap=True)
+        head.add_column(style="dim")
         length = max(shares[role] / max(shares.max(), 1e-9), 1 / (8 * _BAR)) if nodes else 0
         bar = Bar(1, 0, length, width=_BAR, color="cyan")
-        head.add_row(titles[role], _percent(shares[role]), bar, Text(examples))
+        head.add_row(
+            titles[role], _percent(shares[role]), bar, Text(examples, no_wrap=True, overflow="ellipsis")
+        )
         console.print(Padding(head, (0, 0, 0, 2)))
         words = found.roles.descriptions[role]
         _print_paragraph(f"{words[0].upper()}{words[1:]}.\n", 4, console)
