@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from running_service import Running
+from spinegraph.apps.server.app import Guard, is_write, make_token, read_token
 from spinegraph.apps.server.schemas import Limits
-from spinegraph.apps.server.security import Guard, is_write, make_token, read_token
 from spinegraph.errors import MissingFileError, ParameterError
 
 OPEN = {"/healthz", "/readyz"}
@@ -97,7 +97,7 @@ def test_a_missing_token_file_is_an_error(tmp_path):
 
 def test_the_token_is_compared_in_constant_time(monkeypatch, shared_service):
     seen = []
-    import spinegraph.apps.server.security as security
+    import spinegraph.apps.server.app as security
 
     compare = security.hmac.compare_digest
     monkeypatch.setattr(security.hmac, "compare_digest", lambda a, b: seen.append((a, b)) or compare(a, b))

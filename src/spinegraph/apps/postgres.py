@@ -310,13 +310,7 @@ def _vector_type(extension: str, kind: str, dim: int) -> sql.Composed:
 def copy_rows(embeddings: Embeddings, *, numbers: bool, half: bool) -> Iterator[tuple[int, bytes]]:
     """Yield a binary COPY of (name, vector) in parts, each with the number of rows so far.
 
-    Parameters
-    ----------
-    embeddings : Embeddings
-    numbers : bool
-        Names are bigint, else text.
-    half : bool
-        Vectors are halfvec, else vector.
+    Names are bigint (``numbers``) or text, vectors are halfvec (``half``) or vector.
     """
     if half and (top := float(np.abs(embeddings.vectors).max(initial=0))) > _MAX_HALF:
         raise OutputError(

@@ -122,25 +122,9 @@ def embed_to_folder(
 ) -> Path:
     """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run of any engine.
 
-    The files are those of the local engine. A machine that sees the folder writes its parts there itself; the
-    vectors of others are sent here and written here.
-
-    Parameters
-    ----------
-    generator : Generator
-    graph : Graph
-        One of a store is opened by its path on every machine; another is sent to each of them once.
-    folder : path
-    address : str, optional
-        See ``connect``.
-    rows : int
-        Nodes per shard, which is what one core computes at a time.
-    progress : callable (stage, done, total), optional
-
-    Returns
-    -------
-    Path
-        The folder: part-00000.parquet and so on, in graph order, and manifest.json.
+    The files are those of the local engine; see there. A store is opened by its path on every machine,
+    another graph is sent to each of them once. A machine that sees the folder writes its parts there itself;
+    the vectors of others are sent here and written here.
     """
     parts = ShardFolder.of_run(folder, generator, graph, rows)
     missing = parts.missing()
@@ -226,22 +210,12 @@ _MAX_OPEN = 4
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """A value that tasks read, sent to every machine at most once.
+    """A value that tasks read, sent to every machine at most once."""
 
-    Attributes
-    ----------
-    key : str
-        Names it in the processes that hold it.
-    reference : tuple of one ObjectRef, or empty
-        Of the object store; in a tuple, so that Ray leaves it to the task to fetch it.
-    store, fingerprint : Path and str, optional
-        For a graph on disk: its folder, which every machine has to see, and its fingerprint.
-    """
-
-    key: str
-    reference: tuple[Any, ...] = ()
-    store: Path | None = None
-    fingerprint: str = ""
+    key: str  # names it in the processes that hold it
+    reference: tuple[Any, ...] = ()  # of one ObjectRef: Ray would fetch a bare one before the task starts
+    store: Path | None = None  # folder of a graph on disk, which every machine has to see
+    fingerprint: str = ""  # of that graph
 
     @classmethod
     def of(cls, value: Any) -> "Shared":
@@ -284,13 +258,7 @@ def run_tasks(
     """Run calls of a function as tasks of one core each; yield (index, result) as they finish.
 
     Two tasks per core are in flight, so that results do not pile up. A task whose machine is lost is retried
-    elsewhere. On an error the others are cancelled.
-
-    Parameters
-    ----------
-    function : callable
-        Of a module; arguments and results are sent, so large ones are passed as ``Shared``.
-    calls : list of tuples
+    elsewhere. On an error the others are cancelled. Arguments are sent, so large ones are ``Shared``.
     """
     ray = require_ray()
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(function)
@@ -366,13 +334,8 @@ def connected(address: str | None) -> Iterator[None]:
 def connect(address: str | None) -> None:
     """Connect this process to the cluster at an address, or start one of this machine's cores.
 
-    A process that is connected already stays so; it is an error if that is to another cluster.
-
-    Parameters
-    ----------
-    address : str, optional
-        ``HOST:PORT`` of the head, ``auto`` for the cluster that runs on this machine, ``local`` to start one.
-        None: RAY_ADDRESS, else ``local``.
+    A process that is connected already stays so; it is an error if that is to another cluster. For the
+    address see the setting of that name.
     """
     ray = require_ray()
     wanted = address or os.environ.get("RAY_ADDRESS") or "local"

@@ -57,14 +57,8 @@ def embed_shard(
 ) -> Embeddings:
     """Return the vectors of one shard, in graph order, with little memory beside them.
 
-    Parameters
-    ----------
-    generator : Generator
-    graph : Graph
-    shard : Shard
-    columns : float32 array (n, s), optional
-        Structural columns of all nodes (see ``columns_shard``), where the generator smooths them: without
-        them those of all nodes around the shard are computed again.
+    ``columns`` (n, s) are the structural columns of all nodes (see ``columns_shard``), where the generator
+    smooths them; without them those of all nodes around the shard are computed again.
     """
     vectors = np.empty((len(shard), generator.dim), dtype=np.float32)
     for start, stop in _blocks(shard, _rows_at_a_time(generator, graph)):
@@ -156,17 +150,8 @@ def run_of(generator: Generator, graph: Graph) -> str:
 class ShardFolder:
     """Vectors as a folder of Parquet parts, with a manifest of finished ones.
 
-    A part is listed once it is on disk, so an interrupted run resumes with the missing ones.
-
-    Parameters
-    ----------
-    folder : Path
-    run : str
-        See ``run_of``.
-    num_nodes, rows : int
-        Nodes in all, and per shard.
-    parts : dict of Part
-        Finished ones, by file name.
+    A part is listed once it is on disk, so an interrupted run resumes with the missing ones. ``parts`` are the
+    finished ones by file name; for ``run`` see ``run_of``.
     """
 
     def __init__(self, folder: Path, run: str, num_nodes: int, rows: int, parts: dict[str, Part]) -> None:

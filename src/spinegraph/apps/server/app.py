@@ -1,9 +1,13 @@
-"""The web application: routes, errors and pages, and the process that serves them."""
+"""The web application: access control, routes, errors and pages, and the process that serves them."""
 
+import asyncio
 import gc
+import hashlib
+import hmac
+import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from ipaddress import ip_address
@@ -15,15 +19,178 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from numpy.typing import NDArray
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spinegraph import __version__
-from spinegraph.apps.server.problems import MEDIA_TYPE, PROBLEMS, Problem, install_problems
+from spinegraph.apps.server.problems import MEDIA_TYPE, PROBLEMS, Problem, ProblemError, install_problems
 from spinegraph.apps.server.routes import router
 from spinegraph.apps.server.schemas import Limits
-from spinegraph.apps.server.security import Guard, is_write, make_token, read_token
-from spinegraph.apps.server.service import Service
-from spinegraph.errors import ParameterError
+from spinegraph.apps.server.service import Service, routable_path
+from spinegraph.errors import MissingFileError, ParameterError
 from spinegraph.graph.graph import Graph
+
+_MIN_TOKEN = 16  # characters
+_LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
+_OPEN = ("/healthz", "/readyz")  # never need the token: they say nothing about the data
+_UNBOUNDED = "/v1/export"  # may take longer than other requests
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+]
+
+
+def read_token(file: Path) -> str:
+    """Return the token in a file; a missing or weak one is an error."""
+    if not file.is_file():
+        raise MissingFileError(f"{file}: no such file; write a token of {_MIN_TOKEN} characters or more")
+    token = file.read_text(encoding="utf-8").strip()
+    if len(token) < _MIN_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise ParameterError(
+            f"{file}: a token is {_MIN_TOKEN} or more plain characters without spaces; got {len(token)}. "
+            "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+        )
+    return token
+
+
+def make_token(file: Path) -> str:
+    """Write a random token to a new file that only its owner may read, and return it."""
+    token = secrets.token_urlsafe(32)
+    file.touch(mode=0o600, exist_ok=False)
+    file.write_text(f"{token}\n", encoding="utf-8")
+    return token
+
+
+def is_write(method: str, path: str) -> bool:
+    """Return whether a request may change the store; trying out a node does not."""
+    return method not in ("GET", "HEAD", "OPTIONS") and path != "/v1/embed"
+
+
+class Guard:
+    """The outermost ASGI layer: refuses requests before the application sees them.
+
+    If the service is local, on loopback, reading needs no token, and the host must be a name of this machine:
+    no other site's page can reach the service by a host name of its own. ``pages`` are paths without data,
+    which never need the token; ``observe`` is called with scope, status and seconds after every request.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        token: str,
+        is_local: bool,
+        limits: Limits,
+        pages: Collection[str] = (),
+        observe: Callable[[Scope, int, float], None] = lambda scope, status, seconds: None,
+    ) -> None:
+        self._app, self._limits, self._is_local, self._pages = app, limits, is_local, pages
+        too_large = f"a body holds at most {limits.body} bytes; send several requests"
+        self._too_large = ProblemError(413, too_large, rule="body")
+        self._digest = hashlib.sha256(token.encode()).digest()
+        self._observe = observe
+        self._active = 0  # requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        loop = asyncio.get_running_loop()
+        started, status = loop.time(), 0
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), *_HEADERS]
+            await send(message)
+
+        self._active += 1
+        try:
+            refusal = self._refusal(scope)
+            if refusal is not None:
+                await refusal.response()(scope, receive, send_on)
+            elif scope["path"] == _UNBOUNDED:
+                await self._app(scope, receive, send_on)
+            else:
+                async with asyncio.timeout(self._limits.seconds):
+                    await self._answer(scope, receive, send_on)
+        except TimeoutError:
+            if not status:  # else the response has begun, and the connection just ends
+                detail = f"no answer within {self._limits.seconds:g} seconds; ask for less"
+                await ProblemError(504, detail, rule="seconds").response()(scope, receive, send_on)
+        finally:
+            self._active -= 1
+            self._observe(scope, status, loop.time() - started)
+
+    def _refusal(self, scope: Scope) -> ProblemError | None:
+        """Return why a request is refused by its head, or None."""
+        headers, path, method = dict(scope["headers"]), scope["path"], scope["method"]
+        if self._active > self._limits.requests:
+            detail = f"{self._limits.requests} requests are active; try again in a second"
+            return ProblemError(503, detail, rule="requests", headers={"Retry-After": "1"})
+        if self._is_local and _host(headers.get(b"host", b"")) not in _LOCAL_NAMES:
+            return ProblemError(421, "this service answers to localhost alone: http://127.0.0.1", rule="host")
+        is_open = self._is_local or path in _OPEN or path in self._pages
+        needs_token = is_write(method, path) or not is_open
+        if needs_token and not self._has_token(headers.get(b"authorization", b"")):
+            detail = "send the token: Authorization: Bearer TOKEN; docs/service.md says where it is"
+            scheme = {"WWW-Authenticate": 'Bearer realm="spinegraph"'}
+            return ProblemError(401, detail, rule="token", headers=scheme)
+        if method in ("POST", "PUT", "PATCH"):
+            kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+            if kind != b"application/json":
+                return ProblemError(415, "send JSON with Content-Type: application/json", rule="content-type")
+            if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+                return ProblemError(415, "send plain JSON, not compressed", rule="content-encoding")
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self._limits.body:
+            return self._too_large
+        return None
+
+    def _has_token(self, header: bytes) -> bool:
+        scheme, _, given = header.partition(b" ")
+        # Digests have one length, so the time of a comparison says nothing about the token's.
+        digest = hashlib.sha256(given.strip()).digest()
+        return hmac.compare_digest(digest, self._digest) and scheme.lower() == b"bearer"
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body up to the limit, then pass the request on."""
+        scope["path"] = routable_path(scope["path"], scope.get("raw_path") or b"")
+        if scope["method"] == "HEAD":  # answered as GET; the web server leaves the body out
+            scope = {**scope, "method": "GET"}
+        if scope["method"] == "GET":
+            await self._app(scope, receive, send)
+            return
+        pieces, size, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            more = message.get("more_body", False)
+            if size > self._limits.body:
+                await self._too_large.response()(scope, receive, send)
+                return
+        body = [{"type": "http.request", "body": b"".join(pieces), "more_body": False}]
+
+        async def read() -> Message:
+            return body.pop() if body else await receive()
+
+        await self._app(scope, read, send)
+
+
+def _host(header: bytes) -> str:
+    """Return the name in a Host header, without its port."""
+    text = header.decode("latin-1").lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0]
+
 
 _KEEP_ALIVE = 30  # seconds that an idle connection stays open
 _GRACE = 5  # seconds for requests to end when the service stops

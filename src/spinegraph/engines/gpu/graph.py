@@ -24,19 +24,11 @@ def as_tensor(array: Any, device: torch.device | str) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class DeviceGraph:
-    """Links of a network on a device.
+    """Links of a network on a device: symmetric, no loops, no duplicates."""
 
-    Attributes
-    ----------
-    indptr : int64 tensor (n + 1,)
-    indices : int32 tensor (nnz,)
-        Symmetric, no loops, no duplicates.
-    weights : float32 tensor (nnz,), optional
-    """
-
-    indptr: Tensor
-    indices: Tensor
-    weights: Tensor | None = None
+    indptr: Tensor  # int64 (n + 1,)
+    indices: Tensor  # int32 (nnz,)
+    weights: Tensor | None = None  # float32 (nnz,)
 
     @classmethod
     def of(cls, graph: Graph, device: torch.device | str) -> "DeviceGraph":
@@ -72,19 +64,11 @@ class DeviceGraph:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A sparse matrix (r, width) in CSR form on a device.
+    """A sparse matrix (r, width) in CSR form on a device."""
 
-    Attributes
-    ----------
-    indptr : int64 tensor (r + 1,)
-    indices : int tensor (nnz,)
-    values : float32 tensor (nnz,)
-    width : int
-    """
-
-    indptr: Tensor
-    indices: Tensor
-    values: Tensor
+    indptr: Tensor  # int64 (r + 1,)
+    indices: Tensor  # (nnz,)
+    values: Tensor  # float32 (nnz,)
     width: int
 
     @classmethod

@@ -63,21 +63,11 @@ class DeviceProfile:
 
 
 class Limits(NamedTuple):
-    """When a root's push ends, as on the CPU.
+    """When a root's push ends, as on the CPU."""
 
-    Attributes
-    ----------
-    goal : float
-        Residual mass.
-    level : float
-        Residual mass per neighbour; 0: none.
-    budget : int
-        Edges after which every node is pushed in every round; -1: never.
-    """
-
-    goal: float
-    level: float
-    budget: int
+    goal: float  # residual mass
+    level: float  # residual mass per neighbour; 0: none
+    budget: int  # edges after which every node is pushed in every round; -1: never
 
     @classmethod
     def of(cls, adjacency: Adjacency, continuation: float, tolerance: float, threshold: float) -> "Limits":

@@ -203,11 +203,7 @@ _MAX_COMPARED = 4096
 class Adam:
     """``torch.optim.Adam`` for all rows of a matrix, ``SparseAdam`` for some; both can be recorded.
 
-    Parameters
-    ----------
-    values : float32 tensor (r, c)
-        Changed in place.
-    rate : float
+    ``values`` (r, c) are changed in place.
     """
 
     def __init__(self, values: Tensor, rate: float) -> None:
