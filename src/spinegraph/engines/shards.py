@@ -150,8 +150,8 @@ def run_of(generator: Generator, graph: Graph) -> str:
 class ShardFolder:
     """Vectors as a folder of Parquet parts, with a manifest of finished ones.
 
-    A part is listed once it is on disk, so an interrupted run resumes with the missing ones. ``parts`` are the
-    finished ones by file name; for ``run`` see ``run_of``.
+    A part is listed once it is on disk, so an interrupted run resumes with the missing ones. ``parts`` are
+    the finished ones by file name; for ``run`` see ``run_of``.
     """
 
     def __init__(self, folder: Path, run: str, num_nodes: int, rows: int, parts: dict[str, Part]) -> None:
