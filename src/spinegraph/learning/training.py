@@ -69,11 +69,11 @@ def learn(
     """
     smoothed, direct, power = data.smoothed, data.direct, data.norm_power
     channel = _channel(direct, config)  # (s, c)
-    content = config.dim - channel.shape[1]
+    content_dim = config.dim - channel.shape[1]
     # The order in which Torch sums in a matrix product depends on the number of threads.
     with one_torch_thread():
         trained, history = _train_content(
-            smoothed, content, data.sampler, config, checkpoints, progress, train
+            smoothed, content_dim, data.sampler, config, checkpoints, progress, train
         )  # (f, r)
     vectors = smoothed.times(trained)
     has_content = _mean_square(vectors) > _ROUNDING_SQUARE
@@ -91,7 +91,7 @@ def learn(
         wanted = square * share / max(1 - share, 1e-6)
         found = _mean_square(direct @ channel)
         factor = np.float32(np.sqrt(wanted / found if found > _ROUNDING_SQUARE else wanted))
-        weights[width:, content:] = channel * factor
+        weights[width:, content_dim:] = channel * factor
     return weights, history
 
 

@@ -144,7 +144,7 @@ def search_names(snapshot: Snapshot, text: str, limit: int) -> tuple[list[Name],
 
 
 def routable_path(path: str, raw: bytes) -> str:
-    """Return a request's path in which slashes of node names do not separate; ``find`` puts them back."""
+    """Return a request's path in which slashes of node names do not separate; ``find_node`` restores them."""
     if not raw.startswith(b"/v1/nodes/") or b"%2" not in raw:
         return path
     return _SLASH.join(map(unquote, _HIDDEN_SLASH.split(raw.decode("ascii", "replace"))))

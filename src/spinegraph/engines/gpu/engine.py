@@ -77,25 +77,25 @@ class GpuEngine(LocalEngine):
         if columns is None and profile is not None and inputs.columns:
             columns = inputs.structural(graph, None, profile)
         weights = as_tensor(generator.weights, self.device)
-        through, past = weights[: inputs.num_smoothed], weights[inputs.num_smoothed :]
+        smoothed_weights, direct_weights = weights[: inputs.num_smoothed], weights[inputs.num_smoothed :]
         features = self._features(inputs.around(graph, None, profile, columns))
         # T multiplies the narrower of F and F W.
-        smooth_first = through.shape[0] <= through.shape[1]
-        right = _dense(features) if smooth_first else _times(features, through)
+        smooth_first = smoothed_weights.shape[0] <= smoothed_weights.shape[1]
+        right = _dense(features) if smooth_first else _times(features, smoothed_weights)
         vectors = np.empty((len(graph), generator.dim), dtype=np.float32)
         for start in range(0, len(graph), _ROOTS_TOGETHER):
             positions = np.arange(start, min(start + _ROOTS_TOGETHER, len(graph)))
             some = slice(start, start + len(positions))
             if operator is None:
                 here, rows = self._smoothing(graph, config, positions)
-                own = inputs.structural(graph, positions, here) if inputs.columns_direct else None
+                direct = inputs.structural(graph, positions, here) if inputs.columns_direct else None
             else:
                 rows = operator.part(some.start, some.stop)
-                own = columns[some] if inputs.columns_direct and columns is not None else None
-            content = rows.times(right) @ through if smooth_first else rows.times(right)
+                direct = columns[some] if inputs.columns_direct and columns is not None else None
+            content = rows.times(right) @ smoothed_weights if smooth_first else rows.times(right)
             found = _shortened(ACTIVATIONS[generator.activation](content), inputs.norm_power)
-            if own is not None:
-                found = torch.addmm(found, as_tensor(own, self.device), past)
+            if direct is not None:
+                found = torch.addmm(found, as_tensor(direct, self.device), direct_weights)
             torch.from_numpy(vectors[some]).copy_(found)
         return vectors
 
