@@ -79,6 +79,6 @@ def test_a_command_refuses_a_table_that_the_model_cannot_encode(files, order):
     }[order]
     run = spine(*given)
     assert run.returncode != 0
-    assert "the model knows no encoder of tables" in run.stderr
+    assert "the model has no table encoder" in run.stderr
     assert "Traceback" not in run.stderr
     assert not (files / "vectors.npz").exists()

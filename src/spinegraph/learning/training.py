@@ -350,4 +350,5 @@ def one_torch_thread() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            torch.set_num_threads(_before.pop())
+            before = _before.pop()
+            torch.set_num_threads(1 if _before else before)
