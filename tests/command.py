@@ -42,7 +42,7 @@ def spine(*arguments, cwd=None, **options):
     context.set_forkserver_preload(["command", *PRELOADED])
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder, "out"), Path(folder, "err")
-        process = context.Process(target=_run, args=(command, cwd, *files))
+        process = context.Process(target=_run, args=(command, cwd or os.getcwd(), *files))
         process.start()
         process.join(300)
         if process.is_alive():
@@ -56,8 +56,7 @@ def spine(*arguments, cwd=None, **options):
 def _run(command, cwd, out, err):
     """Be the command: its arguments, folder, environment and files."""
     os.environ.update(ALONE)
-    if cwd is not None:
-        os.chdir(cwd)
+    os.chdir(cwd)
     for stream, path in ((0, os.devnull), (1, out), (2, err)):
         os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), stream)
     sys.argv = command
