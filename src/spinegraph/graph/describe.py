@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from scipy.sparse.csgraph import connected_components
 
 from spinegraph.errors import GraphFormatError, UnfamiliarDataWarning
 from spinegraph.graph.graph import Graph, GraphLike
@@ -97,6 +96,8 @@ def describe(graph: Graph, labels: NDArray[Any] | None = None) -> Description:
     degrees, weights = graph.degrees, graph.weights
     linked = np.ones(len(graph.indices), np.int8)
     matrix = csr_array((linked, graph.indices, graph.indptr), shape=(len(graph), len(graph)))
+    from scipy.sparse.csgraph import connected_components  # slow to import, and every model loads this file
+
     components, member_of = connected_components(matrix, directed=False)
     return Description(
         nodes=len(graph),
