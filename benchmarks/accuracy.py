@@ -1,488 +1,582 @@
-"""What the vectors are worth, beside controls that learn nothing: the whole table, cell by cell.
+"""What the vectors are worth, part by part, beside strong controls that learn nothing.
 
-Run with ``python -m benchmarks.accuracy``; prints the table and writes ``benchmarks/results/accuracy.json``.
-A cell is an item, a data set, a row and a seed. Stored cells are not measured again, so a run can be stopped
-at any time, and two runs may share the work (``--seeds 0:5`` and ``--seeds 5:10``).
+Run with ``python -m benchmarks.accuracy``; prints a table and writes ``benchmarks/results/accuracy.json``. A
+cell is a task, a row and a seed. Stored cells are not measured again, so a run can be stopped at any time.
 
-    --items transductive,roles   of transductive, inductive, roles, across, mirror, correlation
-    --cases cora,pubmed          data sets whose name begins so
+    --tasks features,alone       tasks whose name begins so
     --seeds 10                   how many seeds, or which: 5:10
-    --quick                      two seeds
-    --set structural_rate=0.2    settings other than the defaults, with a results file of their own
+    --rows SPINE                 rows whose name begins so
+    --jobs 2                     processes
     --fresh                      measure again what is asked for
     --show                       print the stored cells and measure nothing
     --page                       the same, and write the tables of docs/study.md
-
-Behind each control: SPINE less it, paired over seeds, with the standard error; level means within that.
 """
 
 import os
 
-# Rows are small problems one after another: BLAS threads wait for each other more than they help.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Tasks are small problems one after another: BLAS threads wait for each other more than they help.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 import argparse
-import ast
-import fcntl
 import json
-import math
 import sys
 import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from benchmarks.machine import describe
-from paper.methods import fitted
-from paper.protocols import (
-    Removal,
-    lengths,
-    links,
-    load,
-    mirror_network,
-    once,
-    stacked,
-    transductive_accuracy,
-)
-from scipy.stats import pearsonr, spearmanr
+from paper.protocols import Removal, lengths, links, load, mirror_network, once, stacked
+from scipy.sparse import csr_array, diags_array, eye_array, issparse
+from scipy.stats import pearsonr
+from sklearn.linear_model import RidgeCV
+from sklearn.utils.extmath import randomized_svd
 
-from spinegraph import Graph, rooted_pagerank
-from spinegraph.analysis.baselines import CONTROLS, dense, methods
-from spinegraph.analysis.evaluation import probe_cv, ranking_auc
+from spinegraph import SPINE, Graph, datasets, made, rooted_pagerank
+from spinegraph.analysis.baselines import node2vec
+from spinegraph.analysis.evaluation import probe, probe_cv, probe_multilabel, ranking_auc
 from spinegraph.config import MACHINE, Config
+from spinegraph.errors import SpineWarning
+from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.structure.similarity import pair_distances
+from spinegraph.structure.smoothing import Smoother
 
-_CITATIONS = ("cora", "citeseer", "pubmed")
-_RATES = (20, 40, 60, 80)
-_SPLITS_PER_SEED = 10
-_RESAMPLES = 1000
-RESULTS = Path(__file__).parent / "results"
-# item, data set, measure: (floor, aim) of the claims; Table 2 has the paper's values as its floor.
-GOALS = {
-    ("transductive", "cora", "accuracy"): (0.837, 0.845),
-    ("transductive", "citeseer", "accuracy"): (0.72, 0.74),
-    ("transductive", "pubmed", "accuracy"): (0.80, 0.825),
-    ("roles", "airports_brazil", "micro-F1"): (0.76, 0.80),
-    ("roles", "airports_europe", "micro-F1"): (0.60, 0.65),
-    ("mirror", "equal", "largest Pm over mean Pa"): (1e-5, 0.0),
-    ("correlation", "cora", "Pearson"): (0.7, 0.82),
-}
-TABLE_2 = {
-    "cora": (0.867, 0.841, 0.821, 0.779),
-    "citeseer": (0.754, 0.721, 0.715, 0.687),
-    "pubmed": (0.857, 0.837, 0.830, 0.788),
-}
-GOALS |= {
-    ("inductive", f"{name} {rate}", "accuracy"): (floor, floor)
-    for name, floors in TABLE_2.items()
-    for rate, floor in zip((20, 40, 60, 80), floors, strict=True)
-}
-SHARES = {"accuracy", "strict", "micro-F1", "AUC"}  # printed in percent
+RESULTS = Path(__file__).parent / "results" / "accuracy.json"
 PAGE = Path(__file__).parents[1] / "docs" / "study.md"
 FIRST, LAST = (
     "<!-- accuracy tables, written by benchmarks.accuracy --page -->",
     "<!-- end of accuracy tables -->",
 )
-SHOWN = ("T F", "PCA of T F", "raw features")
-LINES = (  # what is printed, item, case, measure, factor, digits
-    ("Cora, public split", "transductive", "cora", "accuracy", 100, 2),
-    ("Citeseer, public split", "transductive", "citeseer", "accuracy", 100, 2),
-    ("Pubmed, public split", "transductive", "pubmed", "accuracy", 100, 2),
-    ("airports Brazil, 100 splits", "roles", "airports_brazil", "micro-F1", 100, 1),
-    ("airports Europe, 100 splits", "roles", "airports_europe", "micro-F1", 100, 1),
-    ("Twitch, fitted on ES, PTBR, RU; AUC on ENGB", "across", "twitch_ENGB", "AUC", 100, 1),
-    ("FB-686 mirrored, equal features: largest Pm over mean Pa", *("mirror", "equal"), None, 1, 0),
-    ("the same, features shuffled: E[Pa]/E[Pm]", "mirror", "shuffled", "Pa/Pm", 1, 2),
-    ("the same, perturbed, s = 0.5", "mirror", "perturbed", "Pa/Pm", 1, 2),
-    ("Pearson with structural distance, Cora", "correlation", "cora", "Pearson", 1, 3),
-)
-NAMES = {"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed"}
+DIM, NEAREST, RESAMPLES = 200, 10, 1000
+SPINE_ROWS = {
+    "SPINE": {},
+    "content": {"parts": ("content",)},
+    "place": {"parts": ("place",)},
+    "role": {"parts": ("role",)},
+    "no learning": {"learning": False},
+}
+WHOLE = ("raw features", *(f"T F {b}" for b in (0.5, 0.7, 0.9)), "SSGC")
+CONTROLS = (*WHOLE, *(f"PCA of {name}" for name in WHOLE[1:]))
+ALONE = ("node2vec", "spectral")
+STRUCTURE = ("log degree",)
+CITATIONS = ("cora", "citeseer", "pubmed")
 
 
-def transductive(name, seed, settings, wanted):
-    """Public split: accuracy with C from the validation nodes."""
+# Rows: a function from the training graph and a seed to a function from a graph to its vectors.
+
+
+def embedder(row, train, seed):
+    """Return the function from a graph to the vectors of all its nodes, fitted on a graph or on several."""
+    if row in SPINE_ROWS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SpineWarning)  # that several networks have no place
+            model = SPINE(**SPINE_ROWS[row], dim=DIM, seed=seed, threads=1).fit(train)
+            fitted = train if isinstance(train, list) else [train]
+            own = model.embeddings_ if isinstance(train, list) else [model.embeddings_]
+        known = {id(graph): each.vectors for graph, each in zip(fitted, own, strict=True)}
+        return lambda graph: known[id(graph)] if id(graph) in known else model.transform(graph).vectors
+    train = Graph.union(train, keys=range(len(train))) if isinstance(train, list) else train
+    if row == "node2vec":
+        return lambda graph: node2vec(graph, DIM, seed)
+    if row == "spectral":
+        return spectral
+    if row == "log degree":
+        return lambda graph: np.log1p(graph.degrees)[:, None]
+    encoder = FeatureEncoder.for_matrix(train.features, "auto", train.feature_names)
+    if row.startswith("PCA of "):
+        return principal(row.removeprefix("PCA of "), encoder, train)
+    return lambda graph: smoothed(row, encoder, graph)
+
+
+def smoothed(row, encoder, graph):
+    """Return the encoded features, as they are or smoothed by T or by SSGC."""
+    features = encoder.transform(graph.features)
+    if row == "raw features":
+        return features
+    features = np.asarray(features.toarray() if issparse(features) else features, np.float32)
+    if row == "SSGC":
+        return ssgc(graph, features)
+    return Smoother.of(graph, float(row.split()[-1]), tolerance=1e-3, threads=1).smooth(features)
+
+
+def ssgc(graph, features, hops=16, own=0.05):
+    """Return the mean over hops of S^k F, S with loops and divided by root degrees (SSGC)."""
+    n = len(graph)
+    weights = np.ones(len(graph.indices), np.float32) if graph.weights is None else graph.weights
+    looped = csr_array((weights, graph.indices, graph.indptr), shape=(n, n)) + eye_array(n, dtype=np.float32)
+    roots = diags_array(1 / np.sqrt(np.asarray(looped.sum(axis=1)).ravel()))
+    steps = csr_array(roots @ looped @ roots, dtype=np.float32)
+    total, here = np.zeros_like(features), features
+    for _ in range(hops):
+        here = steps @ here
+        total += here
+    return ((1 - own) / hops * total + own * features).astype(np.float32)
+
+
+def principal(row, encoder, train):
+    """Return the function to components along the training graph's main directions."""
+
+    @cache
+    def directions():
+        values = smoothed(row, encoder, train)
+        center = values.mean(axis=0)
+        return center, randomized_svd(values - center, min(DIM, *values.shape), n_iter=5, random_state=0)[2].T
+
+    def components(graph):
+        center, along = directions()
+        return (smoothed(row, encoder, graph) - center) @ along
+
+    return components
+
+
+def spectral(graph):
+    """Return the leading eigenvectors of the walk with loops, scaled by the roots of their values."""
+    n = len(graph)
+    looped = csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n)) + eye_array(
+        n
+    )
+    roots = diags_array(1 / np.sqrt(np.asarray(looped.sum(axis=1)).ravel()))
+    steps = csr_array(roots @ looped @ roots)
+    left, values, _ = randomized_svd(steps, min(DIM, n - 1), n_iter=12, random_state=0)
+    return (left * np.sqrt(values)).astype(np.float32)
+
+
+# Tasks: a function from a case, a seed and a function that makes embedders, to measures.
+
+
+def features(name, seed, embed):
+    """Score the public split with features; Photo: 20 labels of each class, drawn by the seed."""
     data = load(name)
-    model = fitted(data.graph, seed, settings)
-    result = {}
-    for row, vectors in chosen(methods(model.generator_, data.graph, seed), wanted):
-        result[row] = {"accuracy": [transductive_accuracy(data, vectors(data.graph))]}
-    return result
+    return few_labels(data.graph, data, seed, embed)
 
 
-def inductive(case, seed, settings, wanted):
-    """Nodes removed at random, classified from kept labels; ``strict``: no link between two removed nodes."""
+def alone(name, seed, embed):
+    """Score the same with the features withheld."""
+    data = load(name)
+    return few_labels(without_features(data.graph), data, seed, embed)
+
+
+def few_labels(graph, data, seed, embed):
+    """Classify from few labels; C by validation nodes, or by cross-validation where there are none."""
+    vectors = embed(graph)(graph)
+    if data.train is not None:
+        return once(probe, vectors, data.labels, data.train, data.val, data.test).accuracy
+    train, test = twenty_a_class(data.labels, seed)
+    return once(probe_cv, vectors, data.labels, train, test, seed=seed).accuracy
+
+
+def twenty_a_class(labels, seed):
+    """Return positions of 20 nodes of each class, and of all others with a label."""
+    rng = np.random.default_rng([seed, 20])
+    groups = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels[labels >= 0])]
+    return (np.sort(np.concatenate(some)) for some in ([g[:20] for g in groups], [g[20:] for g in groups]))
+
+
+def later(case, seed, embed):
+    """Nodes removed before the fit and embedded afterwards, classified from kept labels (Table 2)."""
     name, rate = case.split()
     removal = Removal.draw(load(name), int(rate), seed)
-    model = fitted(removal.train, seed, settings)
-    result = {}
-    for row, vectors in chosen(methods(model.generator_, removal.train, seed), wanted):
-        found = removal.accuracies(vectors, seed)
-        result[row] = {measure: [value] for measure, value in found.items()}
-    return result
+    return removal.accuracies(embed(removal.train), seed)["accuracy"]
 
 
-def roles(name, seed, settings, wanted):
-    """Airports without features: micro-F1 over ten of the hundred splits of 80/20."""
-    data = load(name)
-    n = len(data.graph)
-    model = fitted(data.graph, seed, settings)
-    result = {}
-    for row, vectors in chosen(methods(model.generator_, data.graph, seed, role=True), wanted):
-        values, scores = vectors(data.graph), []
-        for split in range(seed * _SPLITS_PER_SEED, (seed + 1) * _SPLITS_PER_SEED):
-            order = np.random.default_rng([split, n]).permutation(n)
-            cut = round(0.8 * n)
-            scores.append(probe_cv(values, data.labels, order[:cut], order[cut:], seed=split).accuracy)
-        result[row] = {"micro-F1": scores}
-    return result
+def later_alone(name, seed, embed):
+    """Score the same with the features withheld, 20 % removed."""
+    removal = Removal.draw(load(name), 20, seed)
+    train, full = without_features(removal.train), without_features(removal.full)
+    vectors = embed(train)
+    parts = [vectors(train), vectors(full)[removal.removed]]
+    labels = np.concatenate([removal.labels[removal.kept], removal.labels[removal.removed]])
+    known = np.flatnonzero(labels >= 0)
+    trained, tested = known[known < len(removal.kept)], known[known >= len(removal.kept)]
+    return once(probe_cv, stacked(parts), labels, trained, tested, seed=seed).accuracy
 
 
-def across(name, seed, settings, wanted):
-    """Twitch: fitted and labelled in three countries, classified in a fourth, with a paired bootstrap."""
-    seen = [load(f"twitch_{country}") for country in ("ES", "PTBR", "RU")]
-    unseen = load(name)
-    train = Graph.union([data.graph for data in seen], keys=range(len(seen)))
-    model = fitted([data.graph for data in seen], seed, settings)
-    labels = np.concatenate([*(data.labels for data in seen), unseen.labels])
-    trained, tested = np.split(np.arange(len(labels)), [len(train)])
-    result, ranked = {}, {}
-    for row, vectors in chosen(methods(model.generator_, train, seed), {*wanted, "SPINE"}):
-        parts = [vectors(train), vectors(unseen.graph)]
-        found = once(probe_cv, stacked(parts), labels, trained, tested, seed=0)
-        ranked[row] = found.scores[:, 1]
-        result[row] = {"AUC": [found.auc], **bootstrap(unseen.labels == 1, ranked["SPINE"], ranked[row])}
-    if "SPINE, in-domain" in wanted:
-        own = fitted(unseen.graph, seed, settings).embeddings_.vectors
-        part_of = np.random.default_rng(seed).permutation(len(own)) % 5
-        folds = [
-            probe_cv(own, unseen.labels, np.flatnonzero(part_of != part), np.flatnonzero(part_of == part))
-            for part in range(5)
-        ]
-        result["SPINE, in-domain"] = {"AUC": [float(np.mean([fold.auc for fold in folds]))]}
-    return result
+def ppi(case, seed, embed):
+    """PPI: fitted on 20 tissues, micro-F1 on 2 unseen; labels are approximate, so compare rows only."""
+    parts = datasets.load_ppi()
+    groups = parts[:20], parts[20:22], parts[22:]
+    vectors = embed([part.graph for part in groups[0]])
+    found = [
+        (
+            np.vstack([dense(vectors(part.graph)) for part in group]),
+            np.vstack([part.labels for part in group]),
+        )
+        for group in groups
+    ]
+    rng = np.random.default_rng([seed, 15])
+    some = np.sort(rng.permutation(len(found[0][0]))[:15_000])
+    return probe_multilabel((found[0][0][some], found[0][1][some]), *found[1:]).micro
 
 
-def mirror(case, seed, settings, wanted):
-    """FB-686 beside a mirrored copy: equal features, features shuffled over both, or both perturbed."""
-    union, pairs = mirror_network("perturbed 0.5" if case == "perturbed" else case, seed)
-    model = fitted(union, seed, settings)
-    rows = methods(model.generator_, union, seed, role=True)
-    if "struc2vec" in wanted:
-        from paper.baselines import struc2vec
-
-        rows["struc2vec"] = lambda union: struc2vec(union, model.config_.dim, seed)
-    result = {}
-    for row, vectors in chosen(rows, wanted):
-        values = dense(vectors(union)).astype(np.float64)
-        mirrored, linked = (lengths(values, ends) for ends in (pairs, links(union)))
-        if case == "equal":
-            result[row] = {"largest Pm over mean Pa": [mirrored.max() / linked.mean()]}
-        else:
-            mean = mirrored.mean()
-            result[row] = {"Pa/Pm": [linked.mean() / mean if mean > 0 else np.inf]}
-    return result
+def tolokers(case, seed, embed):
+    """Tolokers: AUC on the public split of the seed."""
+    data = load("tolokers")
+    with np.load(datasets_folder() / "tolokers.npz") as arrays:
+        train, val, test = (
+            np.flatnonzero(arrays[f"{name}_masks"][seed]) for name in ("train", "val", "test")
+        )
+    vectors = dense(embed(data.graph)(data.graph))
+    found = probe(vectors, data.labels, train, val, test)
+    return ranking_auc(data.labels[test] == 1, found.scores[:, 1])
 
 
-def correlation(name, seed, settings, wanted):
-    """Distance of vectors against structural distance, over edges."""
+def twitch(case, seed, embed):
+    """Twitch: fitted and labelled in three countries, AUC in a fourth."""
+    seen, unseen = [load(f"twitch_{country}") for country in ("ES", "PTBR", "RU")], load("twitch_ENGB")
+    vectors = embed([data.graph for data in seen])
+    rows = stacked([vectors(data.graph) for data in (*seen, unseen)])
+    labels = np.concatenate([data.labels for data in (*seen, unseen)])
+    trained, tested = np.split(np.arange(len(labels)), [len(labels) - len(unseen.labels)])
+    return once(probe_cv, rows, labels, trained, tested, seed=0).auc
+
+
+def airports(name, seed, embed):
+    """Airports without features: micro-F1, the mean of ten of a hundred splits of 80/20."""
+    data = load(f"airports_{name}")
+    values, n, scores = dense(embed(data.graph)(data.graph)), len(data.graph), []
+    for split in range(seed * 10, (seed + 1) * 10):
+        order = np.random.default_rng([split, n]).permutation(n)
+        cut = round(0.8 * n)
+        scores.append(probe_cv(values, data.labels, order[:cut], order[cut:], seed=split).accuracy)
+    return np.mean(scores)
+
+
+def correlation(name, seed, embed):
+    """Pearson correlation of distances between linked nodes: of vectors, and of profiles (DTW)."""
     graph = load(name).graph
     edges = links(graph)
     structural = pair_distances(rooted_pagerank(graph, k=20, continuation=0.5).weights, edges)
-    model = fitted(graph, seed, settings)
-    result = {}
-    for row, vectors in chosen(methods(model.generator_, graph, seed, role=True), wanted):
-        apart = lengths(dense(vectors(graph)), edges)
-        result[row] = {
-            "Pearson": [pearsonr(apart, structural).statistic],
-            "Spearman": [spearmanr(apart, structural).statistic],
-        }
-    return result
+    return pearsonr(lengths(dense(embed(graph)(graph)), edges), structural).statistic
 
 
-ITEMS = {  # item: (function, data sets, rows)
-    "transductive": (transductive, _CITATIONS, ("SPINE", *CONTROLS)),
-    "inductive": (
-        inductive,
-        tuple(f"{name} {rate}" for name in _CITATIONS for rate in _RATES),
-        ("SPINE", *CONTROLS),
-    ),
-    "roles": (roles, ("airports_brazil", "airports_europe"), ("SPINE", *CONTROLS, "log degree")),
-    "across": (across, ("twitch_ENGB",), ("SPINE", *CONTROLS, "SPINE, in-domain")),
-    "mirror": (
-        mirror,
-        ("equal", "shuffled", "perturbed"),
-        ("SPINE", *CONTROLS, "log degree", "struc2vec"),
-    ),
-    "correlation": (correlation, ("cora",), ("SPINE", *CONTROLS, "log degree")),
+def mirror(case, seed, embed):
+    """FB-686 beside its mirrored copy: mean distance of linked nodes over that of mirrored ones."""
+    union, pairs = mirror_network("perturbed 0.5" if case == "perturbed" else case, seed)
+    values = dense(embed(union)(union)).astype(np.float64)
+    mirrored, linked = (lengths(values, ends).mean() for ends in (pairs, links(union)))
+    return linked / mirrored if mirrored > 1e-6 * linked else np.inf
+
+
+def planted(case, seed, embed):
+    """Return the share of the ten nearest that are alike, in a made organisation never seen in the fit."""
+    here, there = made.planted(seed=2 * seed), made.planted(seed=2 * seed + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpineWarning)
+        found = SPINE(dim=DIM, seed=seed, threads=1).fit(here.graph).transform(there.graph)
+    role, department, both = there.role, there.community, there.role * 1000 + there.community
+    by, labels = {
+        "by role, role": ({"by": "role"}, role),
+        "by content and place, department": ({"weights": {"role": 0}}, department),
+        "by all, both": ({}, both),
+    }[case]
+    return nearest_alike(found.weighted(**by).vectors, labels)
+
+
+def two_mode(case, seed, embed):
+    """Users and items with eight tastes: the share of the ten nearest users of the same taste."""
+    rng = np.random.default_rng([seed, 8])
+    users, items, tastes, choices = 800, 400, 8, 12
+    taste, kind = rng.integers(tastes, size=users), rng.integers(tastes, size=items)
+    edges = []
+    for user in range(users):
+        own = np.flatnonzero(kind == taste[user])
+        fits = rng.random(choices) < 0.7
+        picked = np.where(fits, rng.choice(own, choices), rng.integers(items, size=choices))
+        edges += [(user, users + item) for item in np.unique(picked)]
+    graph = Graph.from_edges(np.array(edges), num_nodes=users + items)
+    return nearest_alike(dense(embed(graph)(graph))[:users], taste)
+
+
+def table(case, seed, embed):
+    """Return R2 of ridge regression on later nodes, with a made table of ten mixed columns, half noise."""
+    graph, target = made_table(seed)
+    n = len(graph)
+    kept = np.sort(np.random.default_rng([seed, 3]).permutation(n)[: n * 4 // 5])
+    removed = np.setdiff1d(np.arange(n), kept)
+    train = graph.subgraph(graph.names[kept])
+    vectors = embed(train)
+    here, there = dense(vectors(train)), dense(vectors(graph))[removed]
+    center, scale = here.mean(axis=0), np.maximum(here.std(axis=0), 1e-9)
+    model = RidgeCV(np.logspace(-2, 5, 15)).fit((here - center) / scale, target[kept])
+    return model.score((there - center) / scale, target[removed])
+
+
+def made_table(seed, n=2000, groups=10):
+    """Return a network with a table of five telling columns and five of noise, and a target (n,)."""
+    rng = np.random.default_rng([seed, 9])
+    group = rng.integers(groups, size=n)
+    edges = []
+    for node in range(n):
+        own = np.flatnonzero(group == group[node])
+        edges += [(node, other) for other in rng.choice(own, 3) if other != node]
+        edges += [(node, other) for other in rng.integers(n, size=1) if other != node]
+    income, age, visits = rng.lognormal(10, 0.6, n), rng.normal(45, 12, n), rng.poisson(3, n).astype(float)
+    city, plan = rng.integers(50, size=n), rng.integers(4, size=n)
+    city_worth, plan_worth, group_worth = (rng.normal(size=size) for size in (50, 4, groups))
+    columns = {
+        "income": income,
+        "age": age,
+        "visits": visits,
+        "city": np.array([f"city {value}" for value in city], object),
+        "plan": np.array([f"plan {value}" for value in plan], object),
+        **{f"noise {i}": rng.normal(size=n) * 10.0**i for i in range(3)},
+        "color": np.array([f"color {value}" for value in rng.integers(30, size=n)], object),
+        "code": np.array([f"code {value}" for value in rng.integers(12, size=n)], object),
+    }
+    graph = Graph.from_edges(np.array(edges), num_nodes=n)
+    encoder = FeatureEncoder().fit(columns)
+    graph = graph.with_features(encoder.transform(columns), encoder.feature_names_)._encoded_by(encoder)
+    near = Smoother.of(graph, 0.5, threads=1).smooth((visits[:, None] - 3).astype(np.float32))[:, 0]
+    target = np.log(income) / 0.6 + (age - 45) / 12 + 3 * near + city_worth[city] + plan_worth[plan]
+    target = target + group_worth[group] + rng.normal(size=n) * 1.5
+    return graph, target
+
+
+def hop_means(train, seed):
+    """Return the control of ``table``: the columns beside their one- and two-hop means."""
+
+    def embed(graph):
+        values = dense(graph.features)
+        degrees = np.maximum(graph.degrees, 1)[:, None].astype(np.float32)
+        n = len(graph)
+        ones = np.ones(len(graph.indices), np.float32)
+        links_of = csr_array((ones, graph.indices, graph.indptr), shape=(n, n))
+        one = (links_of @ values) / degrees
+        return np.hstack([values, one, (links_of @ one) / degrees])
+
+    return embed
+
+
+# case: (task, case, measure in words, rows, floor, aim)
+_FEATURES, _ALONE = (*SPINE_ROWS, *CONTROLS), ("SPINE", "place", "role", *ALONE)
+_LATER = ("SPINE", "content", "no learning", *CONTROLS)
+TASKS = {
+    **{
+        f"features, {name}": (features, name, "accuracy", _FEATURES, *goal)
+        for name, *goal in (
+            ("cora", 82.5, 84.5),
+            ("citeseer", 71.5, 74.0),
+            ("pubmed", 81.0, 82.5),
+            ("amazon_photo", None, None),
+        )
+    },
+    **{
+        f"alone, {name}": (alone, name, "accuracy", _ALONE, *goal)
+        for name, *goal in (
+            ("cora", 74, 77),
+            ("citeseer", 50, 54),
+            ("pubmed", 69, 74),
+            ("amazon_photo", 85, 88),
+        )
+    },
+    **{
+        f"later alone, {name}": (later_alone, name, "accuracy", ("SPINE", "place", "role"), *goal)
+        for name, *goal in (
+            ("cora", 80, 83),
+            ("citeseer", 57, 61),
+            ("pubmed", 78, 81),
+            ("amazon_photo", 91, 93),
+        )
+    },
+    **{
+        f"later, {name} {rate} %": (later, f"{name} {rate}", "accuracy", _LATER, None, None)
+        for name in CITATIONS
+        for rate in (20, 40, 60, 80)
+    },
+    "two modes": (two_mode, "", "share of 10", ("place", "SPINE", *ALONE), 90, 97),
+    "ppi": (ppi, "", "micro-F1", ("SPINE", "content", "role", *CONTROLS, "log degree"), 56, None),
+    "tolokers": (tolokers, "", "AUC", (*_FEATURES, "node2vec"), 80, 84),
+    "twitch": (twitch, "", "AUC", ("SPINE", "content", "role", "no learning", *CONTROLS), None, None),
+    **{
+        f"airports, {name}": (airports, name, "micro-F1", (*_ALONE, "log degree"), *goal)
+        for name, *goal in (("brazil", 77, 80), ("europe", 60, 65))
+    },
+    **{
+        f"correlation, {name}": (correlation, name, "Pearson", ("role", "SPINE", "log degree"), floor, 85)
+        for name, floor in (("cora", 77), ("citeseer", 72), ("pubmed", 78))
+    },
+    **{
+        f"mirror, {case}": (mirror, case, "ratio", ("role", "SPINE", "log degree"), None, None)
+        for case in ("equal", "shuffled", "perturbed")
+    },
+    **{
+        f"planted, {case}": (planted, case, "share of 10", ("SPINE",), *goal)
+        for case, *goal in (
+            ("by role, role", 85, 90),
+            ("by content and place, department", 95, 98),
+            ("by all, both", 80, 85),
+        )
+    },
+    "table": (table, "", "R2", ("SPINE", "content", "no learning", "raw features", "hop means"), None, None),
 }
 
 
-def chosen(rows, wanted):
-    """Yield the rows that are wanted, SPINE first."""
-    return ((row, vectors) for row, vectors in rows.items() if row in wanted)
+def without_features(graph):
+    """Return the graph alone."""
+    edges = links(graph)
+    weights = None
+    if graph.weights is not None:
+        rows = np.repeat(np.arange(len(graph)), graph.degrees)
+        weights = graph.weights[rows < graph.indices]
+    return Graph.from_edges(edges, num_nodes=len(graph), weights=weights).relabel(graph.names)
 
 
-def bootstrap(positive, spine, control):
-    """Return the middle 95 % of SPINE's AUC less a control's, nodes drawn again and again."""
-    rng = np.random.default_rng(0)
-    differences = []
-    for _ in range(_RESAMPLES if control is not spine else 0):
-        drawn = rng.integers(len(positive), size=len(positive))
-        differences.append(
-            ranking_auc(positive[drawn], spine[drawn]) - ranking_auc(positive[drawn], control[drawn])
-        )
-    return {"SPINE less this": list(np.quantile(differences, [0.025, 0.975]))} if differences else {}
+def dense(matrix):
+    """Return a matrix as a float32 array."""
+    return np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float32)
 
 
-class Cells:
-    """The cells measured with one configuration, in a JSON file that several processes may write."""
-
-    def __init__(self, settings):
-        name = "".join(f",{key}={value}" for key, value in sorted(settings.items()))
-        self.path = RESULTS / f"accuracy{name}.json"
-        self.config = {
-            key: value for key, value in Config(**settings).to_json().items() if key not in ("seed", *MACHINE)
-        }
-
-    def read(self):
-        """Return key -> measures; other settings than today's are refused."""
-        if not self.path.exists():
-            return {}
-        stored = json.loads(self.path.read_text())
-        if changed := [key for key in self.config if self.config[key] != stored["config"].get(key, ...)]:
-            sys.exit(f"{self.path} has results of other settings ({', '.join(changed)}); delete or move it")
-        return stored["cells"]
-
-    def write(self, cells):
-        """Add cells; whole or not at all."""
-        self.path.parent.mkdir(exist_ok=True)
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
-            everything = {
-                "machine": describe("scipy", "scikit-learn", "torch"),
-                "config": self.config,
-                "cells": self.read() | cells,
-            }
-            draft = self.path.with_suffix(".draft")
-            draft.write_text(json.dumps(everything, indent=1) + "\n")
-            draft.replace(self.path)
-        finally:
-            os.close(folder)
+def nearest_alike(vectors, labels):
+    """Return the share of the ten nearest by cosine, the node itself left out, that have its label."""
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -np.inf)
+    nearest = np.argpartition(-cosines, NEAREST, axis=1)[:, :NEAREST]
+    return (labels[nearest] == labels[:, None]).mean()
 
 
-def measure(cells, item, case, seed, settings, fresh):
-    """Measure the rows of one item, data set and seed that have no cell yet."""
-    function, _, rows = ITEMS[item]
-    keys = {row: f"{item}/{case}/{row}/{seed}" for row in rows}
-    there = {} if fresh else cells.read()
-    wanted = {row for row in rows if keys[row] not in there}
-    if not wanted:
-        return
+def datasets_folder():
+    """Return the folder of the networks."""
+    return Path(os.environ["SPINEGRAPH_DATA"])
+
+
+def measure(name, row, seed):
+    """Return one cell: what was measured, times 100 but for ratios, and the seconds it took."""
+    task, case, kind, *_ = TASKS[name]
     started = time.perf_counter()
-    found = function(case, seed, settings, wanted)
-    cells.write({keys[row]: _plain(found.get(row, {})) for row in wanted})
-    print(f"  {item} {case} seed {seed}: {time.perf_counter() - started:.1f} s", file=sys.stderr, flush=True)
+    make = hop_means if row == "hop means" else lambda train, seed: embedder(row, train, seed)
+    value = float(task(case, seed, lambda train: make(train, seed)))
+    value = value if kind == "ratio" else 100 * value
+    return {"value": value if np.isfinite(value) else None, "seconds": time.perf_counter() - started}
 
 
-def values_of(there, item, case, row, measure):
-    """Return seed -> values of one row."""
+def read():
+    """Return the stored cells by "task/row/seed"; other settings than today's are refused."""
+    if not RESULTS.exists():
+        return {}
+    stored = json.loads(RESULTS.read_text())
+    if stored.get("config") != settings():
+        sys.exit(f"{RESULTS} has results of other settings; delete or move it")
+    return stored["cells"]
+
+
+def settings():
+    """Return the defaults that the cells were measured with."""
+    return json.loads(
+        json.dumps({k: v for k, v in Config().to_json().items() if k not in ("seed", *MACHINE)})
+    )
+
+
+def write(cells):
+    """Store all cells; whole or not at all."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    about = {"machine": describe("scipy", "scikit-learn"), "config": settings(), "cells": cells}
+    draft = RESULTS.with_suffix(".draft")
+    draft.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
+    draft.replace(RESULTS)
+
+
+def values_of(cells, name, row):
+    """Return the values of a row, by seed."""
     found = {}
-    for key, measures in there.items():
-        place, seed = key.rsplit("/", 1)
-        if place == f"{item}/{case}/{row}" and measure in measures:
-            found[int(seed)] = [math.inf if value is None else value for value in measures[measure]]
+    for key, cell in cells.items():
+        task, other, seed = key.split("/")
+        if (task, other) == (name, row):
+            found[int(seed)] = np.inf if cell["value"] is None else cell["value"]
     return dict(sorted(found.items()))
 
 
-def show(there, item, case):
-    """Print one data set's rows: mean, deviation, and SPINE less the row, paired, with its standard error."""
-    rows = ITEMS[item][2]
-    names = [name for key, cell in there.items() if key.startswith(f"{item}/{case}/") for name in cell]
-    for name in dict.fromkeys(names):
-        if name == "SPINE less this":
-            continue
-        spine = values_of(there, item, case, "SPINE", name)
-        floor, aim = GOALS.get((item, case, name), (None, None))
-        goal = "" if floor is None else f"   floor {_figure(floor, name)}, aim {_figure(aim, name)}"
-        print(f"\n{item} · {case} · {name}   ({len(spine)} seeds){goal}")
-        for row in rows:
-            found = values_of(there, item, case, row, name)
-            if not found:
-                continue
-            values = np.concatenate(list(found.values()))
-            line = f"  {row:<22}{_figure(values.mean(), name):>10} ± {_figure(_deviation(values), name):<9}"
-            if not row.startswith("SPINE") and name != "largest Pm over mean Pa":
-                line += paired(spine, found, name)
-            bounds = values_of(there, item, case, row, "SPINE less this")
-            if bounds:
-                low, high = np.mean(list(bounds.values()), axis=0)
-                line += f"   bootstrap {100 * low:+.2f} to {100 * high:+.2f}  {_verdict(low, high)}"
-            print(line)
-
-
-def paired(spine, other, name):
-    """Say by how much SPINE is above a row over the seeds that both have, and whether that is clear."""
-    seeds = [seed for seed in other if seed in spine]
-    if not seeds:
+def shown(values, digits=1):
+    """Return mean and deviation."""
+    if not values:
         return ""
-    differences = np.concatenate([np.subtract(spine[seed], other[seed]) for seed in seeds])
-    if not np.isfinite(differences).all():
-        return "   below"
-    mean, error = differences.mean(), _deviation(differences) / math.sqrt(len(differences))
-    scale = 100 if name in SHARES else 1
-    if len(differences) == 1:
-        return f"   SPINE {scale * mean:+.2f}"
-    return f"   SPINE {scale * mean:+.2f} ± {scale * error:.2f}  {_verdict(mean - error, mean + error)}"
+    numbers = np.array(list(values.values()))
+    if not np.isfinite(numbers).all():
+        return "exact"
+    deviation = f" ± {numbers.std(ddof=1):.{digits}f}" if len(numbers) > 1 and numbers.std() > 0 else ""
+    return f"{numbers.mean():.{digits}f}{deviation}"
 
 
-def _verdict(low, high):
-    return "above" if low > 0 else "below" if high < 0 else "level"
+def best_control(cells, name):
+    """Return the row of the best control of at most 200 columns, and of any width, by mean."""
+    means = {}
+    for row in TASKS[name][3]:
+        if row not in SPINE_ROWS and (found := values_of(cells, name, row)):
+            means[row] = np.mean(list(found.values()))
+    narrow = {row: mean for row, mean in means.items() if row not in WHOLE or row == "raw features"}
+    return (max(some, key=some.get, default=None) for some in (narrow, means))
 
 
-def _deviation(values):
-    return float(np.std(values, ddof=1)) if len(values) > 1 and np.isfinite(values).all() else 0.0
+def lines(cells):
+    """Return the table of all tasks."""
+    titles = "SPINE, all parts", *list(SPINE_ROWS)[1:], "best control", "best of any width"
+    yield f"| task | floor / aim | {' | '.join(titles)} |"
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    for name, (_, _, kind, _, floor, aim) in TASKS.items():
+        if not any(key.startswith(f"{name}/") for key in cells):
+            continue
+        goal = "" if floor is None else f"{floor} / {'' if aim is None else aim}"
+        ours = [shown(values_of(cells, name, row)) for row in SPINE_ROWS]
+        others = [
+            "" if row is None else f"{shown(values_of(cells, name, row))} ({row})"
+            for row in best_control(cells, name)
+        ]
+        yield f"| {name} ({kind}) | {goal} | {' | '.join([*ours, *others])} |"
 
 
-def _figure(value, name):
-    if name in SHARES:
-        return f"{100 * value:.2f}"
-    if name == "largest Pm over mean Pa":
-        return "exact" if value == 0 else f"{value:.1e}"
-    return f"{value:.3f}" if math.isfinite(value) else "exact"
-
-
-def _plain(measures):
-    """Return measures as JSON has them, which knows no infinity."""
-    return {
-        name: [float(value) if np.isfinite(value) else None for value in values]
-        for name, values in measures.items()
-    }
-
-
-def _setting(text):
-    name, _, value = text.partition("=")
-    try:
-        return name, ast.literal_eval(value)
-    except (SyntaxError, ValueError):
-        return name, value
-
-
-def _seeds(text):
-    first, _, last = text.rpartition(":")
-    return range(int(first or 0), int(last))
-
-
-class Row:
-    """The values of one row of one item, all seeds together."""
-
-    def __init__(self, there, item, case, row, measure):
-        found = values_of(there, item, case, row, measure)
-        self.values = np.concatenate(list(found.values())) if found else np.empty(0)
-        self.seeds = len(found)
-
-    def mean(self, factor, digits):
-        """Return the mean, printed."""
-        if not len(self.values):
-            return ""
-        if digits == 0:
-            return "exact" if self.values.max() == 0 else f"{self.values.mean():.0e}".replace("e-0", "e-")
-        mean = self.values.mean()
-        return f"{factor * mean:.{digits}f}" if np.isfinite(mean) else "exact"
-
-    def spread(self, factor, digits):
-        """Return mean and deviation, printed."""
-        if digits == 0 or len(self.values) < 2:
-            return self.mean(factor, digits)
-        return f"{self.mean(factor, digits)} ± {factor * np.std(self.values, ddof=1):.{digits}f}"
-
-
-def first_table(there):
-    """Return the lines of the table of all items but the inductive one."""
-    yield "| item | SPINE | T F | PCA of T F | raw features | other | seeds |"
-    yield "|---|--:|--:|--:|--:|---|--:|"
-    for title, item, case, measure, factor, digits in LINES:
-        measure = measure or "largest Pm over mean Pa"
-        spine = Row(there, item, case, "SPINE", measure)
-        cells = [spine.spread(factor, digits)]
-        cells += [Row(there, item, case, row, measure).mean(factor, digits) for row in SHOWN]
-        others = [row for row in ITEMS[item][2] if row not in ("SPINE", *SHOWN)]
-        said = [(row, Row(there, item, case, row, measure).mean(factor, digits)) for row in others]
-        rest = ", ".join(f"{row} {mean}" for row, mean in said if mean)
-        yield f"| {title} | {' | '.join(cells)} | {rest} | {spine.seeds} |"
-
-
-def second_table(there):
-    """Return the lines of Table 2, the stricter variant in brackets."""
-    yield "| item | SPINE | paper | T F | PCA of T F | raw features | SPINE less T F | less PCA | removals |"
-    yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|"
-    for name, paper in TABLE_2.items():
-        for rate, floor in zip((20, 40, 60, 80), paper, strict=True):
-            case = f"{name} {rate}"
-            spine = Row(there, "inductive", case, "SPINE", "accuracy")
-            if not spine.seeds:
-                continue
-            cells = []
-            for row in ("SPINE", *SHOWN):
-                plain, strict = (Row(there, "inductive", case, row, key) for key in ("accuracy", "strict"))
-                shown = plain.spread(100, 1) if row == "SPINE" else plain.mean(100, 1)
-                cells.append(f"{shown} ({strict.mean(100, 1)})")
-            cells.insert(1, f"{100 * floor:.1f}")
-            cells += [difference(there, case, row) for row in SHOWN[:2]]
-            yield f"| {NAMES[name]}, {rate} % removed | {' | '.join(cells)} | {spine.seeds} |"
-
-
-def difference(there, case, row):
-    """Return SPINE less a row, paired over removals, with its standard error."""
-    ours, theirs = (values_of(there, "inductive", case, name, "accuracy") for name in ("SPINE", row))
-    found = 100 * np.array([ours[seed][0] - theirs[seed][0] for seed in ours if seed in theirs])
-    error = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
-    return f"{found.mean():+.2f} ± {error:.2f}"
-
-
-def write_page(there):
-    """Write the tables into the page."""
-    text = PAGE.read_text()
-    before, _, rest = text.partition(FIRST)
+def write_page(cells):
+    """Write the table into the page."""
+    before, _, rest = PAGE.read_text().partition(FIRST)
     if not rest:
-        raise SystemExit(f"{PAGE.name} must hold the line {FIRST}")
-    _, _, after = rest.partition(LAST)
-    removed = (
-        "Nodes removed at random, fitted without them, embedded afterwards (Table 2); in brackets the\n"
-        "stricter variant in which a removed node sees only nodes that were there; differences are paired,\n"
-        "with their standard error:"
-    )
-    tables = "\n".join([*first_table(there), "", removed, "", *second_table(there)])
-    PAGE.write_text(f"{before}{FIRST}\n{tables}\n{LAST}{after}")
+        sys.exit(f"{PAGE.name} must hold the line {FIRST}")
+    table = "\n".join(lines(cells))
+    PAGE.write_text(f"{before}{FIRST}\n{table}\n{LAST}{rest.partition(LAST)[2]}")
 
 
 def main():
     """Measure what is missing and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--items", default=",".join(ITEMS))
-    parser.add_argument("--cases", default="")
-    parser.add_argument("--seeds", default="10", type=_seeds)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--set", action="append", default=[], type=_setting, metavar="NAME=VALUE")
+    parser.add_argument("--tasks", default="")
+    parser.add_argument("--rows", default="")
+    parser.add_argument("--seeds", default="10")
+    parser.add_argument("--jobs", default=2, type=int)
+    parser.add_argument("--limit", default=1e9, type=float, help="stop after so many seconds")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--page", action="store_true")
     arguments = parser.parse_args()
-    cells = Cells(dict(arguments.set))
-    asked = [
-        (item, case)
-        for item in arguments.items.split(",")
-        for case in ITEMS[item][1]
-        if case.startswith(tuple(arguments.cases.split(",")))
+    first, _, last = arguments.seeds.rpartition(":")
+    cells = read()
+    wanted = [
+        (name, row, seed)
+        for seed in range(int(first or 0), int(last))
+        for name, (_, _, _, rows, *_) in TASKS.items()
+        if name.startswith(tuple(arguments.tasks.split(",")))
+        for row in rows
+        if row.startswith(tuple(arguments.rows.split(",")))
+        if arguments.fresh or f"{name}/{row}/{seed}" not in cells
     ]
-    seeds = range(2) if arguments.quick else arguments.seeds
-    for item, case in asked if not (arguments.show or arguments.page) else ():
-        for seed in seeds:
-            measure(cells, item, case, seed, dict(arguments.set), arguments.fresh)
-    there = cells.read()
-    for item, case in asked:
-        show(there, item, case)
+    if arguments.show or arguments.page:
+        wanted = []
+    stop = time.monotonic() + arguments.limit
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        running = {pool.submit(measure, *each): each for each in wanted}
+        for done in as_completed(running):
+            name, row, seed = running[done]
+            if done.cancelled():
+                continue
+            cells[f"{name}/{row}/{seed}"] = done.result()
+            print(f"{name}/{row}/{seed}: {done.result()}", file=sys.stderr, flush=True)
+            write(cells)
+            if time.monotonic() > stop:
+                for other in running:
+                    other.cancel()
+    print("\n".join(lines(cells)))
     if arguments.page:
-        write_page(there)
+        write_page(cells)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper.cells import DIM, Item, Measure, Values
-from paper.methods import VARIANTS, Method, Score, method, spine
+from paper.methods import CONTROLS, PAPER, Method, Score, method, paper_method
 from paper.protocols import Removal, load, once
-from spinegraph.analysis.baselines import CONTROLS, Embed
+from spinegraph.analysis.baselines import Embed
 from spinegraph.analysis.evaluation import probe, probe_multilabel
 from spinegraph.graph import datasets
 from spinegraph.graph.graph import Graph
@@ -20,7 +20,7 @@ _RATES = (20, 40, 60, 80)
 _MAX_TRAIN, _MAX_VAL = 1000, 500  # kept nodes whose labels may tell a method when to stop
 _TISSUES = {"PPI": (20, 2, 2), "subPPI": (3, 0, 1)}  # networks that train, choose C, test
 _F1 = (Measure("micro", "micro-F1, %", 100), Measure("macro", "macro-F1, %", 100))
-_PARAMETER_ROWS = ("SPINE", "SPINE (paper's settings)")
+_OURS = ("SPINE", "SPINE without learning", PAPER)  # rows beside the paper's SPINE
 
 _TABLE1 = {
     "node2vec": (47.2, 69.8, 70.3),
@@ -32,7 +32,8 @@ _TABLE1 = {
     "GraphSAGE": (52.6, 79.8, 75.2),
     "GAT": (72.5, 83.0, 79.0),
     "SPINE": (72.6, 83.7, 78.5),
-    "SPINE-p": (73.8, 82.2, 82.2),
+    PAPER: (72.6, 83.7, 78.5),
+    "SPINE-p (paper's settings)": (73.8, 82.2, 82.2),
 }
 _TABLE2 = {
     ("Random", "citeseer"): (19.5, 20.4, 16.7, 17.7),
@@ -154,22 +155,20 @@ def _tissue_score(name: str, seed: int) -> Score:
 
 def measure_ppi(case: str, name: str, seed: int) -> Values:
     """Return the F1 scores of one row."""
-    return scores(case, method(name), seed)
+    return scores(case, method(name, several=True), seed)
 
 
-def _with_settings(case: str, name: str) -> Method:
-    """Return SPINE with the settings that a case names, such as ``alpha 0.2`` or ``lambda 0.4 0.2``."""
+def _with_settings(case: str) -> Method:
+    """Return the paper's method with the settings of a case, such as ``alpha 0.2`` or ``lambda 0.4 0.2``."""
     kind, *values = case.split()
     if kind == "alpha":
-        changed = {"structural_rate": float(values[0])}
-    else:
-        changed = {"lambda1": float(values[0]), "lambda2": float(values[1])}
-    return spine({**VARIANTS[name], **changed})
+        return paper_method({"structural_rate": float(values[0])})
+    return paper_method({"lambda1": float(values[0]), "lambda2": float(values[1])})
 
 
 def measure_parameters(case: str, name: str, seed: int) -> Values:
     """Return the F1 scores on subPPI's test network."""
-    return scores("subPPI", _with_settings(case, name), seed)
+    return scores("subPPI", _with_settings(case), seed)
 
 
 ITEMS = {
@@ -179,8 +178,7 @@ ITEMS = {
         _CITATIONS,
         (
             *("node2vec", "struc2vec", "n+s", "n+s+f", "SDNE", "HOPE", "GraphSAGE", "GAT"),
-            *("SPINE", "SPINE-p", "SPINE (paper's settings)", "SPINE-p (paper's settings)"),
-            *("Random", *CONTROLS),
+            *(*_OURS, "SPINE-p (paper's settings)", "Random", *CONTROLS),
         ),
         measure_transductive,
         (Measure("accuracy", "test accuracy, %", 100),),
@@ -189,7 +187,7 @@ ITEMS = {
             for name, values in _TABLE1.items()
             for case, value in zip(_CITATIONS, values, strict=True)
         },
-        quick=("HOPE", "SPINE", "SPINE-p", "Random", *CONTROLS),
+        quick=("HOPE", *_OURS, "Random", *CONTROLS),
         quick_cases=("citeseer", "cora"),
         smoke=("cora", "HOPE"),
         is_random=False,
@@ -198,7 +196,7 @@ ITEMS = {
         "table2",
         "Table 2: inductive node classification",
         tuple(f"{network} {rate}" for network in _CITATIONS for rate in _RATES),
-        ("GraphSAGE", "SPINE", "SPINE (paper's settings)", "Random", *CONTROLS),
+        ("GraphSAGE", *_OURS, "Random", *CONTROLS),
         measure_inductive,
         (
             Measure("accuracy", "accuracy, %, removed nodes with all their links", 100),
@@ -206,7 +204,8 @@ ITEMS = {
         ),
         {
             (name, f"{network} {rate}", "accuracy"): value
-            for (name, network), values in _TABLE2.items()
+            for (row, network), values in _TABLE2.items()
+            for name in ((row, PAPER) if row == "SPINE" else (row,))
             for rate, value in zip(_RATES, values, strict=True)
         },
         quick=("SPINE", "raw features", "PCA of T F"),
@@ -217,20 +216,10 @@ ITEMS = {
         "ppi",
         "Figure: node classification on PPI (approximate labels: compare rows, do not quote)",
         ("PPI",),
-        (
-            "Random",
-            "raw features",
-            "GraphSAGE",
-            "SPINE",
-            "SPINE (paper's settings)",
-            "T F",
-            "PCA of T F",
-            "PCA of T F + columns",
-            "random W_M",
-        ),
+        ("Random", "raw features", "GraphSAGE", *_OURS, "T F", "PCA of T F", "random W_M"),
         measure_ppi,
         _F1,
-        figure_only=("Random", "raw features", "GraphSAGE", "SPINE"),
+        figure_only=("Random", "raw features", "GraphSAGE", "SPINE", PAPER),
         quick=("raw features",),
         smoke=("subPPI", "raw features"),
         max_seeds=3,
@@ -239,26 +228,24 @@ ITEMS = {
         "alpha",
         "Figure: effect of alpha on subPPI (approximate labels)",
         tuple(f"alpha {alpha:.1f}" for alpha in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)),
-        _PARAMETER_ROWS,
+        (PAPER,),
         measure_parameters,
         _F1,
-        figure_only=("SPINE",),
-        quick=("SPINE",),
+        figure_only=(PAPER,),
         quick_cases=("alpha 0.0", "alpha 1.0"),
     ),
     "lambda": Item(
         "lambda",
         "Table: effects of lambda_1 and lambda_2 on subPPI (approximate labels)",
         tuple(f"lambda {first} {second}" for first, second in _LAMBDAS),
-        _PARAMETER_ROWS,
+        (PAPER,),
         measure_parameters,
         _F1,
         {
-            ("SPINE", f"lambda {first} {second}", key): value
+            (PAPER, f"lambda {first} {second}", key): value
             for (first, second), values in _LAMBDAS.items()
             for key, value in zip(("micro", "macro"), values, strict=True)
         },
-        quick=("SPINE",),
         quick_cases=("lambda 0.4 0.2", "lambda 1.0 0.0"),
     ),
 }

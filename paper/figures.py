@@ -29,8 +29,8 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK, GREY = (
 CLASSES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW)
 ROWS = {
     "SPINE": BLUE,
-    "SPINE-p": SKY,
-    "SPINE by walks": SKY,
+    "SPINE without learning": SKY,
+    "SPINE, role": SKY,
     "SPINE (paper's settings)": PURPLE,
     "SPINE-p (paper's settings)": PURPLE,
     "GraphSAGE": RED,
@@ -163,12 +163,13 @@ def _f1_bars(item: Item, results: Results, plt: Any) -> Any:
 
 
 def _runtime(item: Item, results: Results, plt: Any) -> Any:
-    figure, axes = plt.subplots(1, 3, figsize=(8, 2.6))
+    figure, axes = plt.subplots(1, 3, figsize=(9, 2.8))
     for axis, measure in zip(axes, item.measures, strict=True):
         found = means(item, results, measure.key)
         rows = [name for name in item.rows if (name, "cora") in found]
         values = [found[name, "cora"][0] for name in rows]
-        bars = axis.bar(rows, values, color=[ROWS[name] for name in rows])
+        labels = [name.replace(" (", "\n(").replace("'s ", "'s\n") for name in rows]
+        bars = axis.bar(labels, values, color=[ROWS[name] for name in rows])
         axis.bar_label(bars, fmt="%.3g", padding=2)
         axis.set_title(measure.title.replace(", ", ",\n"), fontsize=9)
         axis.set_ylim(0, 1.15 * max(values))
@@ -276,7 +277,9 @@ def distributions(item: Item, results: Results, plt: Any) -> Any:
             axis.text(0.93, 0.8, text, transform=axis.transAxes, ha="right", fontsize=8)
             if line < len(rows) - 1:
                 axis.set_xticklabels([])
-        axes[line][0].set_ylabel(name.replace(" by", "\nby"), rotation=0, ha="right", va="center")
+        axes[line][0].set_ylabel(
+            name.replace(" by", "\nby").replace(" (", "\n("), rotation=0, ha="right", va="center"
+        )
     for axis in axes[-1]:
         axis.set_xlabel("distance over the mean of linked nodes\n(last bar: all beyond)")
     handles = [

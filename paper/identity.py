@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 
 from paper.cells import DIM, Item, Measure, Values
-from paper.methods import method
+from paper.methods import PAPER, method
 from paper.protocols import connected_users, lengths, links, load, mirror_network
 from spinegraph.analysis.baselines import Embed, dense
 from spinegraph.analysis.evaluation import probe
@@ -33,7 +33,8 @@ _CORRELATIONS = {"citeseer": (0.72, 0.74), "cora": (0.77, 0.79), "pubmed": (0.78
 _MAX_SEQUENCE = 256  # columns up to which vectors are compared as sequences
 PEERS = ("node2vec", "GraphSAGE")  # of the case study
 _FEW, _TWINS, _SHOWN = 2, 5, 3
-_ROWS = ("SPINE", "SPINE by walks", "T F", "T F by walks", "PCA of T F", "random W_M", "raw features")
+_OURS = ("SPINE", "SPINE, role", PAPER)
+_CONTROLS = ("T F", "T F by walks", "PCA of T F", "random W_M", "raw features", "log degree")
 _RATIO = (Measure("ratio", "E[Pa] / E[Pm]", digits=2),)
 
 
@@ -55,7 +56,7 @@ def distances(vectors: Any, graph: Graph, pairs: NDArray[np.int64]) -> Values:
 def measure_mirrors(case: str, name: str, seed: int) -> Values:
     """Fit on both copies and compare distances."""
     union, pairs = mirror_network(case, seed)
-    return distances(method(name).fit(union, DIM, seed, None)(union), union, pairs)
+    return distances(method(name, several=True).fit(union, DIM, seed, None)(union), union, pairs)
 
 
 def measure_unseen_mirrors(case: str, name: str, seed: int) -> Values:
@@ -64,7 +65,7 @@ def measure_unseen_mirrors(case: str, name: str, seed: int) -> Values:
     copies = [made.perturbed(graph, keep=keep, seed=4 * seed + copy) for copy in range(4)]
     train, test = (Graph.union(copies[at : at + 2], keys=(0, 1)) for at in (0, 2))
     pairs = np.column_stack([np.arange(len(graph)), len(graph) + np.arange(len(graph))])
-    return distances(method(name).fit(train, DIM, seed, None)(test), test, pairs)
+    return distances(method(name, several=True).fit(train, DIM, seed, None)(test), test, pairs)
 
 
 @cache
@@ -206,55 +207,42 @@ ITEMS = {
         "mirror",
         "Figure: FB-686 and its mirror image",
         ("equal", "shuffled"),
-        (*_ROWS, "log degree", "struc2vec"),
+        (*_OURS, *_CONTROLS, "struc2vec"),
         measure_mirrors,
         _RATIO,
-        {("SPINE", "equal", "ratio"): 13.40, ("struc2vec", "equal", "ratio"): 5.72},
-        quick=("SPINE", "SPINE by walks", "T F", "T F by walks", "random W_M", "raw features"),
+        {
+            ("SPINE", "equal", "ratio"): 13.40,
+            (PAPER, "equal", "ratio"): 13.40,
+            ("struc2vec", "equal", "ratio"): 5.72,
+        },
+        quick=(*_OURS, "T F", "T F by walks", "random W_M", "raw features"),
     ),
     "perturbation": Item(
         "perturbation",
         "Figure: FB-686 under edge removal and changing content",
         tuple(f"perturbed {keep / 10}" for keep in range(9, 1, -1)),
-        (*_ROWS, "log degree", "struc2vec"),
+        (*_OURS, *_CONTROLS, "struc2vec"),
         measure_mirrors,
         _RATIO,
-        figure_only=("SPINE",),
-        quick=("SPINE", "T F", "raw features"),
+        figure_only=("SPINE", PAPER),
+        quick=("SPINE", "SPINE, role", "T F", "raw features"),
         quick_cases=("perturbed 0.9", "perturbed 0.5", "perturbed 0.2"),
     ),
     "mirror-inductive": Item(
         "mirror-inductive",
         "Figure: two perturbed copies of FB-686 train, two others are inferred",
         ("perturbed 0.2",),
-        (
-            "SPINE",
-            "SPINE by walks",
-            "GraphSAGE",
-            "T F",
-            "PCA of T F",
-            "random W_M",
-            "raw features",
-            "log degree",
-        ),
+        (*_OURS, "GraphSAGE", "T F", "PCA of T F", "random W_M", "raw features", "log degree"),
         measure_unseen_mirrors,
         _RATIO,
-        figure_only=("SPINE", "GraphSAGE"),
-        quick=("SPINE", "GraphSAGE", "T F", "raw features"),
+        figure_only=("SPINE", PAPER, "GraphSAGE"),
+        quick=("SPINE", "SPINE, role", "GraphSAGE", "T F", "raw features"),
     ),
     "correlation": Item(
         "correlation",
         "Table: correlation of vector distance with structural distance",
         tuple(_CORRELATIONS),
-        (
-            "SPINE",
-            "SPINE (paper's settings)",
-            "T F",
-            "PCA of T F",
-            "random W_M",
-            "raw features",
-            "log degree",
-        ),
+        (*_OURS, "T F", "PCA of T F", "random W_M", "raw features", "log degree"),
         measure_correlation,
         (
             Measure("Pearson", "Pearson, by the paper's definition", digits=2),
@@ -263,11 +251,12 @@ ITEMS = {
             Measure("Spearman by the code", "Spearman, as the reference code computes it", digits=2),
         ),
         {
-            ("SPINE", case, key): value
+            (name, case, key): value
+            for name in ("SPINE", PAPER)
             for case, values in _CORRELATIONS.items()
             for key, value in zip(("Pearson", "Spearman"), values, strict=True)
         },
-        quick=("SPINE", "T F", "log degree"),
+        quick=("SPINE", "SPINE, role", "T F", "log degree"),
         quick_cases=("citeseer", "cora"),
         smoke=("cora", "SPINE"),
         is_random=False,

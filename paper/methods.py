@@ -1,25 +1,30 @@
-"""The methods that fill the rows of the tables: SPINE and its variants, controls, baselines."""
+"""The methods that fill the rows of the tables: SPINE, the paper's own method, controls, baselines."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
+from sklearn.utils.extmath import randomized_svd
 
-from spinegraph.analysis.baselines import CONTROLS, Embed, methods
-from spinegraph.config import Config
-from spinegraph.errors import ParameterError
+from spinegraph.analysis.baselines import Embed, dense
+from spinegraph.config import PaperConfig
+from spinegraph.errors import ParameterError, SpineWarning
 from spinegraph.estimator import SPINE
 from spinegraph.graph.graph import Graph
+from spinegraph.parts.paper import Inputs
 
 Score = Callable[[Embed], float]  # how good a fit is by labels that it may see; higher is better
 Fit = Callable[[Graph, int, int, Score | None], Embed]
 
 # Raise a number by hand when a change of the code or of a default changes the method's vectors: cells stored
 # with another version are measured again. `make soak` measures some stored cells again and compares.
-SPINE_VERSION = 3  # SPINE, its variants and "random W_M"
+SPINE_VERSION = 4  # SPINE with its defaults, one part of it, and without learning
+PAPER_VERSION = 3  # the rows with the paper's settings
 _VERSIONS = {
+    "random W_M": 4,
     "raw features": 1,
     "T F": 1,
     "PCA of T F": 1,
@@ -29,24 +34,28 @@ _VERSIONS = {
     "SDNE": 1,
     "GraphSAGE": 1,
     "GAT": 1,
-    "twins": 1,
+    "twins": 2,  # compares with SPINE
     "node2vec": 2,
     "struc2vec": 1,
     "n+s": 2,
     "n+s+f": 2,
 }
-_PAPER = {name: value for name, value in Config.paper().to_json().items() if value != getattr(Config, name)}
-VARIANTS: dict[str, dict[str, Any]] = {  # row: settings other than the defaults
+PAPER = "SPINE (paper's settings)"
+_OURS: dict[str, dict[str, Any]] = {  # row: settings other than the defaults of SPINE
     "SPINE": {},
-    "SPINE-p": {"auxiliary_init": "node2vec"},
-    "SPINE (paper's settings)": _PAPER,
-    "SPINE-p (paper's settings)": {**_PAPER, "auxiliary_init": "node2vec"},
-    "SPINE by walks": {"rpr_method": "walks"},
+    "SPINE without learning": {"learning": False},
 }
-_ALL_CONTROLS = (*CONTROLS, "log degree")
+_PAPERS: dict[str, dict[str, Any]] = {  # the same of SPINE.paper
+    PAPER: {},
+    "SPINE-p (paper's settings)": {"auxiliary_init": "node2vec"},
+    "random W_M": {"steps": 0},  # where training starts
+}
+_ROLE = "SPINE, role"  # one part of SPINE's vectors
+BY_WALKS = " by walks"  # ends the row of a control whose T is counted on walks
+CONTROLS = ("raw features", "T F", "PCA of T F", "random W_M")
+_UNTRAINED = ("raw features", "T F", "PCA of T F", "log degree")
 _BASELINES = ("HOPE", "node2vec", "struc2vec", "n+s", "n+s+f")
 _NEURAL = ("SDNE", "GraphSAGE")
-BY_WALKS = " by walks"  # ending of a control whose T is counted on walks
 
 
 @dataclass(frozen=True)
@@ -69,15 +78,16 @@ class Method:
     is_slow: bool = False
 
 
-def method(name: str) -> Method:
-    """Return the method of a row."""
-    if name in VARIANTS:
-        return spine(VARIANTS[name])
+def method(name: str, *, several: bool = False) -> Method:
+    """Return the method of a row; ``several`` where it is fitted on a union of networks, without a place."""
+    if name in _PAPERS:
+        return paper_method(_PAPERS[name])
+    if name in _OURS or name == _ROLE:
+        parts = {"parts": ("content", "role")} if several else {}
+        return Method(_fit_ours(_OURS.get(name, {}) | parts, "role" if name == _ROLE else None))
     control = name.removesuffix(BY_WALKS)
-    if control in _ALL_CONTROLS:
-        by_walks = name != control
-        settings = VARIANTS["SPINE by walks" if by_walks else "SPINE"]
-        return Method(_fit_row(control, settings), is_random=control == "random W_M" or by_walks)
+    if control in _UNTRAINED:
+        return Method(_fit_control(control, by_walks := name != control), is_random=by_walks)
     if name == "Random":
         return Method(_fit_random)
     if name in _BASELINES:
@@ -93,35 +103,97 @@ def method(name: str) -> Method:
 
 def known_rows() -> list[str]:
     """Return the names of all rows that have vectors."""
-    return [*VARIANTS, *_ALL_CONTROLS, "Random", *_BASELINES, *_NEURAL]
+    return [*_OURS, _ROLE, *_PAPERS, *_UNTRAINED, "Random", *_BASELINES, *_NEURAL]
 
 
 def version_of(name: str) -> int:
     """Return the version of a row's method."""
+    if name.endswith("(paper's settings)"):
+        return PAPER_VERSION
     return _VERSIONS.get(name.removesuffix(BY_WALKS), SPINE_VERSION)
 
 
-def spine(settings: Mapping[str, Any]) -> Method:
-    """Return SPINE with some settings."""
-    return Method(_fit_row("SPINE", settings))
+def shared_fit(name: str) -> str:
+    """Name what a row shares with others: walks, a fit of SPINE, or T."""
+    if name in ("node2vec", "struc2vec", "n+s", "n+s+f"):
+        return "walks"
+    if name.removesuffix(BY_WALKS) in _UNTRAINED:
+        return f"T{BY_WALKS}" if name.endswith(BY_WALKS) else "T"
+    return "SPINE" if name == _ROLE else name
 
 
-def fitted(graph: Graph | list[Graph], seed: int, settings: Mapping[str, Any]) -> SPINE:
-    """Return the model, fitted with one thread so that several runs can share a machine."""
-    return SPINE(**{"threads": 1, **settings, "seed": seed}).fit(graph)
+def paper_method(settings: Mapping[str, Any]) -> Method:
+    """Return the paper's method with some settings."""
 
-
-def _fit_row(row: str, settings: Mapping[str, Any]) -> Fit:
     def fit(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
-        return _fit_rows(graph, seed, tuple(sorted({**settings, "dim": dim}.items())))[row]
+        # One thread, so that several runs can share a machine.
+        model = SPINE.paper(**{"threads": 1, **settings, "dim": dim, "seed": seed})
+        embed: Embed = model.fit(graph, vectors=False).generator_.embed
+        return embed
+
+    return Method(fit)
+
+
+def _fit_ours(settings: Mapping[str, Any], part: str | None) -> Fit:
+    def fit(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
+        embed, parts = _fit_spine(graph, seed, tuple(sorted({**settings, "dim": dim}.items())))
+        return embed if part is None else lambda other: embed(other)[:, parts[part]]
 
     return fit
 
 
 @lru_cache(maxsize=2)
-def _fit_rows(graph: Graph, seed: int, settings: tuple[tuple[str, Any], ...]) -> dict[str, Embed]:
-    """Fit SPINE once, for its own row and for the controls beside it."""
-    return methods(fitted(graph, seed, dict(settings)).generator_, graph, seed, role=True)
+def _fit_spine(
+    graph: Graph, seed: int, settings: tuple[tuple[str, Any], ...]
+) -> tuple[Embed, dict[str, slice]]:
+    """Fit SPINE once, for all rows that read its vectors."""
+    model = SPINE(**{"threads": 1, **dict(settings), "seed": seed}).fit(graph, vectors=False)
+
+    @cache
+    def embed(other: Graph) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SpineWarning)  # other networks are meant to be unlike
+            return model.transform(other).vectors
+
+    return embed, model.generator_.parts
+
+
+def _fit_control(control: str, by_walks: bool) -> Fit:
+    def fit(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
+        return _fit_controls(graph, dim, seed if by_walks else 0, by_walks)[control]
+
+    return fit
+
+
+@lru_cache(maxsize=2)
+def _fit_controls(graph: Graph, dim: int, seed: int, by_walks: bool) -> dict[str, Embed]:
+    """Return what can be made of features and of T without training."""
+    rpr_method = "walks" if by_walks else "push"
+    config = PaperConfig(continuation=0.7, k=30, rpr_method=rpr_method, seed=seed, threads=1)
+    inputs = Inputs.of(graph, config)
+    smoothed = cache(inputs.matrix)
+    return {
+        "raw features": lambda other: inputs.encoder.transform(other.features),  # type: ignore[union-attr]
+        "T F": smoothed,
+        "PCA of T F": _principal(smoothed, graph, dim),
+        "log degree": lambda other: np.log1p(other.degrees)[:, None],
+    }
+
+
+def _principal(smoothed: Embed, train: Graph, dim: int) -> Embed:
+    """Return the function from a graph to components of T F along the training graph's main directions."""
+
+    @cache
+    def directions() -> tuple[Any, Any]:
+        values = dense(smoothed(train))
+        center = values.mean(axis=0)
+        return center, randomized_svd(values - center, min(dim, *values.shape), n_iter=7, random_state=0)[2].T
+
+    def components(graph: Graph) -> Any:
+        center, along = directions()
+        return (dense(smoothed(graph)) - center) @ along
+
+    return components
 
 
 def _fit_random(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:

@@ -9,7 +9,7 @@ from pathlib import Path
 from paper import classification, identity, runtime
 from paper.cells import Cell, Item, Results
 from paper.figures import draw
-from paper.methods import BY_WALKS, VARIANTS, accelerator
+from paper.methods import accelerator, shared_fit
 from paper.tables import markdown
 from spinegraph.atomic import whole_file
 
@@ -17,7 +17,6 @@ _FOUND = {**classification.ITEMS, **identity.ITEMS, **runtime.ITEMS}
 _ORDER = ("table1", "table2", "ppi", "runtime", "mirror", "perturbation", "mirror-inductive", "correlation")
 ITEMS: dict[str, Item] = {name: _FOUND[name] for name in (*_ORDER, "alpha", "lambda", "case-study")}
 _TORCH = ("GAT", "GraphSAGE", "SDNE")  # trained on a GPU where there is one
-_WALKS = ("node2vec", "struc2vec", "n+s", "n+s+f")
 
 Progress = Callable[[Cell, int, int], None]  # the cell just measured, cells done, cells in all
 
@@ -74,7 +73,7 @@ def bundles(cells: list[Cell]) -> list[list[Cell]]:
     """Return the cells in bundles that share a fit, in the order of each bundle's first."""
     found: dict[tuple[str, str, int, str], list[Cell]] = {}
     for cell in cells:
-        found.setdefault((cell.item, cell.case, cell.seed, _shared_fit(cell.method)), []).append(cell)
+        found.setdefault((cell.item, cell.case, cell.seed, shared_fit(cell.method)), []).append(cell)
     return list(found.values())
 
 
@@ -90,17 +89,6 @@ def _measure_all(folder: str | Path, bundle: list[Cell]) -> list[Cell]:
     for cell in bundle:
         measure(folder, cell)
     return bundle
-
-
-def _shared_fit(method: str) -> str:
-    """Name what a row shares with others: walks, or a fit of SPINE."""
-    if method in _WALKS:
-        return "walks"
-    if method in ("HOPE", "SDNE", "GraphSAGE", "GAT", "Random"):
-        return method
-    if method.endswith(BY_WALKS):
-        return "SPINE by walks"
-    return method if method in VARIANTS else "SPINE"
 
 
 def write_item(item: Item, folder: str | Path) -> list[Path]:

@@ -40,7 +40,7 @@ def small_graph(seed=0, n=90, weighted=False):
 
 def small_model(folder, graph=None):
     """Fit and save a small model; return its folder."""
-    model = SPINE(dim=8, steps=5, k=10).fit(small_graph() if graph is None else graph)
+    model = SPINE(dim=32, k=10).fit(small_graph() if graph is None else graph)
     model.save(folder)
     return folder
 

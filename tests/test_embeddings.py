@@ -1,6 +1,7 @@
 """Embeddings in memory and on disk."""
 
 import io
+import json
 import os
 import zipfile
 from pathlib import Path
@@ -31,8 +32,32 @@ def _objects(names):
     return np.fromiter(names, dtype=object, count=len(names))
 
 
+THREE = {"content": slice(0, 3), "place": slice(3, 5), "role": slice(5, 6)}
+
+
+def parted(names=(7, 8, 9), parts=THREE, same_network=None):
+    plain = some(list(names), d=max(part.stop for part in parts.values()))
+    return Embeddings(plain.names, plain.vectors, parts, same_network)
+
+
+def cosine(one, other):
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    return one @ other / (np.linalg.norm(one) * np.linalg.norm(other))
+
+
+@st.composite
+def parts_of_vectors(draw, max_width=3):
+    """Parts that follow one another, and their width together."""
+    names = draw(st.lists(st.sampled_from(["content", "place", "role"]), min_size=1, unique=True))
+    ends = np.cumsum([draw(st.integers(1, max_width)) for _ in names]).tolist()
+    return {name: slice(start, end) for name, start, end in zip(names, [0, *ends], ends, strict=False)}, ends[
+        -1
+    ]
+
+
 def assert_same(found, expected):
     assert found.names.tolist() == expected.names.tolist()
+    assert found.parts == expected.parts
     assert found.vectors.dtype == np.float32
     assert found.vectors.shape == expected.vectors.shape
     assert found.vectors.tobytes() == expected.vectors.tobytes()
@@ -130,6 +155,174 @@ def test_any_text_comes_back_or_is_refused_before_anything_is_written(
     found = Embeddings.load(path)
     assert list(map(str, found)) == list(emb)
     assert found.vectors.tobytes() == emb.vectors.tobytes()
+
+
+@given(parts_of_vectors(), st.sampled_from([True, False, None]), st.sampled_from(ENDINGS), st.data())
+def test_every_format_keeps_parts(tmp_path_factory, parts_and_width, same_network, ending, data):
+    parts, width = parts_and_width
+    path = tmp_path_factory.mktemp("parts") / f"emb{ending}"
+    finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+    vectors = data.draw(hnp.arrays(np.float32, (2, width), elements=finite))
+    emb = Embeddings(np.array([4, 5]), vectors, parts, same_network)
+    emb.save(path)
+    found = Embeddings.load(path)
+    assert_same(found, emb)
+    assert list(found.parts) == list(parts)
+    assert found.same_network == (None if ending == ".csv" else same_network)
+    for name in parts:
+        assert found.part(name).vectors.tobytes() == emb.part(name).vectors.tobytes()
+    Embeddings(emb.names, vectors).save(path)  # over it
+    assert Embeddings.load(path).parts == {}
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_part_is_some_of_the_columns():
+    emb = parted()
+    place = emb.part("place")
+    np.testing.assert_array_equal(place.vectors, emb.vectors[:, 3:5])
+    assert (place.dim, place.parts, place[8].shape) == (2, {"place": slice(0, 2)}, (2,))
+    with pytest.raises(ParameterError, match="no part 'x'; these vectors have content, place and role"):
+        emb.part("x")
+    with pytest.raises(ParameterError, match="no part 'role'; these vectors have content and place"):
+        parted(parts={"content": slice(0, 2), "place": slice(2, 3)}).part("role")
+    with pytest.raises(ParameterError, match="no part 'role'; these vectors have no parts"):
+        some([1, 2]).part("role")
+
+
+def test_what_is_shown_says_which_parts_there_are():
+    assert repr(some([1, 2])) == "Embeddings(2 nodes, 3 dimensions)"
+    assert repr(parted()) == "Embeddings(3 nodes, 6 dimensions: content 3, place 2, role 1)"
+    elsewhere = parted(same_network=False)
+    assert repr(elsewhere).endswith("place 2, role 1, place zero: another network)")
+    assert "place zero: another network" in elsewhere._repr_html_()
+
+
+@given(parts_of_vectors(), st.data())
+def test_the_cosine_of_weighted_vectors_is_the_mean_of_the_parts_cosines(parts_and_width, data):
+    parts, width = parts_and_width
+    value = st.sampled_from([0.0, 1.0, -1.0, 3.0, 1e-30, 1e30])
+    vectors = data.draw(hnp.arrays(np.float32, (2, width), elements=value))
+    weights = {name: data.draw(st.sampled_from([0.5, 1.0, 4.0])) for name in parts}
+    emb = Embeddings(np.arange(2), vectors, parts)
+    # A part that is zero at both does not count; one that is zero at one node counts there as 0.
+    total, at = 0.0, np.zeros(2)
+    for name, columns in parts.items():
+        one, other = vectors[:, columns]
+        at += weights[name] * np.array([one.any(), other.any()])
+        total += weights[name] * cosine(one, other) if one.any() and other.any() else 0
+    found = emb.weighted(weights=weights)
+    assert found.parts == parts
+    if at.all():
+        assert cosine(*found.vectors) == pytest.approx(total / np.sqrt(at.prod()), abs=1e-5)
+    np.testing.assert_array_equal(found.vectors.any(axis=1), vectors.any(axis=1))
+    for name in parts:
+        assert_same(emb.weighted(name), emb.part(name))
+
+
+def test_weights_default_to_one_and_are_checked():
+    emb = parted()
+    np.testing.assert_array_equal(
+        emb.weighted().vectors, emb.weighted(weights=dict.fromkeys(THREE, 1)).vectors
+    )
+    assert not emb.weighted(weights={"place": 0}).part("place").vectors.any()
+    for weights, rule in (
+        ({"place": -1}, "a number >= 0"),
+        ({"colour": 1}, "some of 'content', 'place', 'role'"),
+        ({"content": 0, "place": 0, "role": 0}, "not 0 to all"),
+        ("role", "some of"),
+    ):
+        with pytest.raises(ParameterError, match=rule):
+            emb.weighted(weights=weights)
+    two = parted(parts={"place": slice(0, 2), "role": slice(2, 3)})
+    with pytest.raises(ParameterError, match="no part 'content'"):
+        two.weighted(weights={"content": 1})
+    with pytest.raises(ParameterError, match="not be 0 for all parts there are"):
+        two.weighted(weights={"place": 0, "role": 0})
+    with pytest.raises(ParameterError, match="weights are for all parts together"):
+        emb.weighted("role", {"role": 2})
+
+
+def test_vectors_without_parts_are_weighted_as_they_are():
+    emb = some([1, 2])
+    assert emb.weighted() is emb
+    with pytest.raises(ParameterError, match="no part 'role'"):
+        emb.weighted("role")
+    with pytest.raises(ParameterError, match="no part 'role'"):
+        emb.weighted(weights={"role": 1})
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"content": slice(0, 3)},
+        {"content": slice(0, 7)},
+        {"content": slice(1, 6)},
+        {"content": slice(0, 3), "role": slice(4, 6)},
+        {"content": slice(0, 3), "place": slice(3, 3), "role": slice(3, 6)},
+        {"content": slice(0, 6), "role": slice(6, 4)},
+        {"colour": slice(0, 6)},
+    ],
+)
+def test_parts_follow_one_another_to_the_end(parts):
+    with pytest.raises(GraphFormatError, match="parts must be some of content, place, role"):
+        Embeddings(np.arange(2), np.zeros((2, 6)), parts)
+
+
+def _rewritten(path, parts):
+    """Replace the description of parts in a file by another."""
+    if path.suffix == ".npz":
+        with np.load(path) as arrays:
+            kept = {name: arrays[name] for name in ("names", "vectors")}
+        names, ends = ([*parts], [*parts.values()]) if isinstance(parts, dict) else (parts, parts)
+        np.savez(path, **kept, part_names=np.array(names), part_ends=np.array(ends))
+    elif path.suffix == ".parquet":
+        table = parquet.read_table(path)
+        about = {**table.schema.metadata, b"spinegraph.parts": json.dumps({"parts": parts})}
+        parquet.write_table(table.replace_schema_metadata(about), path)
+    else:
+        path.with_name("emb.txt.parts.json").write_text(json.dumps({"parts": parts}))
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet", ".txt"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"content": 3, "place": 2, "role": 6},
+        {"content": 3, "place": 5, "role": 7},
+        {"content": 3, "place": 5},
+        {"content": -1, "role": 6},
+        {"content": 0.5, "role": 6},
+        {"colour": 6},
+        ["content"],
+        "content",
+        [[1, 2], [3, 4]],
+    ],
+)
+def test_an_unreadable_description_of_parts_is_refused(tmp_path, ending, parts):
+    path = tmp_path / f"emb{ending}"
+    parted().save(path)
+    _rewritten(path, {"content": 3, "place": 5, "role": 6})
+    assert Embeddings.load(path).parts == THREE
+    _rewritten(path, parts)
+    with pytest.raises(GraphFormatError, match=r"emb\..*parts"):
+        Embeddings.load(path)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b'{"parts": null}', b"[" * 10_000, b" " * 10_000, b"\xff"]
+)
+def test_an_unreadable_file_of_parts_is_refused(tmp_path, text):
+    parted().save(tmp_path / "emb.txt")
+    (tmp_path / "emb.txt.parts.json").write_bytes(text)
+    with pytest.raises(GraphFormatError, match=r"emb.txt.parts.json: .*damaged"):
+        Embeddings.load(tmp_path / "emb.txt")
+
+
+def test_titles_of_csv_name_the_parts(tmp_path):
+    parted().save(tmp_path / "emb.csv")
+    first = (tmp_path / "emb.csv").read_text().splitlines()[0]
+    titles = first.replace('"', "").split(",")
+    assert titles == ["name", "content_0", "content_1", "content_2", "place_0", "place_1", "role_0"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -252,6 +445,9 @@ HOSTILE = {
     "empty.csv": b"",
     "one column.csv": b"name\nann\n",
     "titles.csv": b"name,x\nann,1\n",
+    "mixed.csv": b"name,content_0,1\nann,1,2\n",
+    "gap in a part.csv": b"name,content_0,content_2\nann,1,2\n",
+    "a part twice.csv": b"name,role_0,place_0,role_1\nann,1,2,3\n",
     "word.csv": b"name,0\nann,x\n",
     "gap.csv": b"name,0\nann,\n",
     "quote.csv": b'name,0\n"ann,1\n',

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # for editors; at run time names are loaded on first use
     from spinegraph.config import Config
     from spinegraph.embeddings import Embeddings
     from spinegraph.estimator import SPINE
-    from spinegraph.generator import Generator
+    from spinegraph.parts.generator import Generator
     from spinegraph.graph import datasets
     from spinegraph.graph import synthetic as made
     from spinegraph.graph.encoder import FeatureEncoder
@@ -34,7 +34,7 @@ _HOMES = {
     "Embeddings": "spinegraph.embeddings",
     "FeatureEncoder": "spinegraph.graph.encoder",
     "Graph": "spinegraph.graph.graph",
-    "Generator": "spinegraph.generator",
+    "Generator": "spinegraph.parts.generator",
     "SPINE": "spinegraph.estimator",
     "build_store": "spinegraph.graph.store_build",
     "datasets": "spinegraph.graph.datasets",

@@ -1,16 +1,19 @@
-"""Config: every setting of SPINE with its default, range and help."""
+"""Config: every setting of SPINE with its default, range and help; PaperConfig those of SPINE.paper."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from spinegraph.errors import ParameterError
 
 MAX_INT = 2**63 - 1
 # Settings that say where and by how many the work is done. The method is the same, though sums round
 # differently and a device draws other pairs.
+Self = TypeVar("Self", bound="_Settings")
+PARTS = ("content", "place", "role")
 MACHINE = ("threads", "device", "engine", "address")
 
 
@@ -24,9 +27,8 @@ def setting(
     strict: bool = False,
     choices: tuple[str, ...] | None = None,
     pattern: tuple[str, str] | None = None,
-    paper: Any = None,
 ) -> Any:
-    """Declare a setting as a field of ``Config``.
+    """Declare a setting as a field of ``Config`` or ``PaperConfig``.
 
     Parameters
     ----------
@@ -41,23 +43,67 @@ def setting(
         All values of a text.
     pattern : (str, str), optional
         Regular expression of a text, and the rule in words.
-    paper : optional
-        The paper's value, where it differs; where the paper states none, that of its reference code.
     """
     about = {"help": help, "when": when, "group": group, "between": between, "strict": strict}
-    paper = default if paper is None else paper
-    return field(default=default, metadata={**about, "choices": choices, "pattern": pattern, "paper": paper})
+    return field(default=default, metadata={**about, "choices": choices, "pattern": pattern})
 
 
 _size = partial(setting, group="Size, seed, machine")
+_reach = partial(setting, group="How far a node looks")
+_learning = partial(setting, group="Features and learning")
 _structure = partial(setting, group="Where a node stands")
 _generator = partial(setting, group="What the generator reads")
 _pairs = partial(setting, group="Pairs")
 _training = partial(setting, group="Objective and training")
 
 
+class _Settings:
+    """What Config and PaperConfig share."""
+
+    def check(self: Self) -> Self:
+        """Return the settings as plain values, or raise one ParameterError that lists every wrong one.
+
+        NumPy's numbers become Python's.
+
+        >>> PaperConfig(dim=0, lambda1=0.8, lambda2=0.8).check()
+        Traceback (most recent call last):
+        spinegraph.errors.ParameterError: dim must be a whole number from 1 to 65536; got 0
+        lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; got 0.8 + 0.8
+        """
+        plain, wrong = dict[str, Any](), list[str]()
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name in _CHECKS:
+                fault, plain[each.name] = _CHECKS[each.name](value)
+            else:
+                fault = _fault(each.type, each.metadata, value)
+                plain[each.name] = value if fault or value is None else _kind(each.type)(value)
+            if fault:
+                wrong.append(f"{each.name} must {fault}; got {value!r}")
+        if not wrong and plain.get("lambda1", 0) + plain.get("lambda2", 0) > 1 + 1e-9:
+            wrong.append(
+                "lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; "
+                f"got {plain['lambda1']} + {plain['lambda2']}"
+            )
+        if wrong:
+            raise ParameterError("\n".join(wrong))
+        return type(self)(**plain)
+
+    def deciding(self) -> dict[str, Any]:
+        """Return the settings that vectors follow from: all but those of the machine.
+
+        >>> "threads" in Config().deciding()
+        False
+        """
+        return {name: value for name, value in self.to_json().items() if name not in MACHINE}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return asdict(self)
+
+
 @dataclass(frozen=True)
-class Config:
+class Config(_Settings):
     """Every setting of SPINE, as ``SPINE`` documents them; ``check`` names all that are wrong at once."""
 
     dim: int = _size(
@@ -65,6 +111,17 @@ class Config:
         "length of a vector",
         "smaller to store or search more nodes; little is gained above 200",
         between=(1, 2**16),
+    )
+    parts: tuple[str, ...] = _size(
+        PARTS,
+        "what vectors are made of: 'content' (own features and those around), 'place' (where in the "
+        "training network), 'role' (hub, bridge, periphery); a part that cannot be is left out",
+        "fewer, if one of them should not count",
+    )
+    weights: Mapping[str, float] | None = _size(
+        None,
+        "factor of each part, 1 where not given: `{'role': 2}`",
+        "rather at query time, which needs no second fit",
     )
     seed: int = _size(0, "what every draw follows from", "to see how much a result owes to chance")
     threads: int | None = _size(
@@ -96,27 +153,90 @@ class Config:
         ),
     )
 
+    near: float = _reach(
+        0.5,
+        "probability that a walk continues rather than stops, for what is near a node: its profile, its "
+        "place, features near it",
+        between=(0, 1),
+        strict=True,
+    )
+    far: float = _reach(
+        0.9,
+        "the same for features far around",
+        "down (0.8) where neighbours differ",
+        between=(0, 1),
+        strict=True,
+    )
+    tolerance: float = _reach(
+        0.01,
+        "largest error of a smoothed value, relative to the largest value",
+        "up for speed",
+        between=(0, 1),
+        strict=True,
+    )
+    k: int = _reach(20, "length of a profile, the structural description of a node", between=(1, 2**12))
+    rpr_method: str = _reach(
+        "push",
+        "how profiles are found: exact to a tolerance, or counted on walks",
+        choices=("push", "walks"),
+    )
+    walks: int = _reach(10, "walks per node, for 'walks'", "up for less noise", between=(1, 2**12))
+    walk_length: int = _reach(40, "length of those walks", between=(1, 2**12))
+
+    feature_scaling: str = _learning(
+        "auto",
+        "how a raw feature matrix is scaled, see FeatureEncoder; 'auto' leaves tables as they are encoded",
+        "'none' if features are scaled already",
+        choices=("auto", "row", "row_sum", "column", "none"),
+    )
+    learning: bool = _learning(
+        True,
+        "whether content learns which directions of the features predict hidden links",
+        "off to compare with plain smoothing",
+    )
+    training_nodes: int = _learning(
+        20_000,
+        "most nodes that means and directions are fitted on",
+        "up if a large network has many kinds of nodes",
+        between=(2, MAX_INT),
+    )
+
+
+@dataclass(frozen=True)
+class PaperConfig(_Settings):
+    """Every setting of ``SPINE.paper``: the paper's values; where it states none, its reference code's."""
+
+    dim: int = _size(
+        200,
+        "length of a vector",
+        "smaller to store or search more nodes; little is gained above 200",
+        between=(1, 2**16),
+    )
+    seed: int = _size(0, "what every draw follows from", "to see how much a result owes to chance")
+    threads: int | None = _size(
+        None,
+        "threads of kernels, which do all but training; None takes all cores",
+        "1 on a busy machine; the vectors stay the same",
+        between=(1, 2**10),
+    )
     continuation: float = _structure(
-        0.7,
+        0.5,
         "how far a node looks: probability that a walk continues rather than returns to its root",
         "up (0.8) where features are sparse or noisy, down where neighbours differ",
         between=(0, 1),
         strict=True,
-        paper=0.5,
     )
     k: int = _structure(
-        30,
+        20,
         "nodes kept in T and in the profile",
         "up together with `continuation`",
         between=(1, 2**12),
-        paper=20,
     )
     rpr_method: str = _structure(
-        "push",
+        "walks",
         "exact to a tolerance, or counted on walks",
         "'walks' to reproduce the paper",
         choices=("push", "walks"),
-        paper="walks",
     )
     tolerance: float = _structure(
         0.05,
@@ -146,65 +266,23 @@ class Config:
         "'none' if they are scaled already",
         choices=("auto", "row", "row_sum", "column", "none"),
     )
-    structural_columns: str = _generator(
-        "auto",
-        "columns made from structure: beside the smoothed features ('past'), smoothed too "
-        "('through'), or 'none'; 'auto' is 'past' with features and 'through' without",
-        "'none' if only content should count",
-        choices=("auto", "past", "through", "none"),
-        paper="none",
-    )
-    structural_share: float | None = _generator(
-        None,
-        "share of a vector's mean square that 'past' columns get; None: the less the features say about "
-        "the links the more",
-        "up if roles matter more than places, 0 to turn them off",
-        between=(0, 1),
-    )
-    kept: float = _generator(
-        0.5,
-        "share of the untrained inner products of T F in those of the vectors: they keep what training "
-        "forgets",
-        "0 for nothing but what is trained",
-        between=(0, 1),
-        paper=0.0,
-    )
-    norm_power: float = _generator(
-        0.5,
-        "features averaged by T are divided by this power of their length: 0 leaves it, 1 makes all "
-        "of one length",
-        "0 if lengths should tell lone nodes from central ones",
-        between=(0, 1),
-        paper=0.0,
-    )
     activation: str = _generator(
-        "identity",
+        "relu",
         "last step of the generator",
         choices=("identity", "relu", "elu", "tanh"),
-        paper="relu",
     )
-    start: str = _generator(
-        "principal",
-        "where W_M starts",
-        "'random' to reproduce the paper",
-        choices=("principal", "random"),
-        paper="random",
-    )
-
     structural_rate: float = _pairs(
-        0.1,
+        0.5,
         "probability that a positive is a structural twin rather than a neighbour",
         "up if roles matter more than places",
         between=(0, 1),
-        paper=0.5,
     )
     candidates: str = _pairs(
-        "profile",
+        "degree",
         "who may be a twin: nearest in degree, ties by profile ('profile') or by position "
         "('degree'), or everybody ('all')",
         "'all' on small networks",
         choices=("degree", "profile", "all"),
-        paper="degree",
     )
     similarity: str = _pairs(
         "dtw",
@@ -217,23 +295,21 @@ class Config:
     )
     local_walk_length: int = _pairs(40, "length of those walks", between=(2, 2**12))
     window: int = _pairs(
-        15,
+        5,
         "how far apart on a walk two nodes are still neighbours",
         "down for tighter neighbourhoods",
         between=(1, MAX_INT),
-        paper=5,
     )
 
     negatives: float = _training(
         1.0, "K, weight of the negative term", "seldom; large values hurt", between=(0, 1e6)
     )
-    negative_samples: int = _training(100, "negatives that a batch shares", between=(1, 2**24), paper=50)
+    negative_samples: int = _training(50, "negatives that a batch shares", between=(1, 2**24))
     lambda1: float = _training(0.4, "weight of the generator's own term", between=(0, 1))
     lambda2: float = _training(
-        0.4,
+        0.2,
         "weight of the auxiliary matrix's own term; 1 - both weighs each cross term",
         between=(0, 1),
-        paper=0.2,
     )
     auxiliary_init: str = _training(
         "random",
@@ -246,14 +322,6 @@ class Config:
         300,
         "training steps, at most",
         "up if the history's held-out loss is still falling; long training forgets features",
-    )
-    passes: float = _training(
-        30.0,
-        "times that an edge is met on average, at most: ends training on small networks before `steps`",
-        "up if the held-out loss is still falling",
-        between=(0, 1e9),
-        strict=True,
-        paper=1e6,
     )
     learning_rate: float = _training(1e-3, "Adam's rate", "with `steps`", between=(0, 1e6), strict=True)
     dropout: float = _training(
@@ -275,57 +343,10 @@ class Config:
         between=(1, MAX_INT),
     )
 
-    @classmethod
-    def paper(cls, **changes: Any) -> "Config":
-        """Return the paper's values; where it states none, those of its reference code.
-
-        >>> Config.paper().structural_rate, Config.paper().window
-        (0.5, 5)
-        """
-        return cls(**{each.name: each.metadata["paper"] for each in fields(cls)} | changes)
-
-    def check(self) -> "Config":
-        """Return the settings as plain values, or raise one ParameterError that lists every wrong one.
-
-        NumPy's numbers become Python's.
-
-        >>> Config(dim=0, lambda1=0.8, lambda2=0.8).check()
-        Traceback (most recent call last):
-        spinegraph.errors.ParameterError: dim must be a whole number from 1 to 65536; got 0
-        lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; got 0.8 + 0.8
-        """
-        plain, wrong = dict[str, Any](), list[str]()
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if fault := _fault(each.type, each.metadata, value):
-                wrong.append(f"{each.name} must {fault}; got {value!r}")
-            else:
-                plain[each.name] = value if value is None else _kind(each.type)(value)
-        if {"lambda1", "lambda2"} <= plain.keys() and plain["lambda1"] + plain["lambda2"] > 1 + 1e-9:
-            wrong.append(
-                "lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; "
-                f"got {self.lambda1} + {self.lambda2}"
-            )
-        if wrong:
-            raise ParameterError("\n".join(wrong))
-        return Config(**plain)
-
-    def deciding(self) -> dict[str, Any]:
-        """Return the settings that vectors follow from: all but those of the machine.
-
-        >>> "threads" in Config().deciding()
-        False
-        """
-        return {name: value for name, value in self.to_json().items() if name not in MACHINE}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the settings as plain values."""
-        return asdict(self)
-
 
 def _kind(annotation: Any) -> type:
-    """Return int, float or str, also of ``int | None``."""
-    return next(kind for kind in (int, float, str) if annotation in (kind, kind | None))
+    """Return bool, int, float or str, also of ``int | None``."""
+    return next(kind for kind in (bool, int, float, str) if annotation in (kind, kind | None))
 
 
 def _fault(annotation: Any, about: Any, value: Any) -> str | None:
@@ -339,6 +360,8 @@ def _fault(annotation: Any, about: Any, value: Any) -> str | None:
         pattern, rule = about["pattern"] or (None, f"be one of {', '.join(map(repr, choices))}")
         text = value if isinstance(value, str) else ""
         return None if (re.fullmatch(pattern, text) if pattern else text in choices) else rule
+    if kind is bool:
+        return None if isinstance(value, bool) else "be True or False"
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if kind is int:
         is_whole = is_number and (isinstance(value, Integral) or float(value).is_integer())
@@ -351,3 +374,30 @@ def _fault(annotation: Any, about: Any, value: Any) -> str | None:
             return None
         rule = f"{'strictly ' * strict}between {low} and {high:g}"
     return f"be {'None or ' * is_optional}{rule}"
+
+
+def _check_parts(value: Any) -> tuple[str | None, Any]:
+    """Return the rule that ``parts`` breaks, or None, and the parts in order."""
+    names = (value,) if isinstance(value, str) else value
+    is_list = isinstance(names, list | tuple | set | frozenset) and len(names) > 0
+    if not is_list or not set(names) <= set(PARTS):
+        return f"be some of {', '.join(map(repr, PARTS))}", value
+    return None, tuple(name for name in PARTS if name in names)
+
+
+def check_weights(value: Any) -> tuple[str | None, Any]:
+    """Return the rule that ``weights`` breaks, or None, and the weights as plain numbers."""
+    if value is None:
+        return None, None
+    rule = f"give some of {', '.join(map(repr, PARTS))} a number >= 0, not 0 to all"
+    if not isinstance(value, Mapping) or not set(value) <= set(PARTS):
+        return rule, value
+    numbers = [each for each in value.values() if isinstance(each, Real) and not isinstance(each, bool)]
+    if len(numbers) < len(value) or not all(0 <= each < 1e6 for each in numbers):
+        return rule, value
+    if len(value) == len(PARTS) and not any(numbers):
+        return rule, value
+    return None, {name: float(value[name]) for name in PARTS if name in value}
+
+
+_CHECKS = {"parts": _check_parts, "weights": check_weights}

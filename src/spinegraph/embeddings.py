@@ -1,9 +1,11 @@
 """Embeddings: node names and their vectors, in memory and as npz, Parquet, CSV or word2vec text."""
 
+import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
 from spinegraph.atomic import digest, require_writable, whole_file
+from spinegraph.config import PARTS, check_weights
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
 from spinegraph.graph.describe import html_table
 from spinegraph.graph.edge_files import open_parquet
@@ -22,8 +25,12 @@ from spinegraph.graph.files import expansion_limit, opened, read_npz
 from spinegraph.graph.names import as_array, first_few
 
 Named = tuple[NDArray[Any], NDArray[np.float32]]  # names (n,), vectors (n, d)
+Parts = Mapping[str, slice]
 _FIRST_LINE = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
 _DIGEST = b"spinegraph.digest"  # in the metadata of Parquet, which itself checks only some of its bytes
+_PARTS = b"spinegraph.parts"  # there, too
+_PART_TITLE = re.compile(rf'[,"]({"|".join(PARTS)})_\d')
+_MAX_DESCRIPTION = 4_096  # bytes of JSON that describe parts
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}")
 _HTML_ROWS, _HTML_COLUMNS = 5, 6
 
@@ -37,6 +44,11 @@ class Embeddings:
     names : array (n,)
     vectors : float32 array (n, d)
         Finite.
+    parts : dict of str to slice
+        The columns of content, place and role, one part after the other; empty if not known.
+    same_network : bool or None
+        Whether the graph is the training network, so that nodes have a place; None without that part, or
+        where the question did not arise.
 
     Examples
     --------
@@ -49,6 +61,8 @@ class Embeddings:
 
     names: NDArray[Any]
     vectors: NDArray[np.float32]
+    parts: Parts = field(default_factory=dict)
+    same_network: bool | None = None
 
     def __post_init__(self) -> None:
         """Check shapes and values once."""
@@ -61,6 +75,7 @@ class Embeddings:
             raise GraphFormatError("vectors must be finite; got NaN or infinity")
         object.__setattr__(self, "names", np.asarray(self.names))
         object.__setattr__(self, "vectors", vectors)
+        object.__setattr__(self, "parts", _checked(self.parts, vectors.shape[1]))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -85,7 +100,15 @@ class Embeddings:
         return vector
 
     def __repr__(self) -> str:
-        return f"Embeddings({len(self):,} nodes, {self.dim} dimensions)"
+        return f"Embeddings({self._size()})"
+
+    def _size(self) -> str:
+        widths = ", ".join(f"{name} {part.stop - part.start}" for name, part in self.parts.items())
+        elsewhere = ", place zero: another network" if "place" in self.parts else ""
+        return (
+            f"{len(self):,} nodes, {self.dim} dimensions{': ' * bool(widths)}{widths}"
+            f"{elsewhere * (self.same_network is False)}"
+        )
 
     def _repr_html_(self) -> str:
         columns = min(_HTML_COLUMNS, self.dim)
@@ -96,8 +119,7 @@ class Embeddings:
         ]
         if len(self) > _HTML_ROWS:
             rows.append((f"... and {len(self) - _HTML_ROWS:,} more",))
-        title = f"Embeddings: {len(self):,} nodes, {self.dim} dimensions"
-        return html_table(title, rows, ("name", *range(columns), *dots))
+        return html_table(f"Embeddings: {self._size()}", rows, ("name", *range(columns), *dots))
 
     @property
     def dim(self) -> int:
@@ -119,8 +141,56 @@ class Embeddings:
         """Return the vectors of some nodes, in the order asked for."""
         return self.vectors[[self.position(name) for name in names]]
 
+    def part(self, name: str) -> "Embeddings":
+        """Return one part of the vectors alone.
+
+        >>> parts = {"place": slice(0, 2), "role": slice(2, 3)}
+        >>> Embeddings(np.array([7]), np.array([[1, 2, 3]]), parts).part("role").vectors
+        array([[3.]], dtype=float32)
+        """
+        _require_part(name, self.parts)
+        columns = self.parts[name]
+        part = {name: slice(0, columns.stop - columns.start)}
+        return Embeddings(self.names, self.vectors[:, columns], part, self.same_network)
+
+    def weighted(self, by: str = "all", weights: Mapping[str, float] | None = None) -> "Embeddings":
+        """Return vectors whose cosine is the mean of the parts' cosines.
+
+        Every part is scaled to length 1; one that is zero stays so, and does not count between two nodes at
+        which it is. Vectors of one part, or whose parts are not known, stay as they are.
+
+        Parameters
+        ----------
+        by : str
+            ``"all"`` parts, or the name of one.
+        weights : dict of part to float, optional
+            For a weighted mean; 1 where not given.
+
+        Examples
+        --------
+        >>> parts = {"place": slice(0, 2), "role": slice(2, 3)}
+        >>> emb = Embeddings(np.array([7, 8]), np.array([[1, 0, 4], [0, 1, 5]]), parts)
+        >>> one, other = emb.weighted(weights={"role": 3}).vectors
+        >>> float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+        0.75
+        """
+        if by != "all":
+            if weights is not None:
+                raise ParameterError(f"weights are for all parts together; got them with by={by!r}")
+            return self.part(by)
+        factors = part_weights(self.parts, weights)
+        if len(factors) < 2:
+            return self
+        vectors = np.empty_like(self.vectors)
+        for name, columns in self.parts.items():
+            vectors[:, columns] = unit_length(self.vectors[:, columns]) * np.float32(np.sqrt(factors[name]))
+        return Embeddings(self.names, vectors, self.parts, self.same_network)
+
     def save(self, path: str | Path) -> None:
-        """Write to ``.npz``, ``.parquet``, ``.csv`` or word2vec ``.txt``, whole or not at all."""
+        """Write to ``.npz``, ``.parquet``, ``.csv`` or word2vec ``.txt``, whole or not at all.
+
+        Parts are kept: with word2vec text in ``NAME.txt.parts.json`` beside it.
+        """
         path = Path(path)
         require_savable(path)
         names = plain_names(self.names, path)
@@ -128,7 +198,7 @@ class Embeddings:
             raise GraphFormatError(f"{path}: vectors without dimensions cannot be saved")
         with whole_file(path) as partial:
             try:
-                _WRITERS[path.suffix](partial, names, self.vectors)
+                _WRITERS[path.suffix](partial, names, self)
             except (pa.ArrowInvalid, UnicodeEncodeError) as fault:
                 raise GraphFormatError(
                     f"{path}: a node name cannot be written to {path.suffix} ({str(fault)[:200]}); "
@@ -136,6 +206,11 @@ class Embeddings:
                 ) from fault
             except GraphFormatError as fault:
                 raise GraphFormatError(f"{path}: {fault}") from fault
+            if path.suffix == ".txt":  # that of an older file; without it the text is still valid
+                _beside(path).unlink(missing_ok=True)
+        if path.suffix == ".txt" and self.parts:
+            with whole_file(_beside(path)) as partial:
+                partial.write_bytes(_description(self))
 
     @classmethod
     def load(cls, path: str | Path) -> "Embeddings":
@@ -147,11 +222,91 @@ class Embeddings:
             raise ParameterError(
                 f"{path}: embeddings are read from {', '.join(_READERS)}; got {path.suffix!r}"
             )
-        names, vectors = _READERS[path.suffix](path)
+        names, vectors, parts, same_network = _READERS[path.suffix](path)
         if not np.isfinite(vectors).all():
             name = names[int(np.argmin(np.isfinite(vectors).all(axis=1)))]
             raise GraphFormatError(f"{path}: the vector of {name!r} holds NaN or infinity; write it again")
-        return cls(names, vectors)
+        try:
+            return cls(names, vectors, parts, same_network)
+        except GraphFormatError as fault:
+            raise GraphFormatError(f"{path}: {fault}") from fault
+
+
+def part_weights(parts: Parts, weights: Mapping[str, float] | None = None) -> dict[str, float]:
+    """Return the weight of every part of some vectors, 1 where none is given, or raise."""
+    fault, given = check_weights(weights)
+    if fault:
+        raise ParameterError(f"weights must {fault}; got {weights!r}")
+    for name in given or {}:
+        _require_part(name, parts)
+    found = {name: (given or {}).get(name, 1.0) for name in parts}
+    if found and not any(found.values()):
+        raise ParameterError(f"weights must not be 0 for all parts there are; got {weights!r}")
+    return found
+
+
+def _require_part(name: str, parts: Parts) -> None:
+    if name not in parts:
+        there = " and ".join(filter(None, [", ".join([*parts][:-1]), *[*parts][-1:]]))
+        raise ParameterError(f"no part {name!r}; these vectors have {there or 'no parts'}")
+
+
+def unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return vectors (n, d) scaled to length 1; zero vectors stay."""
+    # Scaled first: squares of tiny or huge numbers leave float32's range.
+    largest = np.abs(vectors).max(axis=1, initial=0, keepdims=True)
+    scaled = np.divide(vectors, np.where(largest > 0, largest, 1), dtype=np.float32)
+    length = np.sqrt(np.square(scaled, dtype=np.float64).sum(axis=1, keepdims=True))
+    np.divide(scaled, np.where(length > 0, length, 1), out=scaled, casting="same_kind")
+    return scaled
+
+
+def _checked(parts: Any, dim: int) -> dict[str, slice]:
+    """Return parts as plain slices, or raise unless they follow one another from 0 to ``dim``."""
+    found, start = dict[str, slice](), 0
+    for name, columns in parts.items():
+        found[name] = slice(int(columns.start), int(columns.stop))
+        if name not in PARTS or found[name].start != start or found[name].stop <= start:
+            break
+        start = found[name].stop
+    else:
+        if not found or start == dim:
+            return found
+    ends = ", ".join(f"{name!r} to {columns.stop}" for name, columns in parts.items())
+    raise GraphFormatError(
+        f"parts must be some of {', '.join(PARTS)}, one after the other, and end at {dim}; got {ends[:200]}"
+    )
+
+
+def _description(embeddings: Embeddings) -> bytes:
+    """Return JSON of where each part ends, and whether the network is the training one."""
+    ends = {name: part.stop for name, part in embeddings.parts.items()}
+    return json.dumps({"parts": ends, "same_network": embeddings.same_network}).encode()
+
+
+def _described(path: Path, text: bytes) -> tuple[dict[str, slice], bool | None]:
+    """Read what ``_description`` wrote."""
+    try:
+        found = json.loads(text) if len(text) <= _MAX_DESCRIPTION else None
+    except (ValueError, RecursionError):
+        found = None
+    found = found if isinstance(found, dict) else {}
+    return _ended(path, found.get("parts"), found.get("same_network"))
+
+
+def _ended(path: Path, ends: Any, same_network: Any = None) -> tuple[dict[str, slice], bool | None]:
+    """Return parts from where each ends, or raise unless these are whole numbers by name."""
+    is_known = isinstance(ends, dict) and all(type(end) is int for end in ends.values())
+    if not is_known or not (same_network is None or isinstance(same_network, bool)):
+        raise GraphFormatError(f"{path}: what describes the parts of its vectors is damaged; write it again")
+    starts = [0, *ends.values()]
+    parts = {name: slice(start, end) for start, (name, end) in zip(starts, ends.items(), strict=False)}
+    return parts, same_network
+
+
+def _beside(path: Path) -> Path:
+    """Return where the parts of word2vec text are described."""
+    return path.with_name(f"{path.name}.parts.json")
 
 
 def require_savable(path: str | Path) -> None:
@@ -164,9 +319,11 @@ def require_savable(path: str | Path) -> None:
     require_writable(path)
 
 
-def write_csv(stream: BinaryIO, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+def write_csv(
+    stream: BinaryIO, names: NDArray[Any], vectors: NDArray[np.float32], parts: Parts | None = None
+) -> None:
     """Write names (n,) and vectors (n, d) as CSV to an open stream, such as the standard output."""
-    csv.write_csv(_table(plain_names(names, "standard output"), vectors), stream)
+    csv.write_csv(_table(plain_names(names, "standard output"), vectors, parts or {}), stream)
 
 
 def plain_names(names: NDArray[Any], path: Path | str) -> NDArray[Any]:
@@ -183,15 +340,21 @@ def plain_names(names: NDArray[Any], path: Path | str) -> NDArray[Any]:
     return array
 
 
-def _write_npz(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+def _write_npz(path: Path, names: NDArray[Any], embeddings: Embeddings) -> None:
     texts = names if names.dtype == np.int64 else names.astype(str)
     if names.dtype != np.int64 and (texts != names).any():
         raise GraphFormatError("npz drops null characters at the end of a name: save as .parquet")
+    arrays: dict[str, Any] = {"names": texts, "vectors": embeddings.vectors}
+    if embeddings.parts:
+        arrays["part_names"] = np.array([*embeddings.parts])
+        arrays["part_ends"] = np.array([part.stop for part in embeddings.parts.values()])
+    if embeddings.same_network is not None:
+        arrays["same_network"] = np.array(embeddings.same_network)
     with path.open("wb") as file:  # not compressed: floats hardly shrink, and it takes many times as long
-        np.savez(file, allow_pickle=False, names=texts, vectors=vectors)
+        np.savez(file, allow_pickle=False, **arrays)
 
 
-def _read_npz(path: Path) -> Named:
+def _read_npz(path: Path) -> "_Read":
     arrays = read_npz(path)
     names, vectors = arrays.get("names"), arrays.get("vectors")
     if names is None or vectors is None:
@@ -203,17 +366,25 @@ def _read_npz(path: Path) -> Named:
             f"{path}: names must be a row of whole numbers or text and vectors floats; "
             f"got {names.dtype} {names.shape} and {vectors.dtype} {vectors.shape}"
         )
-    return as_array(names), vectors.astype(np.float32)
+    titles, ends = (np.ravel(arrays.get(key, [])).tolist() for key in ("part_names", "part_ends"))
+    is_whole = len(set(titles)) == len(titles) == len(ends)
+    same = arrays["same_network"].tolist() if "same_network" in arrays else None
+    described = _ended(path, dict(zip(titles, ends, strict=False)) if is_whole else None, same)
+    return as_array(names), vectors.astype(np.float32), *described
 
 
-def _write_parquet(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+def _write_parquet(path: Path, names: NDArray[Any], embeddings: Embeddings) -> None:
+    vectors = embeddings.vectors
     rows = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
     table = pa.table({"name": _column(names), "vector": rows})
-    signed = table.replace_schema_metadata({_DIGEST: _content_digest(table["name"], vectors)})
+    about = {_DIGEST: _content_digest(table["name"], vectors)}
+    if embeddings.parts or embeddings.same_network is not None:
+        about[_PARTS] = _description(embeddings)
+    signed = table.replace_schema_metadata(about)
     parquet.write_table(signed, path, use_dictionary=["name"])
 
 
-def _read_parquet(path: Path) -> Named:
+def _read_parquet(path: Path) -> "_Read":
     with opened(path) as source, open_parquet(source.stream, source.path) as file:
         schema = file.schema_arrow
         if sorted(schema.names) != ["name", "vector"]:
@@ -238,13 +409,14 @@ def _read_parquet(path: Path) -> Named:
         if table["name"].null_count or rows.null_count or rows.flatten().null_count:
             raise GraphFormatError(f"{path}: every row needs a name and a whole vector; some are empty")
         values = rows.flatten().to_numpy(zero_copy_only=False).reshape(-1, vector.list_size)
-        written = (schema.metadata or {}).get(_DIGEST)
+        written, description = ((schema.metadata or {}).get(key) for key in (_DIGEST, _PARTS))
         if written is not None and written != _content_digest(table["name"], values):
             raise GraphFormatError(
                 f"{path}: its content is not what was written: it was damaged, or changed by another "
                 "program; write it again"
             )
-    return as_array(table["name"].to_numpy()), np.array(values, dtype=np.float32)
+    described = ({}, None) if description is None else _described(path, description)
+    return as_array(table["name"].to_numpy()), np.array(values, dtype=np.float32), *described
 
 
 def _content_digest(names: Any, vectors: NDArray[np.float32]) -> bytes:
@@ -257,7 +429,7 @@ def _content_digest(names: Any, vectors: NDArray[np.float32]) -> bytes:
     return digest({"names": joined, "lengths": lengths, "vectors": vectors}).encode()
 
 
-def _write_text(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -> None:
+def _write_text(path: Path, names: NDArray[Any], embeddings: Embeddings) -> None:
     texts = [str(name) for name in names.tolist()]
     spaced = [text for text in texts if not text or any(map(str.isspace, text))]
     if spaced:
@@ -266,12 +438,21 @@ def _write_text(path: Path, names: NDArray[Any], vectors: NDArray[np.float32]) -
             "save as .csv, .parquet or .npz"
         )
     with path.open("wb") as file:
-        file.write(b"%d %d\n" % vectors.shape)
+        file.write(b"%d %d\n" % embeddings.vectors.shape)
         options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
-        csv.write_csv(_table(np.array(texts, dtype=object), vectors), file, options)
+        csv.write_csv(_table(np.array(texts, dtype=object), embeddings.vectors, {}), file, options)
 
 
-def _read_text(path: Path) -> Named:
+def _read_text(path: Path) -> "_Read":
+    names, vectors = _read_vectors(path)
+    beside = _beside(path)
+    if not beside.is_file():
+        return names, vectors, {}, None
+    with beside.open("rb") as file:
+        return names, vectors, *_described(beside, file.read(_MAX_DESCRIPTION + 1))
+
+
+def _read_vectors(path: Path) -> Named:
     with opened(path) as source:
         first = _FIRST_LINE.fullmatch(source.stream.readline(64))
         n, d = map(int, first.groups()) if first else (0, 0)
@@ -285,7 +466,7 @@ def _read_text(path: Path) -> Named:
         options = csv.ParseOptions(delimiter=" ", quote_char=False)
         # From the first line on, which is skipped: Arrow drops a byte-order mark that it begins with.
         source.stream.seek(0)
-        found = _parsed(path, source.stream, d, options, titles=["name", *map(str, range(d))])
+        found = _parsed(path, source.stream, _titles(d, {}), options, has_titles=False)
     if len(found[0]) != n:
         raise GraphFormatError(
             f"{path}: its first line says {n} vectors, {len(found[0])} follow; write it again"
@@ -293,26 +474,37 @@ def _read_text(path: Path) -> Named:
     return found
 
 
-def _read_csv(path: Path) -> Named:
+def _read_csv(path: Path) -> "_Read":
     with opened(path) as source:
-        d = source.stream.readline(2**26).count(b",")
+        first = source.stream.readline(2**26).decode(errors="replace")
+        widths = Counter(_PART_TITLE.findall(first))
+        ends = dict(zip(widths, np.cumsum([*widths.values()]).tolist(), strict=True))
+        parts, _ = _ended(path, ends)
+        titles = _titles(first.count(","), parts)
         source.stream.seek(0)
-        return _parsed(path, source.stream, d, csv.ParseOptions(newlines_in_values=True))
+        found = _parsed(path, source.stream, titles, csv.ParseOptions(newlines_in_values=True))
+        return *found, parts, None
 
 
-def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | None = None) -> Named:
-    """Read lines of a name and d numbers; the last one, too, ends with a line break."""
+def _titles(dim: int, parts: Parts) -> list[str]:
+    """Return the titles of a table's columns: ``name, 0, 1, ...``, or ``name, content_0, content_1, ...``."""
+    listed = [f"{name}_{index}" for name, part in parts.items() for index in range(part.stop - part.start)]
+    return ["name", *(listed or map(str, range(dim)))]
+
+
+def _parsed(path: Path, stream: Any, titles: list[str], options: Any, has_titles: bool = True) -> Named:
+    """Read lines of a name and numbers; the last one, too, ends with a line break."""
     start = stream.tell()
     stream.seek(-1, os.SEEK_END)
     if stream.read() != b"\n":
         raise GraphFormatError(f"{path}: does not end with a line break, so it is cut off; write it again")
     stream.seek(start)
-    wanted = ["name", *map(str, range(d))]
-    types = {title: pa.float32() for title in wanted[1:]} | {"name": pa.string()}
+    d, given = len(titles) - 1, None if has_titles else titles
+    types = {title: pa.float32() for title in titles[1:]} | {"name": pa.string()}
     try:
         table = csv.read_csv(
             stream,
-            csv.ReadOptions(column_names=titles, skip_rows=int(titles is not None), block_size=2**26),
+            csv.ReadOptions(column_names=given, skip_rows=int(not has_titles), block_size=2**26),
             options,
             csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
         )
@@ -321,8 +513,9 @@ def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | N
         raise GraphFormatError(
             f"{path}: expected a name and {d} numbers a line ({str(fault)[:200]}); write it again"
         ) from fault
-    if found != wanted or not d:
-        raise GraphFormatError(f"{path}: expected the columns name, 0, 1, ...; found {found[:5]}")
+    if found != titles or not d:
+        expected = ", ".join(titles[: 3 if d else 1])
+        raise GraphFormatError(f"{path}: expected the columns {expected}, ...; found {found[:5]}")
     vectors = np.empty((table.num_rows, d), dtype=np.float32)
     for index, column in enumerate(table.columns[1:]):
         vectors[:, index] = column.to_numpy()
@@ -331,22 +524,23 @@ def _parsed(path: Path, stream: Any, d: int, options: Any, titles: list[str] | N
     return numbers if numbers.dtype == np.int64 else np.array(texts, dtype=object), vectors
 
 
-def _table(names: NDArray[Any], vectors: NDArray[np.float32]) -> Any:
+def _table(names: NDArray[Any], vectors: NDArray[np.float32], parts: Parts) -> Any:
     columns = [pa.array(np.ascontiguousarray(column)) for column in vectors.T]
-    return pa.table([_column(names), *columns], names=["name", *map(str, range(len(columns)))])
+    return pa.table([_column(names), *columns], names=_titles(len(columns), parts))
 
 
 def _column(names: NDArray[Any]) -> Any:
     return pa.array(names) if names.dtype == np.int64 else pa.array(names, pa.string())
 
 
-_WRITERS: dict[str, Callable[[Path, NDArray[Any], NDArray[np.float32]], None]] = {
+_WRITERS: dict[str, Callable[[Path, NDArray[Any], Embeddings], None]] = {
     ".npz": _write_npz,
     ".parquet": _write_parquet,
-    ".csv": lambda path, names, vectors: csv.write_csv(_table(names, vectors), path),
+    ".csv": lambda path, names, found: csv.write_csv(_table(names, found.vectors, found.parts), path),
     ".txt": _write_text,
 }
-_READERS: dict[str, Callable[[Path], Named]] = {
+_Read = tuple[NDArray[Any], NDArray[np.float32], dict[str, slice], bool | None]
+_READERS: dict[str, Callable[[Path], _Read]] = {
     ".npz": _read_npz,
     ".parquet": _read_parquet,
     ".csv": _read_csv,

@@ -1,19 +1,19 @@
 """SPINE: the method, and the class that users touch."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spinegraph.config import Config
+from spinegraph.config import MACHINE, PARTS, Config
 from spinegraph.embeddings import Embeddings
 from spinegraph.engines.engine import engine_for
-from spinegraph.errors import ParameterError
-from spinegraph.generator import Generator, Inputs
+from spinegraph.errors import ParameterError, SpineWarning
 from spinegraph.graph.describe import TrainingStats, html_table
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.fingerprint import fingerprint
@@ -22,22 +22,29 @@ from spinegraph.graph.names import as_array
 from spinegraph.graph.overlay import Overlay
 
 if TYPE_CHECKING:
-    from spinegraph.learning.training import Progress
+    from spinegraph.engines.shards import Progress
+    from spinegraph.paper import PaperSPINE
 
-_SETTINGS = tuple(field.name for field in fields(Config))
 Self = TypeVar("Self", bound="SPINE")
+_FEW = 8  # times as many nodes as are asked for make products of the whole graph too dear
 
 
 class SPINE:
-    """Vectors of nodes that keep both neighbourhood and role, for seen and unseen nodes and networks.
+    """Vectors of nodes with three parts: content, place and role; for seen and unseen nodes and networks.
 
-    Settings are checked at ``fit``, as in scikit-learn. The defaults need no tuning; the page on settings
-    says when to change one.
+    Content is what a node and those around it are about, place where in the training network it lives, role
+    what it looks like from its links alone. Settings are checked at ``fit``, as in scikit-learn. The defaults
+    need no tuning; the page on settings says when to change one.
 
     Parameters
     ----------
     dim : int
-        Length d of a vector.
+        Length d of a vector, all parts together.
+    parts : tuple of str
+        What vectors are made of, of ``"content"``, ``"place"`` and ``"role"``. By default all that can be:
+        content needs features, place one network.
+    weights : dict of part to float, optional
+        Factor of each part, 1 where not given; vectors can also be weighted later, without a second fit.
     seed : int
         Every random draw follows from it.
     threads : int, optional
@@ -49,63 +56,23 @@ class SPINE:
     address : str, optional
         The Ray cluster: ``HOST:PORT``, ``"auto"`` for one running on this machine, ``"local"`` to start one.
         None takes RAY_ADDRESS, else ``"local"``.
-    continuation : float
-        Probability that a walk continues rather than returns to its root: how far a node looks.
+    near, far : float
+        How far a node looks: probability that a walk continues rather than stops, for what is near a node
+        (profile, place, features near it) and for features far around.
+    tolerance : float
+        Largest error of a smoothed value, relative to the largest value.
     k : int
         Length of a profile, the structural description of a node.
     rpr_method : {"push", "walks"}
-        Rooted PageRank by pushing, exact to a tolerance, or by counting visits of walks.
-    tolerance : float
-        Largest share of probability that push leaves unassigned.
-    threshold : float
-        Push also ends where every residual is at most this much per neighbour, which bounds its work.
+        Profiles by pushing, exact to a tolerance, or by counting visits of walks.
     walks, walk_length : int
         Walks per node and their length, for ``"walks"``.
     feature_scaling : {"auto", "row", "row_sum", "column", "none"}
-        How a raw feature matrix is scaled; see FeatureEncoder.
-    structural_columns : {"auto", "past", "through", "none"}
-        Columns made from structure: beside the smoothed features, smoothed like them, or none. ``"auto"`` is
-        ``"past"`` with features and ``"through"`` without.
-    structural_share : float, optional
-        Share of a vector's mean square that ``"past"`` columns get. None: the less the features say about
-        the links, the more.
-    kept : float
-        Share of the untrained inner products of T F in those of the vectors.
-    norm_power : float
-        Smoothed features are divided by this power of their length: 0 leaves it, 1 makes all of one length.
-    activation : {"identity", "relu", "elu", "tanh"}
-        Last step of the generator.
-    start : {"principal", "random"}
-        Where the generator's matrix starts.
-    structural_rate : float
-        Probability that a positive is structural rather than local.
-    candidates : {"degree", "profile", "all"}
-        Nodes that may be structural positives: nearest in degree, the same with ties ordered by profile, or
-        all.
-    similarity : {"dtw", "euclidean", "cosine"}
-        How profiles are compared.
-    local_walks, local_walk_length : int
-        Plain walks per node and their length.
-    window : int
-        Distance on a walk up to which two nodes are local positives.
-    negatives : float
-        K, the weight of the negative term.
-    negative_samples : int
-        Negatives that a batch shares.
-    lambda1, lambda2 : float
-        Weights of the generator's own and the auxiliary's own term; the rest weighs each cross term.
-    auxiliary_init : {"random", "node2vec"}
-        Where the auxiliary matrix starts; ``"node2vec"`` is SPINE-p.
-    batch_size, steps : int
-        Pairs a step, and steps at most.
-    passes : float
-        Times that an edge is met on average, at most: ends training on small networks before ``steps``.
-    learning_rate, dropout : float
-        Adam's rate, and the share of the generator's inputs left out in a step.
+        How a raw feature matrix is scaled; see FeatureEncoder. ``"auto"`` leaves a table as it is encoded.
+    learning : bool
+        Whether content learns which directions of the features predict hidden links.
     training_nodes : int
-        At most this many nodes take part in training, so its cost stops growing with the network.
-    patience : int, optional
-        Stop after so many evaluations without a lower held-out loss; None trains all steps.
+        At most this many nodes take part in fitting means and directions.
 
     Attributes
     ----------
@@ -113,8 +80,6 @@ class SPINE:
         None after a fit with ``vectors=False``.
     generator_ : Generator
         All that ``transform`` needs.
-    history_ : list of TrainingRecord
-        Losses during training.
     config_ : Config
         The settings in use; those left open have a value.
     familiarity_ : TrainingStats
@@ -130,81 +95,54 @@ class SPINE:
     --------
     >>> from spinegraph import SPINE, Graph
     >>> ring = Graph.from_edges([(i, (i + 1) % 12) for i in range(12)])
-    >>> model = SPINE(dim=8, steps=20).fit(ring)
+    >>> model = SPINE(dim=8).fit(ring)
     >>> model.embeddings_
-    Embeddings(12 nodes, 8 dimensions)
+    Embeddings(12 nodes, 8 dimensions: place 7, role 1)
     >>> grown = ring.with_nodes(["new"], [("new", 0), ("new", 1)])
     >>> model.transform(grown, nodes=["new"])["new"].shape
     (8,)
     """
 
+    _config: ClassVar[Any] = Config
+
     def __init__(
         self,
         *,
         dim: int = 200,
+        parts: tuple[str, ...] = PARTS,
+        weights: Mapping[str, float] | None = None,
         seed: int = 0,
         threads: int | None = None,
         device: str = "cpu",
         engine: str = "local",
         address: str | None = None,
-        continuation: float = 0.7,
-        k: int = 30,
+        near: float = 0.5,
+        far: float = 0.9,
+        tolerance: float = 0.01,
+        k: int = 20,
         rpr_method: str = "push",
-        tolerance: float = 0.05,
-        threshold: float = 5e-5,
         walks: int = 10,
         walk_length: int = 40,
         feature_scaling: str = "auto",
-        structural_columns: str = "auto",
-        structural_share: float | None = None,
-        kept: float = 0.5,
-        norm_power: float = 0.5,
-        activation: str = "identity",
-        start: str = "principal",
-        structural_rate: float = 0.1,
-        candidates: str = "profile",
-        similarity: str = "dtw",
-        local_walks: int = 10,
-        local_walk_length: int = 40,
-        window: int = 15,
-        negatives: float = 1.0,
-        negative_samples: int = 100,
-        lambda1: float = 0.4,
-        lambda2: float = 0.4,
-        auxiliary_init: str = "random",
-        batch_size: int = 512,
-        steps: int = 300,
-        passes: float = 30.0,
-        learning_rate: float = 1e-3,
-        dropout: float = 0.0,
+        learning: bool = True,
         training_nodes: int = 20_000,
-        patience: int | None = None,
     ) -> None:
-        self.dim, self.seed, self.threads, self.device = dim, seed, threads, device
-        self.engine, self.address = engine, address
-        self.continuation, self.k, self.rpr_method = continuation, k, rpr_method
-        self.tolerance, self.threshold = tolerance, threshold
-        self.walks, self.walk_length = walks, walk_length
-        self.feature_scaling, self.structural_columns = feature_scaling, structural_columns
-        self.structural_share, self.kept, self.norm_power = structural_share, kept, norm_power
-        self.activation, self.start = activation, start
-        self.structural_rate, self.candidates, self.similarity = structural_rate, candidates, similarity
-        self.local_walks, self.local_walk_length, self.window = local_walks, local_walk_length, window
-        self.negatives, self.negative_samples = negatives, negative_samples
-        self.lambda1, self.lambda2, self.auxiliary_init = lambda1, lambda2, auxiliary_init
-        self.batch_size, self.steps, self.passes = batch_size, steps, passes
-        self.learning_rate, self.dropout = learning_rate, dropout
-        self.training_nodes, self.patience = training_nodes, patience
+        self.dim, self.parts, self.weights, self.seed = dim, parts, weights, seed
+        self.threads, self.device, self.engine, self.address = threads, device, engine, address
+        self.near, self.far, self.tolerance = near, far, tolerance
+        self.k, self.rpr_method, self.walks, self.walk_length = k, rpr_method, walks, walk_length
+        self.feature_scaling, self.learning, self.training_nodes = feature_scaling, learning, training_nodes
 
     @classmethod
-    def paper(cls: type[Self], **changes: Any) -> Self:
-        """Return an estimator with the paper's values.
+    def paper(cls, **changes: Any) -> "PaperSPINE":
+        """Return the paper's own method, with its values and its settings; see PaperSPINE.
 
-        >>> SPINE.paper().structural_rate
+        >>> SPINE.paper(dim=64).structural_rate
         0.5
         """
-        _require_known(changes)
-        return cls(**Config.paper(**changes).to_json())
+        found = cls._paper_class()
+        _require_known(changes, found._settings())
+        return found(**changes)
 
     def fit(
         self: Self,
@@ -212,11 +150,10 @@ class SPINE:
         y: None = None,
         *,
         encoder: FeatureEncoder | None = None,
-        checkpoint: str | Path | None = None,
         progress: "Progress | None" = None,
         vectors: bool = True,
     ) -> Self:
-        """Learn a generator from one network, or from several together.
+        """Fit the parts of vectors on one network, or on several together, which have no place in common.
 
         Parameters
         ----------
@@ -226,50 +163,31 @@ class SPINE:
         encoder : FeatureEncoder, optional
             The fitted encoder that made the graph's features from a table; by default the graph's own. It is
             kept as ``table_encoder_`` and saved with the model: tables of new nodes are encoded alike.
-        checkpoint : path, optional
-            Folder for the state of training. Resumes an interrupted run, which ends with the same vectors.
         progress : callable (stage, done, total), optional
         vectors : bool
             Whether to embed the training nodes. False leaves ``embeddings_`` None: for a store (see
             ``open_store``) whose vectors would not fit in memory, and go to a folder instead.
         """
-        from spinegraph.learning.checkpoint import Checkpoints
-        from spinegraph.learning.sampling import PairSampler, TrainingData, balanced, gather_corpus
-
         report_progress = progress or (lambda stage, done, total: None)
         config = Config(**self.get_params()).check()
-        graph = graph if isinstance(graph, Graph) else _as_list(graph)
-        whole = graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
-        config, engine = balanced(config, whole), engine_for(config)
+        graph, whole = _one_graph(graph)
         encoder = encoder or whole.encoder
         _require_same_features(encoder, whole)
-        data_fingerprint = fingerprint(whole)
-        checkpoints = Checkpoints.of_fit(checkpoint, data_fingerprint, config) if checkpoint else None
-
-        report_progress("walks", 0, 0)
-        corpus = gather_corpus(whole, config)  # every node, or a sample of a large network
-        nodes = None if len(corpus.nodes) == len(whole) else corpus.nodes
-        report_progress("rooted PageRank", 0, 0)
-        profile = engine.profile(whole, config, nodes)
-        inputs, columns = Inputs.fit(whole, config, nodes, profile)
-        report_progress("structural twins", 0, 0)
-        degrees = whole.degrees_at(corpus.nodes)
-        similar = engine.similar(profile, degrees, config)
-        sampler = PairSampler(corpus, similar, degrees, config)
-        report_progress("features around every node", 0, 0)
-        all_columns = columns if nodes is None else None
-        smoothed = inputs.smoothed(whole, profile, nodes, all_columns)  # T F
-        direct = columns if inputs.columns_direct else None
-        data = TrainingData(smoothed, direct, sampler, inputs.norm_power)
-        weights, history = engine.learn(data, config, checkpoints, report_progress)
-        generator, embeddings = Generator(inputs, weights), None
+        engine = engine_for(config)
+        generator = engine.fit(whole, config, report_progress, several=graph is not whole)
+        if graph is not whole and "place" in config.parts:
+            message = "several networks have no place in common, so the vectors have no place part"
+            warnings.warn(
+                f"{message}; parts=('content', 'role') says that this is meant", SpineWarning, stacklevel=2
+            )
+        embeddings = None
         if vectors:
             report_progress("embedding", 0, 0)
-            found = engine.embed(generator, whole, profile if nodes is None else None, all_columns)
-            embeddings = _embeddings_of(graph, found)
+            known = None if generator.place is None else np.arange(len(whole))
+            embeddings = _embeddings_of(graph, engine.embed(generator, whole, known), generator.parts)
 
         # Nothing before this line: an interrupted fit leaves the model as it was.
-        self.config_, self.fingerprint_, self.history_ = config, data_fingerprint, history
+        self.config_, self.fingerprint_ = config, fingerprint(whole)
         self.generator_, self.table_encoder_ = generator, encoder
         self.familiarity_ = TrainingStats.of(whole)
         self.graph_, self.embeddings_ = graph, embeddings
@@ -280,7 +198,9 @@ class SPINE:
         self.fit(graph)
         return self.embeddings_  # type: ignore[return-value]
 
-    def transform(self, graph: GraphLike, nodes: Iterable[Any] | None = None) -> Embeddings:
+    def transform(
+        self, graph: GraphLike, nodes: Iterable[Any] | None = None, *, same_network: bool | None = None
+    ) -> Embeddings:
         """Return vectors of the nodes of any network with the fitted features.
 
         Parameters
@@ -288,16 +208,20 @@ class SPINE:
         graph : Graph or Overlay
         nodes : iterable of names, optional
             Embed just these, at their cost alone.
+        same_network : bool, optional
+            Whether the graph is the training network, grown or changed, so that its nodes have a place; in
+            another one the place part is zero. Found out by names and links unless given, and said by
+            ``same_network`` of the result.
 
         Warns
         -----
         UnfamiliarDataWarning
             When degrees or features lie outside what the model was fitted on.
         """
-        generator: Generator = self._fitted("generator_")
+        generator = self._fitted("generator_")
         _require_graph(graph)
-        if generator.inputs.encoder is not None:
-            generator.inputs.require_features(graph)
+        if generator.encoder is not None:
+            generator.require_features(graph)
             _require_same_encoder(self.table_encoder_, getattr(graph, "encoder", None))
         positions: NDArray[np.int64] | None = None
         if nodes is not None:
@@ -307,21 +231,32 @@ class SPINE:
         elif isinstance(graph, Overlay) and graph.num_nodes < len(graph):
             positions = graph.standing
         self.familiarity_.warn(graph, positions)
+        known = generator.known(graph, same_network)
+        found_same = None if "place" not in generator.parts else known is not None
         if positions is None and isinstance(graph, Graph):
-            here = replace(self.config_, engine=self.engine, address=self.address, device=self.device).check()
-            return Embeddings(graph.names, engine_for(here).embed(generator, graph))
-        if nodes is not None and positions is not None and isinstance(graph, Overlay):
-            names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
+            vectors, names = self._engine().embed(generator, graph, known), graph.names
         else:
-            names = graph.names if positions is None else graph.names[positions]
-        return Embeddings(names, generator.embed(graph, positions))
+            vectors = _embed(generator, graph, positions, known)
+            if nodes is not None and positions is not None and isinstance(graph, Overlay):
+                names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
+            else:
+                names = graph.names if positions is None else graph.names[positions]
+        return Embeddings(names, vectors, generator.parts, found_same)
 
-    def save(self, folder: str | Path, *, data: bool = True) -> None:
-        """Write the model to a folder, with the training graph and vectors unless ``data=False``."""
+    def _engine(self) -> Any:
+        here = {name: getattr(self, name) for name in MACHINE if hasattr(self, name)}
+        return engine_for(replace(self.config_, **here).check())
+
+    def save(self, folder: str | Path, *, data: bool = True, place: bool = True) -> None:
+        """Write the model to a folder.
+
+        ``data=False`` leaves out the training graph and vectors, ``place=False`` the positions of the
+        training nodes, so that the loaded model gives no place.
+        """
         from spinegraph.storage.model_folder import save
 
         self._fitted("generator_")
-        save(self, Path(folder), data=data)
+        save(self, Path(folder), data=data, place=place)
 
     @classmethod
     def load(cls: type[Self], folder: str | Path) -> Self:
@@ -332,21 +267,33 @@ class SPINE:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name."""
-        return {name: getattr(self, name) for name in _SETTINGS}
+        return {name: getattr(self, name) for name in self._settings()}
+
+    @staticmethod
+    def _paper_class() -> "type[PaperSPINE]":
+        from spinegraph.paper import PaperSPINE
+
+        return PaperSPINE
+
+    @classmethod
+    def _settings(cls) -> tuple[str, ...]:
+        return tuple(field.name for field in fields(cls._config))
 
     def set_params(self: Self, **settings: Any) -> Self:
         """Change settings; they take effect at the next ``fit``."""
-        _require_known(settings)
+        _require_known(settings, self._settings())
         vars(self).update(settings)
         return self
 
     def __repr__(self) -> str:
         state = f" fitted on {len(self.familiarity_)} nodes" if hasattr(self, "generator_") else ""
-        return f"SPINE({self._changed()}){state}"
+        return f"{type(self).__name__}({self._changed()}){state}"
 
     def _changed(self) -> str:
         """Return the settings that differ from their defaults."""
-        changed = {name: value for name, value in self.get_params().items() if value != getattr(Config, name)}
+        changed = {
+            name: value for name, value in self.get_params().items() if value != getattr(self._config, name)
+        }
         return ", ".join(f"{name}={value!r}" for name, value in changed.items())
 
     def _repr_html_(self) -> str:
@@ -355,12 +302,11 @@ class SPINE:
             return html_table("SPINE, not fitted", rows)
         graphs = self.graph_ if isinstance(self.graph_, list) else [self.graph_]
         rows += [("fitted on", repr(graph)) for graph in graphs[:5] if graph is not None]
-        names = self.generator_.inputs.names
-        rows.append(("reads", ", ".join(names[:8]) + ", ..." * (len(names) > 8)))
-        if self.history_:
-            first, last = self.history_[0], self.history_[-1]
-            losses = f"{first.held_out_loss:.3f} to {last.held_out_loss:.3f} on held-out pairs"
-            rows.append(("training", f"{last.step:,} steps, loss {losses}"))
+        widths = ", ".join(f"{name} {part.stop - part.start}" for name, part in self.generator_.parts.items())
+        rows.append(("parts", widths))
+        if self.generator_.encoder is not None:
+            names = self.generator_.encoder.feature_names_
+            rows.append(("reads", ", ".join(names[:8]) + ", ..." * (len(names) > 8)))
         rows.append(("see also", "sg.plot.map(model), sg.plot.twins(model, a, b)"))
         return html_table(f"SPINE, fitted on {len(self.familiarity_):,} nodes", rows)
 
@@ -380,11 +326,20 @@ class SPINE:
         return getattr(self, name)
 
 
-def _require_known(settings: dict[str, Any]) -> None:
+def _embed(generator: Any, graph: GraphLike, positions: Any, known: Any) -> NDArray[np.float32]:
+    """Return the vectors of all nodes or of some; of many, those of all cost less than each for itself."""
+    if positions is None:
+        return np.asarray(generator.embed(graph, known))
+    if len(positions) * _FEW > len(graph):
+        return np.asarray(generator.embed(graph, known)[positions])
+    return np.asarray(generator.embed_some(graph, positions, known))
+
+
+def _require_known(settings: dict[str, Any], known: tuple[str, ...]) -> None:
     for name in settings:
-        if name not in _SETTINGS:
-            near = get_close_matches(name, _SETTINGS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETTINGS)}"
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
             raise ParameterError(f"SPINE has no setting {name!r}; {hint}")
 
 
@@ -428,8 +383,16 @@ def _as_list(graphs: Any) -> list[Graph]:
     return listed
 
 
-def _embeddings_of(graph: Graph | Sequence[Graph], vectors: Any) -> Embeddings | list[Embeddings]:
+def _one_graph(graph: Any) -> tuple[Any, Graph]:
+    """Return what was given as a Graph or a list of Graphs, and the union of a list."""
+    graph = graph if isinstance(graph, Graph) else _as_list(graph)
+    return graph, graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
+
+
+def _embeddings_of(
+    graph: Graph | Sequence[Graph], vectors: Any, parts: Mapping[str, slice]
+) -> Embeddings | list[Embeddings]:
     if isinstance(graph, Graph):
-        return Embeddings(graph.names, vectors)
-    parts = np.split(vectors, np.cumsum([len(part) for part in graph])[:-1])
-    return [Embeddings(part.names, some) for part, some in zip(graph, parts, strict=True)]
+        return Embeddings(graph.names, vectors, parts)
+    pieces = np.split(vectors, np.cumsum([len(each) for each in graph])[:-1])
+    return [Embeddings(each.names, some, parts) for each, some in zip(graph, pieces, strict=True)]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import spinegraph as sg
+from spinegraph.analysis.explain import explain
 from spinegraph.analysis.layout import ego_network
-from spinegraph.analysis.plots import color_nodes, compare_pairs
+from spinegraph.analysis.plots import color_nodes, compare_pairs, embeddings_of, explanation_figure
 from spinegraph.errors import ParameterError, UnknownNodeError
 
 HOSTILE = "<script>alert(1)</script>"
@@ -19,7 +20,7 @@ def model():
     names = [HOSTILE, *(f"n{place}" for place in range(1, len(graph)))]
     features = np.random.default_rng(0).random((len(graph), 3)).astype(np.float32)
     named = graph.relabel(names).with_features(features, ["age", HOSTILE, "size"])
-    return sg.SPINE(dim=8, steps=25).fit(named)
+    return sg.SPINE(dim=8).fit(named)
 
 
 def plain(figure):
@@ -76,18 +77,33 @@ def test_profiles_fall_and_two_are_matched(model):
     assert len(plain(sg.plot.profile(model.graph_, ["n1", "n2", "n3"]))["data"]) == 3
 
 
-def test_loss_and_distances_of_a_model(model):
-    assert [trace["name"] for trace in plain(sg.plot.loss(model))["data"]] == [
+def test_distances_of_a_model(model):
+    assert len(plain(sg.plot.distances(model))["data"]) == 4
+
+
+def test_the_loss_of_the_papers_model_and_of_no_other(model):
+    paper = sg.SPINE.paper(dim=4, steps=5).fit(model.graph_)
+    assert [trace["name"] for trace in plain(sg.plot.loss(paper))["data"]] == [
         "training pairs",
         "held-out pairs",
     ]
-    assert len(plain(sg.plot.distances(model))["data"]) == 4
+    with pytest.raises(ParameterError, match=r"SPINE.paper\(\) or its history_; got SPINE$"):
+        sg.plot.loss(model)
+
+
+def test_an_explanation_is_drawn_with_its_parts(model):
+    found = explain(model.graph_, model.generator_, HOSTILE, "n20")
+    shares, missing = plain(explanation_figure(found))["data"][:2]
+    assert shares["y"] == ["content", "place", "role"]
+    assert shares["text"] == [f"{part.share:.3f}" for part in found.parts]
+    assert min(missing["x"]) >= 0
 
 
 def test_a_model_of_several_graphs_is_drawn_as_one():
     graphs = [sg.made.barbell(5, bridge=1), sg.made.barbell(6, bridge=2)]
-    model = sg.SPINE(dim=4, steps=5).fit(graphs)
+    model = sg.SPINE(dim=4, parts=("role",)).fit(graphs)
     assert sum(len(trace.text) for trace in sg.plot.map(model).data) == 25
+    assert embeddings_of(model).parts == model.embeddings_[0].parts
     assert sg.plot.twins(model, (0, 1), (1, 1)).layout.annotations[1].text == "(1, 1)"
 
 

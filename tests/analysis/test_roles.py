@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.metrics import adjusted_rand_score
 
 import strategies
+from command import real
 from spinegraph import SPINE, Embeddings, Graph, made
 from spinegraph.analysis.roles import (
     Mixture,
@@ -31,7 +32,11 @@ from spinegraph.errors import ModelFormatError, ParameterError
 
 
 def fitted(graph, **settings):
-    return SPINE(**{"dim": 32, "steps": 30, "threads": 1, **settings}).fit(graph).generator_
+    return SPINE(**{"dim": 32, "threads": 1, **settings}).fit(graph).generator_
+
+
+def content(generator, graph):
+    return generator.embed(graph)[:, generator.parts["content"]]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +54,7 @@ def roles(office):
 
 @pytest.fixture(scope="module")
 def club():
-    return fitted(made.karate(), dim=8, steps=5)
+    return fitted(made.karate(), dim=8)
 
 
 def test_planted_roles_are_found_and_known_again_in_an_unseen_network(office, roles):
@@ -71,7 +76,7 @@ def test_titles_fit_the_planted_roles(office, roles):
 @pytest.mark.parametrize("bridge", [3, 5])
 def test_a_barbells_three_kinds_of_place_are_its_roles(bridge):
     graph = made.barbell(10, bridge)
-    generator = fitted(graph, dim=8, steps=5)
+    generator = fitted(graph, dim=8)
     found = Roles.find(graph, generator)
     assigned = found.assign(graph, generator).roles
     gates = [9, 10 + bridge]
@@ -89,6 +94,33 @@ def test_nodes_that_all_stand_alike_have_one_role(club):
     found = Roles.find(lonely, club)
     assert (found.titles, found.descriptions) == (["isolated"], ["no neighbours at all"])
     assert Roles.find(Graph.from_edges([], num_nodes=1), club).assign(lonely, club).roles.tolist() == [0] * 3
+
+
+def power_law(n, exponent, degree, seed=0):
+    """A network with no other structure than degrees that follow a power law."""
+    rng = np.random.default_rng(seed)
+    wanted = np.minimum((1 - rng.random(n)) ** (-1 / (exponent - 1)), np.sqrt(n))
+    ends = rng.choice(n, (round(n * degree / 2), 2), p=wanted / wanted.sum())
+    return Graph.from_edges(ends[ends[:, 0] != ends[:, 1]], num_nodes=n)
+
+
+@pytest.mark.parametrize(("exponent", "degree"), [(2.1, 4), (3, 4), (2.5, 20)])
+def test_widely_spread_degrees_are_several_roles_here_and_elsewhere(club, exponent, degree):
+    here, there = (power_law(1500, exponent, degree, seed) for seed in (0, 1))
+    found = Roles.find(here, club)
+    assert len(found) > 1
+    neighbors = [typical.neighbors for typical in found.typical]
+    assert max(neighbors) >= 4 * max(min(neighbors), 1)
+    shares = [found.assign(graph, club).shares() for graph in (here, there)]
+    np.testing.assert_allclose(*shares, atol=0.1)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["ego_twitter", "tolokers"])
+def test_a_real_network_without_features_has_several_roles(club, name):
+    with np.load(real(f"{name}.npz")) as arrays:
+        graph = Graph.from_edges(arrays["edges"])
+    assert len(Roles.find(graph, club)) > 1
 
 
 @settings(max_examples=30)
@@ -115,7 +147,7 @@ def test_another_order_of_nodes_is_another_order_of_roles(club, case):
     )
 
 
-def test_another_order_of_nodes_keeps_roles_found_by_vectors(office, roles):
+def test_another_order_of_nodes_keeps_roles_found_by_content(office, roles):
     here, _, generator = office
     order = np.random.default_rng(0).permutation(len(here.graph))
     other = strategies.permuted(here.graph, order)
@@ -240,7 +272,7 @@ def naive_numbers(graph, member_of):
 
 def test_the_numbers_of_a_node_agree_with_counting_by_hand(office, roles):
     here, _, generator = office
-    vectors = generator.embed(here.graph)
+    vectors = content(generator, here.graph)
     communities = roles.communities.nearest(gather(vectors, neighbors_of(here.graph), vectors))
     member_of = dict(zip(here.graph.names.tolist(), communities.tolist(), strict=True))
     expected = naive_numbers(here.graph, member_of)
@@ -266,7 +298,7 @@ def test_neighbours_are_those_of_the_graph(graph):
 
 def test_communities_are_the_planted_departments(office):
     here, _, generator = office
-    vectors = generator.embed(here.graph)
+    vectors = content(generator, here.graph)
     ties = neighbors_of(here.graph)
     found = find_communities(ties, vectors)
     assert len(found) == 8

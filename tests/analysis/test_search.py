@@ -17,7 +17,6 @@ from spinegraph.analysis.search import (
     ProfileCandidates,
     Search,
     StructuralSearch,
-    TwofoldSearch,
     unit_rows,
 )
 from spinegraph.errors import ParameterError, UnknownNodeError
@@ -129,6 +128,69 @@ def test_cosines_are_those_of_similar():
     assert cosines[7] == 1
     for match in search.similar(7, 49):
         assert cosines[match.name] == pytest.approx(match.score, abs=2e-6)
+
+
+PARTS = {"content": slice(0, 4), "place": slice(4, 7), "role": slice(7, 8)}
+
+
+def vectors_with_parts(n=60, seed=0):
+    """Vectors of three parts of very different lengths; some parts of some nodes are zero."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(n, 8)) * np.repeat([10, 1, 0.01], [4, 3, 1])
+    vectors[:5, PARTS["place"]] = 0
+    return Embeddings(np.arange(n), vectors, PARTS)
+
+
+@pytest.mark.parametrize("weights", [None, {"role": 0}, {"content": 0.5, "place": 3}])
+def test_the_score_is_the_weighted_mean_of_the_parts_cosines(weights):
+    embeddings = vectors_with_parts()
+    factors = dict.fromkeys(PARTS, 1) | (weights or {})
+    for match in Search(embeddings, weights=weights).similar(20, 50):
+        if match.name < 5:
+            continue
+        cosines = {
+            name: brute_force_cosine(*embeddings.vectors[[20, match.name], columns])
+            for name, columns in PARTS.items()
+        }
+        mean = sum(factors[name] * cosines[name] for name in PARTS) / sum(factors.values())
+        assert match.score == pytest.approx(mean, abs=2e-6)
+
+
+def test_a_part_that_is_zero_at_both_nodes_does_not_count():
+    embeddings = vectors_with_parts()
+    search, others = Search(embeddings), Search(embeddings, weights={"place": 0})
+    assert search.cosines(0)[1:5] == pytest.approx(others.cosines(0)[1:5], abs=1e-6)
+    assert abs(search.cosines(0)[20]) < abs(others.cosines(0)[20])
+
+
+@pytest.mark.parametrize("by", PARTS)
+def test_search_by_one_part_sees_that_part_alone(by):
+    embeddings = vectors_with_parts()
+    one, alone = Search(embeddings, by=by), Search(embeddings_of(embeddings.part(by).vectors))
+    assert one.similar(20, 59) == alone.similar(20, 59)
+
+
+@pytest.mark.parametrize("how", [{}, {"by": "place"}, {"weights": {"content": 2, "role": 0.5}}])
+def test_a_whole_vector_is_weighted_like_those_it_is_compared_with(how):
+    embeddings = vectors_with_parts()
+    search = Search(embeddings, **how)
+    first, *rest = search.similar_to(embeddings.vectors[20], 6)
+    assert first == Match(20, 1.0)
+    assert rest == search.similar(20, 5)
+
+
+@pytest.mark.parametrize(
+    ("how", "rule"),
+    [
+        ({"by": "colour"}, "no part 'colour'; these vectors have content, place and role"),
+        ({"weights": {"colour": 1}}, "weights must give some of"),
+        ({"weights": dict.fromkeys(PARTS, 0)}, "not 0 to all"),
+        ({"by": "role", "weights": {"role": 1}}, "weights are for all parts together"),
+    ],
+)
+def test_unknown_parts_and_wrong_weights_are_refused(how, rule):
+    with pytest.raises(ParameterError, match=rule):
+        Search(vectors_with_parts(), **how)
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
@@ -251,35 +313,11 @@ def test_structural_distances_are_those_of_the_profiles():
     np.testing.assert_array_equal(StructuralSearch(graph, profile).distances(3), expected)
 
 
-def test_alike_both_ways_is_the_worse_of_two_ranks():
-    graph = made.karate()
-    roles = StructuralSearch(graph, rooted_pagerank(graph, k=10))
-    search = Search(embeddings_of(random_vectors(34, 6)))
-    found = TwofoldSearch(search, roles).similar(0, 33)
-    cosines, distances = np.round(search.cosines(0), 6), roles.distances(0)
-    for match in found:
-        nearer = (np.delete(cosines, 0) > cosines[match.name]).sum()
-        closer = (np.delete(distances, 0) < distances[match.name]).sum()
-        assert match.score == pytest.approx(1 - max(nearer, closer) / 33)
-    scores = [match.score for match in found]
-    assert scores == sorted(scores, reverse=True)
-    assert TwofoldSearch(search, roles).neighbors([0], n=3).positions[0].tolist() == [
-        m.name for m in found[:3]
-    ]
-
-
-def test_alike_both_ways_needs_the_same_nodes():
-    graph = made.karate()
-    roles = StructuralSearch(graph, rooted_pagerank(graph, k=4))
-    with pytest.raises(ParameterError, match="5 vectors and 34 nodes"):
-        TwofoldSearch(Search(embeddings_of(random_vectors(5))), roles)
-
-
 def test_a_single_node_is_like_nobody():
     alone = Graph.from_edges(np.zeros((0, 2), int), num_nodes=1)
     roles = StructuralSearch(alone, rooted_pagerank(alone, k=3))
     search = Search(embeddings_of(np.ones((1, 2), np.float32)))
-    assert search.similar(0) == roles.similar(0) == TwofoldSearch(search, roles).similar(0) == []
+    assert search.similar(0) == roles.similar(0) == []
     assert search.neighbors().positions.shape == (1, 0)
 
 

@@ -309,7 +309,7 @@ def test_the_policy_lets_nothing_in_and_no_text_become_markup(network):
 
 def test_twins_are_the_nearest_profiles_of_like_degree(network):
     model = sg.SPINE.load(network.model)
-    profiles = model.generator_.inputs.profile(model.graph_).weights
+    profiles = model.generator_.profile(model.graph_).weights
     degrees = model.graph_.degrees
     for root in (7, 40):
         like = np.flatnonzero(np.abs(np.log2((degrees + 1) / (degrees[root] + 1))) <= 1)
@@ -325,7 +325,7 @@ def test_papers_of_cora_are_drawn_beside_their_twins(chromium, tmp_path):
     if not Path(os.environ.get("SPINEGRAPH_DATA", ""), "cora.npz").is_file():
         pytest.skip("SPINEGRAPH_DATA names no folder with the real networks")
     cora = load("cora")
-    sg.SPINE(dim=16, steps=5, threads=1).fit(cora.graph).save(tmp_path / "model")
+    sg.SPINE(dim=16, threads=1).fit(cora.graph).save(tmp_path / "model")
     with Running(tmp_path / "model", tmp_path / "store") as running:
         page = opened(chromium, running, path="/#306")
         page.wait_for_selector(".why li")

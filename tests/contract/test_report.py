@@ -25,7 +25,7 @@ def model(tmp_path_factory):
     columns = [HOSTILE, *made.graph.feature_names[1:]]
     graph = made.graph.relabel(names).with_features(made.graph.features, columns)
     folder = tmp_path_factory.mktemp("report") / "model & co"
-    sg.SPINE(dim=16, steps=25, threads=1).fit(graph).save(folder)
+    sg.SPINE(dim=16, threads=1).fit(graph).save(folder)
     lines = ["node,label,team"]
     lines += [
         f'"{name}",{made.community_names[place]},{place}{HOSTILE if place else ""}'
@@ -171,10 +171,29 @@ def test_a_model_without_its_data_is_refused_with_a_way_out(model, tmp_path):
 
 def test_the_report_of_several_graphs_and_of_one_without_features(tmp_path):
     graphs = [sg.made.barbell(6, bridge=2), sg.made.karate()]
-    found = write_report(sg.SPINE(dim=8, steps=5).fit(graphs), tmp_path / "r.html")
+    found = write_report(sg.SPINE(dim=8, parts=("role",)).fit(graphs), tmp_path / "r.html")
     assert len(found.graph) == 48
     assert any("no features" in note.text for note in found.notes)
-    assert (tmp_path / "r.html").exists()
+    assert "A vector has 8 numbers: 8 for role (" in (tmp_path / "r.html").read_text()
+
+
+def test_the_page_says_which_parts_vectors_have_and_what_learning_gained(model, tmp_path):
+    fitted = sg.SPINE.load(model)
+    found = write_report(fitted, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    for name, part in fitted.generator_.parts.items():
+        assert f"{part.stop - part.start} for {name} (" in text
+    assert f"in {100 * fitted.generator_.learned.before:.1f} % of cases, and " in text
+    for example in found.examples:
+        best = max(example.explanation.parts, key=lambda part: part.share)
+        assert f"similarity {example.score:.2f}, above all {best.name}" in text
+
+
+def test_the_report_of_the_papers_model(tmp_path):
+    graph = sg.made.planted(communities=3, size=30, seed=0).graph
+    found = write_report(sg.SPINE.paper(dim=8, steps=5).fit(graph), tmp_path / "r.html")
+    assert [part.name for part in found.examples[0].explanation.parts] == ["content"]
+    assert "8 for content (" in (tmp_path / "r.html").read_text()
 
 
 def test_an_unknown_column_is_refused_before_the_work(model, tmp_path):

@@ -19,7 +19,7 @@ FILES = [("crashed", "store.sqlite3"), *(("stopped", name) for name in ("store.s
 
 @pytest.fixture(scope="module")
 def model():
-    return SPINE(dim=6, steps=3, k=8, threads=1).fit(small_graph(n=40).with_features(None))
+    return SPINE(dim=6, k=8, threads=1).fit(small_graph(n=40).with_features(None))
 
 
 def written(model, folder, *, compacted):

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
-from spinegraph import Config, Graph, datasets, made
+from spinegraph import Graph
+from spinegraph.config import PaperConfig
 from spinegraph.learning.sampling import (
     HELD_OUT,
     PRETRAINING,
     TRAINING,
     Corpus,
     PairSampler,
-    balanced,
     gather_corpus,
 )
 from spinegraph.structure.pagerank import rooted_pagerank
@@ -22,7 +22,7 @@ from spinegraph.structure.similarity import SimilarNodes, candidates, similar_no
 
 def config(**changes):
     small = {"batch_size": 64, "negative_samples": 16, "local_walks": 3, "local_walk_length": 8, "window": 3}
-    return Config(**{**small, "threads": 1, **changes}).check()
+    return PaperConfig(**{**small, "threads": 1, **changes}).check()
 
 
 def sampler_of(graph, settings):
@@ -205,32 +205,3 @@ def test_every_node_is_walked_from_where_all_take_part():
     corpus = gather_corpus(graph, config(local_walks=4))
     assert np.bincount(corpus.walks[:, 0]).tolist() == [4] * 5
     assert (corpus.walks[np.isin(corpus.walks[:, 0], [3, 4]), 1:] == -1).all()
-
-
-def share(graph: Graph, **settings) -> float:
-    return balanced(Config(**settings), graph).structural_share
-
-
-def test_what_the_user_sets_stays():
-    assert share(made.karate(), structural_share=0.25) == 0.25
-
-
-def test_without_features_there_is_no_channel_beside_them():
-    assert share(made.karate()) == 0
-
-
-def test_a_handful_of_edges_settles_nothing():
-    graph = made.barbell(4).with_features(np.eye(8, dtype=np.float32))
-    assert share(graph) == 0.1
-
-
-def test_features_dealt_out_at_random_leave_nearly_all_to_structure():
-    graph = made.planted(seed=1).graph
-    order = np.random.default_rng(1).permutation(len(graph))
-    assert share(graph.with_features(graph.feature_rows(order))) == 0.99
-
-
-@pytest.mark.data
-def test_the_more_features_tell_the_less_structure_gets():
-    shares = {name: share(datasets.load(name).graph) for name in ("cora", "citeseer", "amazon_photo")}
-    assert shares["citeseer"] < 0.03 < shares["cora"] < 0.15 < shares["amazon_photo"] <= 0.5

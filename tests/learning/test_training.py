@@ -6,12 +6,11 @@ import torch
 from scipy.sparse import csr_array
 
 import reference
-from spinegraph import Config, made
-from spinegraph.errors import ParameterError
+from spinegraph import made
+from spinegraph.config import PaperConfig
 from spinegraph.learning.objective import first_auxiliary
-from spinegraph.learning.sampling import HELD_OUT, PairSampler, TrainingData, gather_corpus
-from spinegraph.learning.training import Trainer, _mix, first_weights, learn, one_torch_thread
-from spinegraph.structure.pagerank import Smoothed
+from spinegraph.learning.sampling import HELD_OUT, PairSampler, gather_corpus
+from spinegraph.learning.training import Trainer, first_weights, learn, one_torch_thread
 
 DIM, COLUMNS = 4, 6
 GRAPH = made.barbell(8, bridge=2)
@@ -26,8 +25,8 @@ def _one_thread():
 
 
 def config(**changes):
-    small = {"dim": DIM, "batch_size": 32, "negative_samples": 8, "steps": 50, "passes": 1e6, "threads": 1}
-    return Config(**{**small, "learning_rate": 0.01, **changes}).check()
+    small = {"dim": DIM, "batch_size": 32, "negative_samples": 8, "steps": 50, "threads": 1}
+    return PaperConfig(**{**small, "activation": "identity", "learning_rate": 0.01, **changes}).check()
 
 
 def sampler(settings):
@@ -52,7 +51,7 @@ def test_the_loss_is_the_objective_of_the_vectors_that_the_matrix_makes(activati
     vectors = activated(INPUTS.astype(np.float64) @ START, activation)
     kept = one.auxiliary.detach().numpy().astype(np.float64)
     places = (batch.anchors, batch.positives, batch.negatives)
-    expected = reference.objective([vectors[p] for p in places], [kept[p] for p in places], 0.4, 0.4, 1.0)
+    expected = reference.objective([vectors[p] for p in places], [kept[p] for p in places], 0.4, 0.2, 1.0)
     assert one.held_out_loss() == pytest.approx(expected, rel=1e-4)
 
 
@@ -85,12 +84,6 @@ def test_sparse_inputs_train_as_dense_ones_do():
     dense_weights, _ = trainer(sparse).train()
     sparse_weights, _ = trainer(csr_array(sparse)).train()
     np.testing.assert_allclose(sparse_weights, dense_weights, atol=1e-5)
-
-
-def test_each_edge_is_met_a_bounded_number_of_times():
-    one = trainer(passes=2.0, steps=1000)
-    _, history = one.train()
-    assert history[-1].step == int(np.ceil(2 * GRAPH.num_edges / 32)) == one.steps
 
 
 def test_patience_stops_when_held_out_pairs_stop_improving():
@@ -131,36 +124,16 @@ def test_the_callers_random_state_and_threads_are_left_alone():
     torch.manual_seed(5)
     np.random.seed(5)
     settings = config()
-    smoothed = Smoothed(csr_array(np.eye(len(GRAPH), dtype=np.float32)), INPUTS, 1)
-    learn(TrainingData(smoothed, None, sampler(settings), 0.5), settings)
+    learn(INPUTS, sampler(settings), settings)
     found = torch.rand(1), np.random.rand(1), torch.get_num_threads()
     assert found == expected
 
 
-def test_a_random_start_is_small_and_its_own_for_each_seed():
-    smoothed = Smoothed(csr_array(np.eye(len(GRAPH), dtype=np.float32)), INPUTS, 1)
-    basis, one = first_weights(smoothed, DIM, config(start="random"))
-    assert basis is None
+def test_the_start_is_small_and_its_own_for_each_seed():
+    one = first_weights(COLUMNS, config())
     assert one.shape == (COLUMNS, DIM)
     assert np.abs(one).max() <= np.sqrt(6 / (COLUMNS + DIM))
-    assert not np.array_equal(one, first_weights(smoothed, DIM, config(start="random", seed=1))[1])
-
-
-@pytest.mark.parametrize("dim", [1, 4, 6, 40])
-def test_the_principal_start_keeps_what_a_rotation_keeps(dim):
-    smoothed = Smoothed(csr_array(np.eye(len(GRAPH), dtype=np.float32)), INPUTS, 1)
-    basis, start = first_weights(smoothed, dim, config(dim=dim))
-    rank = min(dim, COLUMNS)
-    assert basis.shape == (COLUMNS, rank)
-    assert start.shape == (rank, dim)
-    vectors = INPUTS @ basis @ start
-    assert np.sqrt(np.square(vectors).sum(axis=1).mean()) == pytest.approx(0.3, rel=1e-3)
-    _, _, directions = np.linalg.svd(INPUTS)
-    best = (
-        INPUTS @ directions[:rank].T
-    )  # inner products of the best projection of this rank, up to one factor
-    found, expected = vectors @ vectors.T, best @ best.T
-    np.testing.assert_allclose(found / np.trace(found), expected / np.trace(expected), atol=2e-4)
+    assert not np.array_equal(one, first_weights(COLUMNS, config(seed=1)))
 
 
 def test_auxiliary_vectors_start_small_or_know_who_is_near():
@@ -172,33 +145,3 @@ def test_auxiliary_vectors_start_small_or_know_who_is_near():
     known = first_auxiliary(len(GRAPH), DIM, sampler(settings), settings)
     similar = known @ known.T
     assert similar[:8, :8].mean() > similar[:8, -8:].mean() + 0.1  # the two bells of the barbell
-
-
-def test_a_device_that_is_not_there_is_named():
-    for device in ("cuda:99", "banana"):
-        with pytest.raises(ParameterError, match=f"device '{device}' cannot be used here.*use device='cpu'"):
-            trainer(device=device)
-
-
-def test_merged_inner_products_are_the_mixture_of_both():
-    rng = np.random.default_rng(3)
-    reduced = rng.standard_normal((50, 6)).astype(np.float32) * np.arange(1, 7, dtype=np.float32)
-    trained = rng.standard_normal((4, 4)).astype(np.float32)
-    made = (reduced[:, :4] @ trained).astype(np.float64)
-    plain = reduced.astype(np.float64)
-    made, plain = (x / np.sqrt(np.square(x).sum(axis=1).mean()) for x in (made, plain))
-    for kept in (0.25, 0.5, 1.0):
-        vectors = reduced @ _mix(reduced, trained, kept)
-        assert vectors.shape == (50, 6)
-        wanted = (1 - kept) * made @ made.T + kept * plain @ plain.T
-        np.testing.assert_allclose(vectors @ vectors.T, wanted, atol=1e-5)
-
-
-def test_merged_dimensions_stand_in_the_order_of_what_they_hold():
-    rng = np.random.default_rng(4)
-    reduced = rng.standard_normal((80, 5)).astype(np.float32)
-    vectors = reduced @ _mix(reduced, rng.standard_normal((5, 5)).astype(np.float32), 0.5)
-    squares = np.square(vectors).sum(axis=0)
-    assert (np.diff(squares) <= 1e-6).all()
-    inner = vectors.T @ vectors
-    np.testing.assert_allclose(inner - np.diag(np.diag(inner)), 0, atol=1e-4)

@@ -5,7 +5,8 @@ import pytest
 from paper.baselines import beside, hope, transition
 from paper.methods import known_rows, method, version_of
 
-from spinegraph import Graph, made
+from paper import methods
+from spinegraph import SPINE, Graph, made
 from spinegraph.graph.datasets import Dataset
 
 
@@ -93,5 +94,33 @@ def test_blocks_side_by_side_weigh_the_same():
 def test_every_row_has_a_method_and_a_version():
     assert all(method(name).fit for name in known_rows())
     versions = {name: version_of(name) for name in known_rows()}
-    assert versions["SPINE"] == versions["SPINE-p"] == versions["random W_M"]
+    assert versions["SPINE"] == versions["SPINE, role"] == versions["SPINE without learning"]
     assert versions["T F"] == version_of("T F by walks") != versions["SPINE"]  # trains nothing
+
+
+def test_cells_of_the_paper_are_kept_when_the_defaults_change(monkeypatch):
+    before = {name: version_of(name) for name in known_rows()}
+    monkeypatch.setattr(methods, "SPINE_VERSION", methods.SPINE_VERSION + 1)
+    changed = {name for name in known_rows() if version_of(name) != before[name]}
+    assert changed == {"SPINE", "SPINE, role", "SPINE without learning"}
+
+
+def test_rows_of_spine_are_the_settings_that_they_name():
+    graph, _ = two_groups()
+    whole, role, paper, started = (
+        method(name).fit(graph, 16, 3, None)(graph)
+        for name in ("SPINE", "SPINE, role", "SPINE (paper's settings)", "random W_M")
+    )
+    fitted = SPINE(dim=16, seed=3, threads=1).fit(graph).embeddings_
+    np.testing.assert_array_equal(whole, fitted.vectors)
+    np.testing.assert_array_equal(role, fitted.part("role").vectors)
+    for found, changes in ((paper, {}), (started, {"steps": 0})):
+        expected = SPINE.paper(dim=16, seed=3, threads=1, **changes).fit(graph).embeddings_.vectors
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_several_networks_have_no_place():
+    graph, _ = two_groups()
+    found = method("SPINE", several=True).fit(graph, 16, 0, None)(graph)
+    expected = SPINE(dim=16, parts=("content", "role")).fit(graph).embeddings_.vectors
+    np.testing.assert_array_equal(found, expected)

@@ -10,7 +10,7 @@ from paper.run import bundles
 from paper import methods
 from spinegraph.errors import GraphFormatError
 
-CELL = Cell("table2", "cora 20", "SPINE (paper's settings)", 3)
+CELL = Cell("table2", "cora 20", "SPINE", 3)
 
 
 def write_some(folder, first):

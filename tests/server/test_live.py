@@ -23,12 +23,13 @@ from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
 from spinegraph.graph.overlay import REMOVED
 
 
-@pytest.fixture(scope="module", params=["features", "plain", "weighted", "walks"])
+@pytest.fixture(scope="module", params=["features", "plain", "weighted", "walks", "paper"])
 def model(request):
     graph = small_graph(weighted=request.param == "weighted")
     graph = graph.with_features(None) if request.param == "plain" else graph
-    method = "walks" if request.param == "walks" else "push"
-    return SPINE(dim=8, steps=5, k=10, rpr_method=method).fit(graph)
+    if request.param == "paper":
+        return SPINE.paper(dim=8, steps=5, k=10, rpr_method="push").fit(graph)
+    return SPINE(dim=32, k=10, rpr_method="walks" if request.param == "walks" else "push").fit(graph)
 
 
 def changes(graph, count, seed=0):
@@ -103,8 +104,8 @@ def test_what_a_change_touches_is_computed_exactly(model):
     live = begun(model)
     for change in changes(model.graph_, 5, seed=3):
         after = live.apply(change)
-    expected = live.generator.embed(after.overlay, after.overlay.touched)
-    np.testing.assert_allclose(after.vectors.take(after.overlay.touched), expected, atol=1e-5)
+    expected = live.generator.embed_some(after.overlay, after.overlay.touched, after.known)
+    np.testing.assert_array_equal(after.vectors.take(after.overlay.touched), expected)
 
 
 def test_whoever_got_another_vector_is_said_to_be_computed_anew(model):
@@ -149,11 +150,11 @@ def test_folding_changes_into_the_base_changes_no_answer(model):
 def test_draws_are_by_name_so_removals_shift_nothing():
     """Walks of a node far from what was removed stay the same, in an overlay and in the graph made of it."""
     path = Graph.from_edges([(f"p{i}", f"p{i + 1}") for i in range(200)])
-    model = SPINE(dim=4, steps=2, k=5, rpr_method="walks").fit(path)
+    model = SPINE(dim=4, k=5, rpr_method="walks").fit(path)
     less = path.overlay([], []).remove(["p3", "p4"])
-    before = model.generator_.inputs.profile(path, path.positions(["p150"]))
+    before = model.generator_.profile(path, path.positions(["p150"]))
     for graph in (less, less.materialize()):
-        after = model.generator_.inputs.profile(graph, graph.positions(["p150"]))
+        after = model.generator_.profile(graph, graph.positions(["p150"]))
         np.testing.assert_array_equal(before.weights, after.weights)
 
 
@@ -279,7 +280,7 @@ def test_look_ups_are_those_of_search(model, exact_up_to):
     now = live.snapshot
     names = now.overlay.names_at(now.overlay.standing)
     vectors = now.vectors.take(now.overlay.standing)
-    search = Search(Embeddings(np.array(names, dtype=object), vectors), exact=True)
+    search = Search(Embeddings(np.array(names, dtype=object), vectors, now.parts), exact=True)
     agreed = 0
     for name, position in zip(names, now.overlay.standing.tolist(), strict=True):
         found = lookup.nearest(now, now.vector(position), 5, position)
@@ -295,7 +296,7 @@ def test_look_ups_find_as_many_as_are_asked_for_where_all_look_alikes_are_gone()
     part = made.barbell(20, bridge=2)
     features = np.repeat(np.eye(2, dtype=np.float32), len(part), axis=0)  # nothing in common
     graph = Graph.union([part, part], keys="ab").relabel(range(2 * len(part))).with_features(features)
-    live, lookup = begun(SPINE(dim=8, steps=5, k=10).fit(graph)), Lookup(exact_up_to=10)
+    live, lookup = begun(SPINE(dim=8, k=10).fit(graph)), Lookup(exact_up_to=10)
     lookup.follow(live.snapshot)
     lookup.wait()
     vector = live.snapshot.vector(0)
@@ -352,7 +353,7 @@ def reading_model(request):
     graph = small_graph()
     if request.param == "sparse":
         graph = graph.with_features(csr_array(graph.features), graph.feature_names)
-    return SPINE(dim=8, steps=5, k=10).fit(graph)
+    return SPINE(dim=32, k=10).fit(graph)
 
 
 def grown(graph):
@@ -360,26 +361,128 @@ def grown(graph):
     return graph.overlay(range(40), [(number, f"n{number}") for number in range(40)], features)
 
 
-def test_vectors_are_those_of_the_generator(reading_model):
-    after = grown(reading_model.graph_)
-    contents, everybody = ContentCache(reading_model.generator_), np.arange(len(after))
-    for some in (everybody[:3], everybody[95:99], everybody):  # known in part by then
-        np.testing.assert_allclose(
-            contents.embed(after, some), reading_model.generator_.embed(after, some), rtol=1e-4, atol=1e-5
-        )
-
-
 def test_kept_rows_are_the_same_bits_in_whatever_order_they_are_met(reading_model):
     before, after = reading_model.graph_, grown(reading_model.graph_)
-    first, second = ContentCache(reading_model.generator_), ContentCache(reading_model.generator_)
+    content = reading_model.generator_.content
+    cache = ContentCache(content)
     for node in range(0, 90, 7):
-        first.embed(before, np.array([node]))
+        cache(before, np.array([node]))
     for node in range(90, 130):
-        first.embed(after, np.array([node]))
-    some = np.arange(5, 125, 3)
-    np.testing.assert_array_equal(first.embed(after, some), second.embed(after, some))
+        cache(after, np.array([node]))
+    some = np.arange(124, 4, -3)  # known in part by then
+    np.testing.assert_array_equal(cache(after, some), content.compressed(after, some))
+
+
+def test_vectors_are_those_of_the_generator(reading_model):
+    after, generator = grown(reading_model.graph_), reading_model.generator_
+    embed, everybody, known = embedder(generator), np.arange(len(after)), generator.known(after)
+    for some in (everybody[:3], everybody[95:99], everybody):
+        expected = generator.embed_some(after, some, known)
+        np.testing.assert_array_equal(embed(after, some, known), expected)
+    np.testing.assert_allclose(expected, generator.embed(after, known), atol=0.01)
 
 
 def test_models_that_read_no_features_keep_nothing():
-    plain = SPINE(dim=8, steps=5, k=10).fit(small_graph().with_features(None))
-    assert embedder(plain.generator_) == plain.generator_.embed
+    plain = SPINE(dim=8, k=10).fit(small_graph().with_features(None))
+    assert embedder(plain.generator_) == plain.generator_.embed_some
+
+
+def cosine(one, other):
+    return (one * other).sum(axis=-1) / np.linalg.norm(one, axis=-1) / np.linalg.norm(other, axis=-1)
+
+
+@pytest.fixture(scope="module")
+def placed():
+    return SPINE(dim=32, k=10).fit(small_graph().with_features(None))
+
+
+def test_a_new_node_gets_its_place_at_once_from_its_neighbours(placed):
+    live = begun(placed)
+    near = placed.graph_.neighbors("n40").tolist()[:4]
+    after = live.apply(Change("add", ["new"], [("new", name) for name in near]))
+    place = after.parts["place"]
+    own, others = after.vector(len(placed.graph_))[place], after.vectors.matrix()[:90, place]
+    assert own.any()
+    to_near = cosine(own, others[after.overlay.positions(near)])
+    assert to_near.min() > np.quantile(cosine(own, others), 0.8)
+    np.testing.assert_array_equal(after.known[-1], -1)
+    later = live.apply(Change("add", ["next"], [("next", "new")]))  # all it is linked to is new
+    assert cosine(later.vector(len(placed.graph_) + 1)[place], own) > 0.8
+
+
+def test_the_training_network_is_remembered_however_much_it_changes(placed, tmp_path):
+    """Most of its links go and the store is compacted; by itself it would be another network now."""
+    graph = placed.graph_
+    store = open_store(placed, graph, tmp_path / "store")
+    writer = Writer(restore(placed, graph, store), store)
+    writer.start()
+    links = [(f"n{a}", name) for a in range(90) for name in graph.neighbors(f"n{a}") if int(name[1:]) > a]
+    writer.submit(Change("remove", [], [link for place, link in enumerate(links) if place % 3])).result(30)
+    writer.submit(Change("remove", ["n5"])).result(30)
+    writer.submit(Change("add", ["n5"], [("n5", "n70"), ("n5", "n80")])).result(30)  # another of that name
+    before, compacted = writer.snapshot, writer.submit(None).result(30)
+    assert placed.generator_.known(compacted.overlay.base) is None
+    np.testing.assert_array_equal(compacted.known, before.known[before.overlay.standing])
+    assert compacted.known[compacted.overlay.position("n5")] == -1
+    writer.submit(Change("add", ["new"], [("new", "n70")])).result(30)
+    expected = writer.snapshot
+    writer.close()
+    store = open_store(placed, graph, tmp_path / "store")
+    again = restore(placed, graph, store)
+    store.close()
+    np.testing.assert_array_equal(again.snapshot.known, expected.known)
+    np.testing.assert_array_equal(again.snapshot.vectors.matrix(), expected.vectors.matrix())
+    assert again.snapshot.vector(len(again.snapshot.overlay) - 1)[again.snapshot.parts["place"]].any()
+
+
+def test_a_grown_and_compacted_network_is_recognised_by_itself(placed):
+    live = begun(placed)
+    for change in changes(placed.graph_, 30, seed=8):
+        live.apply(change)
+    base = live.compact()
+    np.testing.assert_array_equal(placed.generator_.known(base), live.snapshot.known)
+
+
+def test_in_another_network_place_is_zero_and_does_not_count(placed):
+    other = small_graph(seed=3).with_features(None)
+    live = Live(placed.generator_, other)
+    live.compute_all()
+    assert live.snapshot.known is None
+    after = live.apply(Change("add", ["new"], [("new", "n1"), ("new", "n2")]))
+    assert not after.vectors.matrix()[:, after.parts["place"]].any()
+    found = Lookup().nearest(after, after.vector(90), 5, 90)
+    by_role = Lookup().nearest(after, after.vector(90), 5, 90, {"place": 0})
+    assert found.positions.tolist() == by_role.positions.tolist()
+    np.testing.assert_allclose(found.scores, by_role.scores, atol=1e-6)
+    assert found.scores[0] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("by", "weights"),
+    [("content", None), ("place", None), ("role", None), ("all", {"role": 3}), ("all", {"content": 0})],
+)
+def test_look_ups_by_parts_and_weights_are_those_of_search(reading_model, by, weights):
+    live = begun(reading_model)
+    for change in changes(reading_model.graph_, 20, seed=9):
+        live.apply(change)
+    now, lookup = live.snapshot, Lookup(exact_up_to=10)
+    lookup.follow(now)
+    lookup.wait()
+    names, vectors = now.overlay.names_at(now.overlay.standing), now.vectors.take(now.overlay.standing)
+    embeddings = Embeddings(np.array(names, dtype=object), vectors, now.parts)
+    search = Search(embeddings, by=by, weights=weights, exact=True)
+    given = weights if by == "all" else {name: float(name == by) for name in now.parts}
+    for name, position in zip(names[::7], now.overlay.standing[::7].tolist(), strict=True):
+        found = lookup.nearest(now, now.vector(position), 5, position, given)
+        expected = search.similar(name, 5)
+        assert now.overlay.names_at(found.positions) == [match.name for match in expected]
+        np.testing.assert_allclose(found.scores, [match.score for match in expected], atol=2e-6)
+
+
+def test_a_store_belongs_to_the_weights_of_a_model_too(placed, tmp_path):
+    open_store(placed, placed.graph_, tmp_path / "store").close()
+    heavier = SPINE(dim=32, k=10, weights={"role": 2}).fit(placed.graph_)
+    with pytest.raises(ParameterError, match="made for another model"):
+        open_store(heavier, placed.graph_, tmp_path / "store")
+    placed.save(tmp_path / "model")
+    open_store(SPINE.load(tmp_path / "model"), placed.graph_, tmp_path / "store").close()

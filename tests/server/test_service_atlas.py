@@ -23,7 +23,7 @@ def snapshot_of(model):
 
 @pytest.fixture(scope="module")
 def model():
-    return SPINE(dim=8, steps=5, k=10).fit(small_graph())
+    return SPINE(dim=32, k=10).fit(small_graph())
 
 
 def test_it_makes_the_map_and_the_roles_of_the_snapshot(model, tmp_path):

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from running_service import Running
-from spinegraph import SPINE, Embeddings
+from running_service import Running, small_graph, small_model
+from spinegraph import SPINE, Embeddings, Search
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,107 @@ def test_an_export_is_read_as_embeddings(service, model_folder, tmp_path):
     assert (now, names) == (version(service), found.names.tolist())
     np.testing.assert_array_equal(vectors, found.vectors)
     assert parquet.read_schema(io.BytesIO(answer.content)).names == ["name", "vector"]
+
+
+def test_a_vector_says_where_its_parts_are_and_an_export_too(service, model_folder, tmp_path):
+    parts = service.get("/v1/nodes/n0")["parts"]
+    assert list(parts) == ["content", "place", "role"]
+    assert parts["role"][1] == len(service.get("/v1/nodes/n0")["vector"])
+    (tmp_path / "all.parquet").write_bytes(service.client.get("/v1/export").content)
+    found = Embeddings.load(tmp_path / "all.parquet")
+    assert {name: [part.start, part.stop] for name, part in found.parts.items()} == parts
+    assert found.same_network is True
+
+
+def test_a_new_node_has_a_place_at_once(service):
+    near = [match["name"] for match in service.get("/v1/nodes/n20/similar", by="place", n=3)["matches"]]
+    start, stop = service.get("/v1/nodes/n20")["parts"]["place"]
+    vector = service.add("placed", ["n20", *near])["nodes"][0]["vector"]
+    assert np.any(vector[start:stop])
+    matches = service.get("/v1/nodes/placed/similar", by="place", n=10)["matches"]
+    assert len({"n20", *near} & {match["name"] for match in matches}) >= 3
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({}, {}),
+        ({"by": "all"}, {}),
+        ({"by": "content"}, {"by": "content"}),
+        ({"by": "place"}, {"by": "place"}),
+        ({"by": "role"}, {"by": "role"}),
+        ({"weights": "role=2, place=0.5"}, {"weights": {"role": 2, "place": 0.5}}),
+        ({"weights": "content=0,place=0"}, {"weights": {"content": 0, "place": 0}}),
+    ],
+)
+def test_look_alikes_by_part_or_weights_are_those_of_search(shared_service, model_folder, query, expected):
+    embeddings = SPINE.load(model_folder).embeddings_
+    for name in ("n3", "n50"):
+        found = shared_service.get(f"/v1/nodes/{name}/similar", n=5, **query)["matches"]
+        matches = Search(embeddings, exact=True, **expected).similar(name, 5)
+        assert [match["name"] for match in found] == [match.name for match in matches]
+        assert [match["score"] for match in found] == pytest.approx([match.score for match in matches])
+
+
+def test_a_node_that_is_tried_out_is_compared_by_part_too(shared_service):
+    body = {"name": "tried by part", "edges": ["n5", "n6"], "features": {"word 2": 1}}
+    nearest = [
+        shared_service.client.post("/v1/embed", json=body, params=query).json()["nodes"][0]["nearest"]
+        for query in ({"by": "role"}, {"weights": "content=0,place=0"}, {})
+    ]
+    assert nearest[0] == nearest[1] != nearest[2]
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "words"),
+    [
+        ({"by": "colour"}, "query.by", "'content', 'place' or 'role'"),
+        ({"weights": "colour=1"}, "query.weights", "weights must give some of"),
+        ({"weights": "role"}, "query.weights", "got 'role'"),
+        ({"weights": ""}, "query.weights", "role=2,place=0.5"),
+        ({"weights": "role=x"}, "query.weights", "got 'role=x'"),
+        ({"weights": "role=-1"}, "query.weights", "a number >= 0"),
+        ({"weights": "role=nan"}, "query.weights", "a number >= 0"),
+        ({"weights": "role=1,role=2"}, "query.weights", "given twice"),
+        ({"weights": "role=0,place=0,content=0"}, "query.weights", "not 0 to all"),
+        ({"by": "role", "weights": "role=2"}, "query.weights", "for all parts together"),
+        ({"weights": "role=" + "1" * 200}, "query.weights", "at most 100 characters"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/nodes/n3/similar", "/v1/nodes/n3/explain/n4"])
+def test_parts_and_weights_that_make_no_sense_are_problems(shared_service, path, query, field, words):
+    if "explain" in path and "by" in query:
+        pytest.skip("an explanation is always of all parts")
+    answer = shared_service.client.get(path, params=query)
+    assert answer.status_code == 422
+    problem = answer.json()
+    assert problem["field"] == field
+    assert words in problem["detail"]
+    assert problem["rule"]
+
+
+def test_a_part_that_the_model_lacks_is_a_problem(tmp_path):
+    folder = small_model(tmp_path / "model", small_graph().with_features(None))
+    with Running(folder, tmp_path / "store") as plain:
+        assert list(plain.get("/v1/nodes/n0")["parts"]) == ["place", "role"]
+        for query, field in (({"by": "content"}, "query.by"), ({"weights": "content=1"}, "query.weights")):
+            answer = plain.client.get("/v1/nodes/n0/similar", params=query)
+            assert answer.status_code == 422
+            assert answer.json()["field"] == field
+            assert "no part 'content'" in answer.json()["detail"]
+        answer = plain.client.get("/v1/nodes/n0/similar", params={"weights": "role=0,place=0"})
+        assert "not be 0 for all parts" in answer.json()["detail"]
+
+
+def test_an_explanation_says_what_each_part_adds(shared_service):
+    found = shared_service.get("/v1/nodes/n3/explain/n4")
+    assert [part["name"] for part in found["parts"]] == ["content", "place", "role"]
+    assert sum(part["share"] for part in found["parts"]) == pytest.approx(found["similarity"], abs=1e-6)
+    matches = shared_service.get("/v1/nodes/n3/similar", n=1000)["matches"]
+    score = next(match["score"] for match in matches if match["name"] == "n4")
+    assert found["similarity"] == pytest.approx(score, abs=0.01)
+    heavy = shared_service.get("/v1/nodes/n3/explain/n4", weights="content=0,place=0")
+    assert heavy["similarity"] == pytest.approx(found["parts"][2]["cosine"], abs=1e-6)
 
 
 def test_vectors_follow_the_whole_graph(model_folder, tmp_path):

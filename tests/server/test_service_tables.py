@@ -23,7 +23,7 @@ def model(tmp_path_factory):
     graph = small_graph()
     encoder = FeatureEncoder().fit(people(len(graph)))
     graph = graph.with_features(encoder.transform(people(len(graph))), feature_names=encoder.feature_names_)
-    fitted = SPINE(dim=8, steps=5, k=10).fit(graph, encoder=encoder)
+    fitted = SPINE(dim=32, k=10).fit(graph, encoder=encoder)
     fitted.save(tmp_path_factory.mktemp("table") / "model")
     return fitted
 

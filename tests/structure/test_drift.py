@@ -67,7 +67,10 @@ def test_no_root_moves_further_than_its_bound(way, continuation, tolerance):
 @settings(max_examples=50)
 @given(histories())
 def test_columns_of_nodes_left_alone_move_less_than_the_tolerance(way):
-    names = ("log_degree", "log_smaller_neighbors", "log_h_index", "overlap_10", "overlap_25", "overlap_50")
+    names = (
+        *("log_degree", "log_smaller_neighbors", "log_h_index", "overlap_10", "overlap_25", "overlap_50"),
+        *("clustering", "neighbor_log_degree_mean", "neighbor_log_degree_deviation"),
+    )
     drift, last = NeighborDrift(len(way[0]), 0.1), structural_columns(way[0], names=names).values
     for before, after in pairwise(way):
         stale = np.union1d(drift.change(before, after), after.touched)
@@ -180,3 +183,13 @@ def test_neighbours_of_the_same_degree_are_computed_anew():
     drift = NeighborDrift(4, 100)
     assert after.names[drift.change(path, after)].tolist() == ["b"]
     assert drift.moved[after.positions(["a", "b", "c"])].tolist() == [2, 0, 0]
+
+
+def test_a_link_between_two_hubs_concerns_those_near_both():
+    hubs = [(hub, f"{hub} {leaf}") for hub in "uw" for leaf in range(50)]
+    base = Overlay.of(Graph.from_edges([*hubs, ("v", "u"), ("v", "w")]))
+    after = base.add([], [("u", "w")])
+    drift = NeighborDrift(len(base), 0.5)
+    assert after.names[drift.change(base, after)].tolist() == ["u", "w", "v"]  # v: no triangle, then one
+    assert drift.moved[after.positions(["v"])[0]] == 0
+    assert 0 < drift.moved[after.positions(["u 0"])[0]] < 0.5

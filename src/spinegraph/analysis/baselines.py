@@ -1,92 +1,130 @@
 """Baselines: controls that learn nothing, and node2vec."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.extmath import randomized_svd
 
-from spinegraph.generator import Generator
+from spinegraph.config import Config
+from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.skipgram import second_order_walks, train_negative
+from spinegraph.parts.content import scaling_of
+from spinegraph.parts.generator import Generator
+from spinegraph.parts.paper import PaperGenerator
+from spinegraph.structure.columns import structural_columns
+from spinegraph.structure.smoothing import Smoother, main_directions, multiply
 
 Embed = Callable[[Graph], Any]  # from a graph to the vectors of all its nodes, (n, d), perhaps sparse
-CONTROLS = ("raw features", "T F", "PCA of T F", "PCA of T F + columns", "random W_M")
+_CONTINUATION = 0.9  # of T
 
 
-def methods(generator: Generator, train: Graph, seed: int, role: bool = False) -> dict[str, Embed]:
+def methods(
+    generator: Generator | PaperGenerator, train: Graph, seed: int, role: bool = False
+) -> dict[str, Embed]:
     """Return row name -> function from a graph to the vectors of all its nodes: SPINE's and its controls.
 
-    ``T F`` is the smoothed input. ``PCA of T F`` has at most as many columns as SPINE's vectors. With
-    ``+ columns`` the structural columns that are not smoothed are appended at the share that the model gives
-    them: the model without its learning. ``random W_M`` has the shape and size of the fitted one, and its
-    columns. ``role`` adds the logarithm of the degree. ``train`` is the network that the model was fitted on.
+    ``train`` is the network that the model was fitted on; for the controls see ``controls``.
     """
-    inputs = generator.inputs
 
-    @cache
-    def smoothed(graph: Graph) -> Any:
-        return inputs.matrix(graph)[:, : inputs.num_smoothed]
+    def vectors(graph: Graph) -> NDArray[np.float32]:
+        return generator.embed(graph, generator.known(graph))
 
-    def raw(graph: Graph) -> Any:
-        return (
-            inputs.structural(graph) if inputs.encoder is None else inputs.encoder.transform(graph.features)
+    threads = generator.config.threads
+    return {"SPINE": vectors} | controls(
+        train, generator.dim, generator.encoder, seed=seed, role=role, threads=threads
+    )
+
+
+def controls(
+    train: Graph,
+    dim: int,
+    encoder: FeatureEncoder | None = None,
+    *,
+    seed: int = 0,
+    role: bool = False,
+    threads: int | None = None,
+) -> dict[str, Embed]:
+    """Return row name -> function from a graph to vectors made without learning, fitted on a graph.
+
+    With features ``raw features``, as the encoder scales them, and ``PCA of T F``: main directions of the
+    features smoothed at a continuation of 0.9, as many as ``dim``. Always ``structural columns``,
+    standardised. ``role`` adds the logarithm of the degree. An ``encoder`` is fitted unless given.
+
+    Examples
+    --------
+    >>> from spinegraph import made
+    >>> office = made.planted(seed=0).graph
+    >>> {name: vectors(office).shape for name, vectors in controls(office, 16).items()}
+    {'raw features': (599, 104), 'PCA of T F': (599, 16), 'structural columns': (599, 10)}
+    """
+    rows: dict[str, Embed] = {}
+    if train.has_features:
+        known = encoder or FeatureEncoder.for_matrix(
+            train.features, scaling_of(train, Config()), train.feature_names
         )
 
-    rows: dict[str, Embed] = {"SPINE": generator.embed, "raw features": raw, "T F": smoothed}
-    rows["PCA of T F"] = principal(smoothed, train, generator.dim)
-    if inputs.columns_direct:
-        content = principal(smoothed, train, generator.dim - inputs.num_direct)
-        share = float(inputs.config.structural_share or 0.0)
+        def raw(graph: Graph) -> Any:
+            return known.transform(graph.features)
 
-        @cache
-        def scale() -> np.float64:
-            parts = (content, inputs.structural)
-            squares = [float(np.square(part(train)).sum(axis=1).mean()) for part in parts]
-            return np.float64(np.sqrt(share / max(1 - share, 1e-6) * squares[0] / max(squares[1], 1e-12)))
-
-        rows["PCA of T F + columns"] = lambda graph: np.hstack(
-            [content(graph), scale() * inputs.structural(graph)]
-        )
-    rows["random W_M"] = replace(generator, weights=_random_weights(generator, seed)).embed
+        rows |= {"raw features": raw, "PCA of T F": principal(raw, train, dim, seed, threads)}
+    rows["structural columns"] = _standardised(
+        lambda graph: structural_columns(graph, threads=threads).values, train
+    )
     if role:
         rows["log degree"] = lambda graph: np.log1p(graph.degrees)[:, None]
     return rows
 
 
-def principal(smoothed: Embed, train: Graph, dim: int) -> Embed:
-    """Return the function from a graph to components of T F along the training graph's main directions."""
+def principal(raw: Embed, train: Graph, dim: int, seed: int = 0, threads: int | None = None) -> Embed:
+    """Return the function from a graph to components of T F along the training graph's main directions.
+
+    ``raw`` returns F of a graph. T F itself is never made: T smooths products of F with few columns.
+    """
+
+    def smoother(graph: Graph) -> Smoother:
+        return Smoother.of(graph, _CONTINUATION, symmetric=True, threads=threads)
 
     @cache
-    def directions() -> tuple[Any, Any]:
-        values = dense(smoothed(train))
-        center = values.mean(axis=0)
-        return center, randomized_svd(values - center, min(dim, *values.shape), n_iter=7, random_state=0)[2].T
+    def directions() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        features, smooth = raw(train), smoother(train).smooth
+        turned = features.T.tocsr() if issparse(features) else features.T
+
+        def times(right: NDArray[np.float32]) -> NDArray[np.float32]:
+            found = smooth(multiply(features, right, threads))
+            found -= found.mean(axis=0)
+            return found
+
+        def transposed(left: NDArray[np.float32]) -> NDArray[np.float32]:
+            return multiply(turned, smooth(left - left.mean(axis=0)), threads)  # this T is symmetric
+
+        width = features.shape[1]
+        along = main_directions(times, transposed, width, min(dim, width, len(train)), seed, rounds=4)[0]
+        return along, smooth(multiply(features, along, threads)).mean(axis=0)
 
     def components(graph: Graph) -> NDArray[np.float32]:
-        center, along = directions()
-        found: NDArray[np.float32] = (dense(smoothed(graph)) - center) @ along
-        return found
+        along, mean = directions()
+        return smoother(graph).smooth(multiply(raw(graph), along, threads)) - mean
 
     return components
+
+
+def _standardised(values: Embed, train: Graph) -> Embed:
+    @cache
+    def scale() -> tuple[Any, Any]:
+        found = values(train)
+        deviation = found.std(axis=0)
+        return found.mean(axis=0), np.where(deviation > 1e-6, deviation, 1)
+
+    return lambda graph: (values(graph) - scale()[0]) / scale()[1]
 
 
 def dense(matrix: Any) -> NDArray[np.float32]:
     """Return a matrix as a float32 array."""
     return np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float32)
-
-
-def _random_weights(generator: Generator, seed: int) -> NDArray[np.float32]:
-    """Return W_M with its trained entries drawn at random, of the same mean square."""
-    weights = generator.weights.copy()
-    trained = weights[: generator.inputs.num_smoothed]
-    drawn = np.random.default_rng([seed, 99]).standard_normal(trained.shape) * (trained != 0)
-    trained[:] = drawn * (np.linalg.norm(trained) / max(float(np.linalg.norm(drawn)), 1e-12))
-    return weights
 
 
 def node2vec(

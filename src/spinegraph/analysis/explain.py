@@ -1,26 +1,31 @@
 """Why two nodes are alike, or not: in words, and in shares that add up to their similarity."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
 from spinegraph.analysis.search import Search, StructuralSearch
-from spinegraph.embeddings import Embeddings
+from spinegraph.embeddings import Embeddings, part_weights
 from spinegraph.errors import ParameterError
-from spinegraph.generator import Generator
 from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import quoted
 from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.parts.content import Content, encode, smoothers
+from spinegraph.parts.generator import Generator
+from spinegraph.parts.paper import PaperGenerator
+from spinegraph.parts.role import NAMES, Role, role_columns
+from spinegraph.parts.role import Surroundings as RoleSurroundings
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import Warping, warping
 
 Floats = NDArray[np.float64]
 
-CONTENT, PLACE, STRUCTURE, NOTHING = "content", "place", "structure", "nothing"
+CONTENT, PLACE, ROLE, NOTHING = "content", "place", "role", "nothing"
 HOPS = 3
 _NAMED_NEIGHBORS = 5
 _TOLERANCE = 1e-6  # of similarities that count as equal in a rank
@@ -29,24 +34,29 @@ _COLUMNS = 12  # listed in the JSON
 
 @dataclass(frozen=True)
 class Part:
-    """What one part of the inputs contributes to the similarity of two nodes."""
+    """What one part of the vectors adds to the similarity of two nodes."""
 
-    name: str  # "content", "place" or "structure"; "nothing" stands for two zero vectors
-    alike: float  # its share of the cosine; all parts add up to it
-    weight: float  # its share of the two vectors; all parts add up to 1
-
-    @property
-    def apart(self) -> float:
-        """Its share of what is missing to a cosine of 1."""
-        return self.weight - self.alike
+    name: str  # "content", "place" or "role"; "nothing" stands for zero vectors
+    cosine: float  # of the part alone; 0 where it is zero at one of the nodes
+    weight: float  # in the mean; 0 where it is zero at both, so that it does not count
+    share: float  # weight times cosine over the sum of weights: shares add up to the similarity
+    is_zero: tuple[bool, bool] = (False, False)  # at the first and at the second node
 
 
 @dataclass(frozen=True)
-class Column(Part):
-    """What one input column contributes to the similarity of two nodes."""
+class Column:
+    """What one input column adds to the similarity of two nodes."""
 
+    name: str
+    alike: float  # what it adds; may be negative
+    weight: float  # what it would add if the second node were like the first, and the other way round
     values: tuple[float, float]  # what the generator reads for the first and for the second node
     is_structural: bool  # whether the column is made from structure alone
+
+    @property
+    def apart(self) -> float:
+        """What it takes away."""
+        return self.weight - self.alike
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers by name."""
@@ -55,7 +65,10 @@ class Column(Part):
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Contributions of all input columns that are not 0 for both nodes, as arrays."""
+    """Contributions of all input columns that are not 0 for both nodes, as arrays.
+
+    Those of a part add up to its share, but for the mean that content is centred by, and for ramps.
+    """
 
     names: NDArray[Any]  # (p,)
     values: Floats  # (2, p)
@@ -137,11 +150,12 @@ class Explanation:
     relation : Relation
         Links between the two, neighbours in common.
     similarity : float
-        Cosine of the two vectors. A zero vector has a cosine of 1 to another one and of 0 to all others.
+        Mean of the cosines of the parts, the score of ``Search``. A zero vector has a cosine of 1 to another
+        one and of 0 to all others.
     parts : tuple of Part
-        Shares of content, place and structure; see :mod:`spinegraph.analysis.explain`.
+        What content, place and role add to it.
     overlap : float
-        Share of what the generator reads around both that lies at the same nodes.
+        Share of what lies around one that lies around the other, too.
     columns : Columns
         What every input column adds, as arrays.
     profiles : float32 array (2, k)
@@ -151,6 +165,8 @@ class Explanation:
         Of the second node among all by similarity to the first; needs embeddings.
     role_rank : Rank or None
         The same by distance of profiles; needs the profile of all nodes.
+    same_network : bool or None
+        Whether the graph is the training network; in another one nobody has a place. None without place.
     """
 
     a: Surroundings
@@ -164,6 +180,7 @@ class Explanation:
     warping: Warping
     rank: Rank | None = None
     role_rank: Rank | None = None
+    same_network: bool | None = None
 
     @property
     def step_difference(self) -> float:
@@ -178,7 +195,7 @@ class Explanation:
     @property
     def words(self) -> list[str]:
         """The explanation in sentences, the most important first."""
-        listed = (_verdict(self), _origin(self), *_content(self), _place(self), _role(self))
+        listed = (_verdict(self), _origin(self), _no_place(self), *_content(self), _place(self), _role(self))
         return [sentence for sentence in listed if sentence]
 
     def to_json(self) -> dict[str, Any]:
@@ -190,7 +207,8 @@ class Explanation:
             "relation": asdict(self.relation),
             "similarity": self.similarity,
             "rank": None if self.rank is None else asdict(self.rank),
-            "parts": [{**asdict(part), "apart": part.apart} for part in self.parts],
+            "parts": [asdict(part) for part in self.parts],
+            "same_network": self.same_network,
             "overlap": self.overlap,
             "shared_columns": [column.to_json() for column in self.columns.shared(_COLUMNS)],
             "apart_columns": [column.to_json() for column in self.columns.apart(_COLUMNS)],
@@ -208,55 +226,65 @@ class Explanation:
 
 def explain(
     graph: GraphLike,
-    generator: Generator,
+    generator: Generator | PaperGenerator,
     a: Any,
     b: Any,
     *,
     embeddings: Embeddings | Search | None = None,
     profile: RootedPageRank | StructuralSearch | None = None,
+    weights: Mapping[str, float] | None = None,
+    known: NDArray[np.int64] | None = None,
 ) -> Explanation:
     """Explain why two nodes of a graph are alike, or not.
 
     Parameters
     ----------
     graph : Graph or Overlay
-    generator : Generator
+    generator : Generator or PaperGenerator
     a, b : names of two nodes
     embeddings : Embeddings or Search, optional
-        Of all nodes, for the rank among them. A Search saves time where there are many questions.
+        Of all nodes, for the rank among them. A Search, by all parts with the same weights, saves time where
+        there are many questions.
     profile : RootedPageRank or StructuralSearch, optional
         Of all nodes, with the generator's settings, for the rank of the roles.
+    weights : dict of part to float, optional
+        Of the parts in the similarity; 1 where not given.
+    known : int64 array (n,), optional
+        ``generator.known(graph)``, which is computed unless given.
 
     Examples
     --------
     >>> from spinegraph import SPINE, made
     >>> club = made.karate()
-    >>> model = SPINE(dim=8, steps=5).fit(club)
+    >>> model = SPINE(dim=8).fit(club)
     >>> found = explain(club, model.generator_, 0, 33, embeddings=model.embeddings_)
     >>> print(found.words[0])
     Node 0 and node 33 are ...
     >>> found.a.degree, found.b.degree, found.relation.links_apart
     (16, 17, 2)
     """
-    if generator.inputs.encoder is not None:
-        generator.inputs.require_features(graph)
+    generator.require_features(graph)
     positions = graph.positions([a, b])
     if positions[0] == positions[1]:
         raise ParameterError(f"an explanation needs two nodes; got {a!r} twice")
-    own = generator.inputs.profile(graph, positions)
-    cosine, parts, columns, overlap = _compare(graph, generator, positions, own)
+    known = generator.known(graph) if known is None else known
+    vectors = generator.embed_some(graph, positions, known).astype(np.float64)
+    parts, scale = _parts(vectors, generator.parts, part_weights(generator.parts, weights))
+    own = generator.profile(graph, positions)
     roles = StructuralSearch(graph, profile) if isinstance(profile, RootedPageRank) else profile
-    search = Search(embeddings, exact=True) if isinstance(embeddings, Embeddings) else embeddings
+    if isinstance(embeddings, Embeddings):
+        embeddings = Search(embeddings, weights=weights, exact=True)
     return Explanation(
         *_surroundings(graph, positions, own),
-        cosine,
+        sum(part.share for part in parts),
         parts,
-        overlap,
-        columns,
+        _overlap(own),
+        _columns(graph, generator, positions, own, {part.name: scale * part.weight for part in parts}),
         own.weights,
         warping(*own.weights),
-        None if search is None else _rank(search.cosines(a), search.positions([a, b])),
+        None if embeddings is None else _rank(embeddings.cosines(a), embeddings.positions([a, b])),
         None if roles is None else _rank(-roles.distances(a), positions),
+        None if PLACE not in generator.parts else known is not None and bool((known >= 0).any()),
     )
 
 
@@ -266,70 +294,156 @@ def _rank(nearness: NDArray[np.float32], positions: NDArray[np.int64]) -> Rank:
     return Rank(int(nearer.sum()), len(nearness) - 1)
 
 
-def _compare(
-    graph: GraphLike, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
-) -> tuple[float, tuple[Part, ...], Columns, float]:
-    """Return the cosine of two nodes' vectors, its shares by part and by column, and the overlap."""
-    inputs = generator.inputs
-    values, shared, overlap = _inputs(graph, generator, positions, profile)
-    used = np.flatnonzero(values.any(axis=0) | (shared != 0))
-    values, shared, rows = values[:, used], shared[used], generator.weights[used].astype(np.float64)  # (p, d)
-    names = np.array(inputs.names, dtype=object)[used]
-    is_structural = used >= (0 if inputs.encoder is None else inputs.encoder.num_features)
-    is_direct = used >= inputs.num_smoothed  # not smoothed
-    direct = values[:, is_direct] @ rows[is_direct]  # (2, d)
-    before = values[:, ~is_direct] @ rows[~is_direct]  # (2, d)
-    content = generator.activated(before.astype(np.float32)).astype(np.float64)
-    lengths = np.linalg.norm(content + direct, axis=1, keepdims=True)
-    if not lengths.all():  # no input has a share in a zero vector
-        cosine, none = 0.0 if lengths.any() else 1.0, np.zeros(len(names))
-        columns = Columns(names, values, none, none, is_structural)
-        return cosine, (Part(NOTHING, cosine, 1.0),), columns, overlap
+def _parts(
+    vectors: Floats, parts: Mapping[str, slice], weights: Mapping[str, float]
+) -> tuple[tuple[Part, ...], float]:
+    """Return the parts of two vectors (2, d), and the factor that makes weight times cosine a share.
+
+    It is one over the sum of the weights that count; where a part is zero at one node alone, over the root
+    of the product of both nodes' sums, as in the cosine of ``Embeddings.weighted``.
+    """
+    found, at = list[Part](), np.zeros(2)
+    for name, columns in parts.items():
+        lengths = np.linalg.norm(vectors[:, columns], axis=1)
+        cosine = 0.0
+        if lengths.all():
+            cosine = float(np.clip(vectors[0, columns] @ vectors[1, columns] / lengths.prod(), -1, 1))
+        weight = weights[name] * bool(lengths.any())
+        found.append(Part(name, cosine, weight, 0.0, (not lengths[0], not lengths[1])))
+        at += weight * (lengths > 0)
+    if not at.all():
+        alike = float(not at.any())
+        return (Part(NOTHING, alike, 1.0, alike, (not at[0], not at[1])),), 0.0
+    scale = float(1 / np.sqrt(at.prod()))
+    return tuple(replace(part, share=scale * part.weight * part.cosine) for part in found), scale
+
+
+def _overlap(profile: RootedPageRank) -> float:
+    """Return the share of two nodes' profiles that lies at the same nodes."""
+    one, other = (profile.operator()[[row]] for row in (0, 1))
+    return float(one.minimum(other).sum())
+
+
+def _columns(
+    graph: GraphLike,
+    generator: Generator | PaperGenerator,
+    positions: NDArray[np.int64],
+    profile: RootedPageRank,
+    factors: Mapping[str, float],
+) -> Columns:
+    """Return what columns add to the similarity, given the factor of each part's cosine in it."""
+    if isinstance(generator, PaperGenerator):
+        return _paper_columns(graph, generator, positions, max(factors.values()))
+    found, (near, far) = [_NO_COLUMNS], smoothers(graph, generator.config)
+    rows = near.rows(positions)
+    if generator.content is not None:
+        wide = far.rows(positions)
+        found.append(
+            _content_columns(graph, generator.content, positions, rows, wide, factors.get(CONTENT, 0))
+        )
+    if generator.role is not None:
+        around = RoleSurroundings.of_some(graph, positions, rows)
+        values = role_columns(graph, generator.config, positions, around, profile)
+        found.append(_role_columns(generator.role, values, factors.get(ROLE, 0)))
+    return Columns(
+        *(np.concatenate([getattr(each, field.name) for each in found], axis=-1) for field in fields(Columns))
+    )
+
+
+def _content_columns(
+    graph: GraphLike,
+    content: Content,
+    positions: NDArray[np.int64],
+    near: csr_array,
+    far: csr_array,
+    factor: float,
+) -> Columns:
+    """Return what features add: a node's own, those near it and those far around, together."""
+    features = [encode(content.encoder, graph, positions)]
+    for rows in (near, far):
+        seen, indices = np.unique(rows.indices, return_inverse=True)
+        local = csr_array((rows.data, indices, rows.indptr), shape=(2, len(seen)))
+        features.append(local @ encode(content.encoder, graph, seen.astype(np.int64)))
+    inputs = np.stack([_dense(each) for each in features])  # (3, 2, f)
+    mixing, directions, width = content.mixing, content.directions, len(content.offset)
+    vectors = (
+        sum(each @ directions @ part for each, part in zip(inputs, mixing, strict=True)) - content.offset
+    )
+    vectors = vectors if content.ramps is None else content.ramps.beside(vectors)
+
+    def back(toward: Floats) -> Floats:
+        along = toward[:, :width].astype(np.float32)
+        return np.stack([(along @ part.T) @ directions.T for part in mixing])  # never (f, d)
+
+    lengths = np.linalg.norm(mixing, axis=(1, 2))
+    shown = np.tensordot(lengths / (lengths.sum() or 1), inputs, 1)  # (2, f)
+    return _contributions(content.encoder.feature_names_, inputs, back, vectors, factor, shown)
+
+
+def _role_columns(role: Role, columns: NDArray[np.float32], factor: float) -> Columns:
+    """Return what structural columns (2, s) add."""
+    plain = replace(role, rotation=np.eye(len(role.mean), dtype=np.float32), ramps=None)
+    inputs, width = plain.embed(columns), role.rotation.shape[1]  # standardised and bounded
+
+    def back(toward: Floats) -> Floats:
+        return np.asarray(toward[:, :width] @ role.rotation.T)[None]
+
+    found = _contributions(NAMES, inputs[None], back, role.embed(columns), factor, inputs)
+    return replace(found, is_structural=np.ones(len(found.names), bool))
+
+
+def _paper_columns(
+    graph: GraphLike, generator: PaperGenerator, positions: NDArray[np.int64], factor: float
+) -> Columns:
+    """Return what the rows of W_M add."""
+    inputs = _dense(generator.inputs.matrix(graph, positions))  # (2, p)
+    used = np.flatnonzero(inputs.any(axis=0))
+    inputs, rows = inputs[:, used], generator.weights[used]  # (p, d)
+    is_smoothed = used < generator.inputs.num_smoothed
+    before = inputs[:, is_smoothed] @ rows[is_smoothed]  # (2, d)
+    after = generator.activated(before)
     # The activation counts as the factor output / input at each node, so that contributions add up.
-    slopes = np.divide(content, before, out=np.ones_like(before), where=before != 0) / lengths
-    unit = (content + direct) / lengths
+    slopes = np.divide(after, before, out=np.ones_like(before), where=before != 0)
 
-    def along(vectors: Floats) -> Floats:
-        """Return what one unit of each input adds along two unit vectors (2, d): (2, p)."""
-        found: Floats = (slopes * vectors) @ rows.T
-        found[:, is_direct] = (vectors / lengths) @ rows[is_direct].T
-        return found
+    def back(toward: Floats) -> Floats:
+        return np.where(is_smoothed, (toward * slopes) @ rows.T, toward @ rows.T)[None]
 
-    to_other, to_own = along(unit[::-1]), along(unit)
-    elsewhere = values - shared
-    groups = {PLACE: np.broadcast_to(shared, values.shape)}
-    if inputs.encoder is not None:
-        groups = {CONTENT: elsewhere * ~is_structural, **groups}
-    if inputs.columns:
-        groups[STRUCTURE] = elsewhere * is_structural
-    parts = tuple(
-        Part(name, float((group * to_other).sum() / 2), float((group * to_own).sum() / 2))
-        for name, group in groups.items()
-    )
-    alike, weight = (values * to_other).sum(axis=0) / 2, (values * to_own).sum(axis=0) / 2
-    columns = Columns(names, values, alike, weight, is_structural)
-    return float(np.clip(unit[0] @ unit[1], -1, 1)), parts, columns, overlap
+    vectors = after + inputs[:, ~is_smoothed] @ rows[~is_smoothed]
+    names = np.array(generator.inputs.names, dtype=object)[used]
+    found = _contributions(names, inputs[None], back, vectors, factor, inputs)
+    features = 0 if generator.encoder is None else generator.encoder.num_features
+    return replace(found, is_structural=used >= features)
 
 
-def _inputs(
-    graph: GraphLike, generator: Generator, positions: NDArray[np.int64], profile: RootedPageRank
-) -> tuple[Floats, Floats, float]:
-    """Return the inputs of two nodes (2, f), what of them lies at the same nodes (f,), and the overlap."""
-    inputs = generator.inputs
-    operator = profile.operator()  # (2, n)
-    seen, columns = np.unique(operator.indices, return_inverse=True)  # (t,)
-    around = inputs.around(graph, seen.astype(np.int64))  # (t, through)
-    weights = np.zeros((2, len(seen)), dtype=np.float32)
-    weights[np.repeat([0, 1], np.diff(operator.indptr)), columns] = operator.data
-    both = weights.min(axis=0)  # (t,)
-    direct = (
-        inputs.structural(graph, positions, profile)
-        if inputs.columns_direct
-        else np.zeros((2, 0), np.float32)
-    )
-    values = np.hstack([weights @ around, direct]).astype(np.float64)
-    shared = np.hstack([both @ around, np.zeros(direct.shape[1])])
-    return values, shared, float(both.sum())
+def _contributions(
+    names: Sequence[str] | NDArray[Any],
+    inputs: NDArray[np.float32],
+    back: Callable[[Floats], Floats],
+    vectors: NDArray[np.float32],
+    factor: float,
+    shown: Floats | NDArray[np.float32],
+) -> Columns:
+    """Share out the cosine of two vectors (2, d), times a factor, among the inputs (i, 2, p) that make them.
+
+    ``back`` returns what one unit of every input adds along given directions (2, d).
+    """
+    used = np.flatnonzero(inputs.any(axis=(0, 1)))
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    shares = np.zeros((2, inputs.shape[2]))
+    if lengths.all():
+        unit = vectors / lengths
+        for share, toward in zip(shares, (unit[::-1], unit), strict=True):
+            share[:] = factor / 2 * (inputs * back(toward / lengths)).sum(axis=(0, 1))
+    values = np.asarray(shown, np.float64)[:, used]
+    alike, weight = shares[:, used]
+    return Columns(np.array(names, dtype=object)[used], values, alike, weight, np.zeros(len(used), bool))
+
+
+_NO_COLUMNS = Columns(np.zeros(0, object), np.zeros((2, 0)), np.zeros(0), np.zeros(0), np.zeros(0, bool))
+
+
+def _dense(matrix: Any) -> NDArray[np.float32]:
+    return np.asarray(matrix.toarray() if issparse(matrix) else matrix, np.float32)
 
 
 def _surroundings(
@@ -376,19 +490,26 @@ def _levels(adjacency: Adjacency, root: int) -> NDArray[np.int8]:
 _COLUMNS_IN_WORDS = 4
 _ALIKE = ((0.9, "nearly the same"), (0.7, "much alike"), (0.45, "alike in part"), (0.2, "a little alike"))
 _MEANING = {
-    CONTENT: "what describes the nodes around them",
-    PLACE: "nodes that both have around them",
-    STRUCTURE: "the shape of the links around them",
+    CONTENT: "what they and the nodes around them are about",
+    PLACE: "where in the network they live",
+    ROLE: "the shape of the links around them",
 }
 _NAMED_COLUMNS = {
     "log_degree": "number of neighbours",
     "log_mean_weight": "strength of links",
     "log_smaller_neighbors": "neighbours with far fewer links",
     "log_h_index": "well-linked neighbours",
+    "clustering": "neighbours that are linked",
+    "neighbor_log_degree_mean": "links of the neighbours",
+    "neighbor_log_degree_deviation": "how links of the neighbours differ",
+    "second_log_degree_mean": "links two steps away",
+    "near_log_degree": "links of the nodes near",
+    "near_log_degree_deviation": "how links of the nodes near differ",
     "overlap_10": "circles shared with the least close neighbours",
     "overlap_25": "circles shared with less close neighbours",
     "overlap_50": "circles shared with neighbours",
     "spread": "how widely a walk spreads",
+    "log_profile_1": "pull of the closest node",
     "log_profile_3": "pull of the closest nodes",
     "log_profile_10": "pull of nodes further off",
 }
@@ -454,21 +575,29 @@ def _nearer(found: Explanation, rank: Rank | None) -> str:
 
 
 def _origin(found: Explanation) -> str:
-    parts = sorted((p for p in found.parts if p.name != NOTHING), key=lambda part: -part.alike)
-    if not parts:
+    parts = sorted((part for part in found.parts if part.weight), key=lambda part: -part.share)
+    if len(parts) < 2:
         return ""
     if found.similarity < _ALIKE[-1][0]:
-        agreeing = [
-            f"{part.name}, {percent(part.weight)} of their vectors, gives {part.alike:.2f}"
-            for part in parts
-            if part.weight >= 0.005
-        ]
-        return f"Hardly anything agrees: {'; '.join(agreeing)}."
-    giving = [part for part in parts if part.alike >= 0.005]
-    taking = [part for part in parts if part.alike <= -0.005]
-    more = _listed([f"{part.alike:.2f} is {part.name} ({_MEANING[part.name]})" for part in giving])
-    less = _listed([f"{part.name} ({_MEANING[part.name]}) takes {-part.alike:.2f} away" for part in taking])
-    return f"Of the {found.similarity:.2f}, {more}{'; ' * bool(less)}{less}."
+        return (
+            f"Hardly anything agrees: {_listed([f'{part.name} gives {part.share:.2f}' for part in parts])}."
+        )
+    giving = [part for part in parts if part.share >= 0.005]
+    taking = [part for part in parts if part.share <= -0.005]
+    more = [f"{part.share:.2f} is {part.name} ({_MEANING[part.name]})" for part in giving]
+    more[1:] = [text.replace(" is ", " ", 1) for text in more[1:]]
+    less = _listed([f"{part.name} ({_MEANING[part.name]}) takes {-part.share:.2f} away" for part in taking])
+    return f"Of the {found.similarity:.2f}, {_listed(more)}{'; ' * bool(less)}{less}."
+
+
+def _no_place(found: Explanation) -> str:
+    place = next((part for part in found.parts if part.name == PLACE), None)
+    if place is None or not any(place.is_zero):
+        return ""
+    if not found.same_network:
+        return "Place is zero and does not count: the network is another one than the model was fitted on."
+    where = [titled(node.name) for node, zero in zip((found.a, found.b), place.is_zero, strict=True) if zero]
+    return f"Place is zero at {_listed(where)}: hardly any node around is known from the fit."
 
 
 def _content(found: Explanation) -> Iterator[str]:

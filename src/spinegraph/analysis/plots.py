@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from spinegraph.analysis.explain import CONTENT, PLACE, STRUCTURE, Explanation, column_title
+from spinegraph.analysis.explain import CONTENT, PLACE, ROLE, Explanation, column_title
 from spinegraph.analysis.layout import Ego, Method, ego_network, layout
 from spinegraph.analysis.search import unit_rows
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
-from spinegraph.generator import profile_of
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.dtw import OFFSET
 from spinegraph.structure.columns import COLUMNS, structural_columns
@@ -224,18 +223,18 @@ def loss(subject: Any) -> Any:
 
     Parameters
     ----------
-    subject : SPINE, or list of TrainingRecord
+    subject : SPINE.paper(), fitted, or list of TrainingRecord
 
     Examples
     --------
-    >>> from spinegraph.learning.checkpoint import TrainingRecord
+    >>> from spinegraph.parts.paper import TrainingRecord
     >>> figure = loss([TrainingRecord(25, 1.2, 1.3), TrainingRecord(50, 1.0, 1.2)])
     >>> [trace.name for trace in figure.data]
     ['training pairs', 'held-out pairs']
     """
     records = getattr(subject, "history_", subject)
     if not isinstance(records, list):
-        raise ParameterError(f"give a fitted SPINE or its history_; got {_kind(subject)}")
+        raise ParameterError(f"give a fitted SPINE.paper() or its history_; got {_kind(subject)}")
     steps = [record.step for record in records]
     lines = (
         ("training pairs", [record.loss for record in records], "#a9bfd4", 1.5),
@@ -295,7 +294,7 @@ def distances(subject: Any, pairs: "ComparedPairs | None" = None, *, seed: int =
 
 
 _SIGNS = (("makes them alike", ACCENT), ("sets them apart", WARM))
-_PART_COLORS = {CONTENT: COLORS[0], PLACE: COLORS[2], STRUCTURE: COLORS[4]}
+_PART_COLORS = {CONTENT: COLORS[0], PLACE: COLORS[2], ROLE: COLORS[4]}
 _COLUMNS_SHOWN = 8
 _MIN_SHARE = 1e-3  # DTW's offset: smaller values count as nothing; a logarithmic axis needs an end
 
@@ -332,18 +331,19 @@ def explanation_figure(found: Explanation) -> Any:
 
 
 def _part_bars(found: Explanation) -> list[Any]:
-    names = [part.name for part in found.parts]
+    names, total = [part.name for part in found.parts], sum(part.weight for part in found.parts)
     colors = [_PART_COLORS.get(name, OTHER) for name in names]
     shared = {"type": "bar", "y": names, "orientation": "h", "showlegend": False, "xaxis": "x", "yaxis": "y"}
     alike = {
-        "x": [part.alike for part in found.parts],
+        "x": [part.share for part in found.parts],
         "marker": {"color": colors},
-        "text": [f"{part.alike:.3f}" for part in found.parts],
+        "text": [f"{part.share:.3f}" for part in found.parts],
         "cliponaxis": False,
-        "hovertemplate": "%{y}: %{x:.3f} of the similarity<extra></extra>",
+        "customdata": [part.cosine for part in found.parts],
+        "hovertemplate": "%{y}: %{x:.3f} of the similarity, cosine %{customdata:.3f}<extra></extra>",
     }
     missing = {
-        "x": [max(part.apart, 0) for part in found.parts],
+        "x": [max(part.weight / total - part.share, 0) for part in found.parts],
         "marker": {"color": colors, "opacity": 0.25},
         "hovertemplate": "%{y}: %{x:.3f} is missing to 1<extra></extra>",
     }
@@ -535,7 +535,7 @@ class ComparedPairs:
 def compare_pairs(
     graph: Graph, embeddings: Embeddings, weights: NDArray[np.float32], *, pairs: int = _PAIRS, seed: int = 0
 ) -> ComparedPairs:
-    """Sample pairs of nodes and measure both distances, by vectors and by profiles (n, k).
+    """Sample pairs of nodes and measure both distances, by vectors (all parts) and by profiles (n, k).
 
     A third of the pairs is at most two steps apart, a third alike in degree and profile, a third random.
     """
@@ -548,7 +548,7 @@ def compare_pairs(
     is_near = np.concatenate([np.ones(len(near), bool), _within_two(graph, far)])
     different = both[:, 0] != both[:, 1]
     both, is_near = both[different], is_near[different]
-    unit = unit_rows(embeddings.vectors)
+    unit = unit_rows(embeddings.weighted().vectors)
     cosine = np.einsum("md,md->m", unit[both[:, 0]], unit[both[:, 1]])
     return ComparedPairs(pair_distances(weights, both), np.clip(1 - cosine, 0, 2), is_near)
 
@@ -607,7 +607,8 @@ def embeddings_of(subject: Any) -> Embeddings:
     """Return the vectors of a model, those of several graphs one after the other, or the vectors given."""
     found = subject if isinstance(subject, Embeddings) else getattr(subject, "embeddings_", None)
     if isinstance(found, list):
-        return Embeddings(graph_of(subject).names, np.concatenate([each.vectors for each in found]))
+        vectors = np.concatenate([each.vectors for each in found])
+        return Embeddings(graph_of(subject).names, vectors, found[0].parts)
     if found is None:
         if hasattr(subject, "generator_"):
             raise ParameterError(
@@ -618,7 +619,7 @@ def embeddings_of(subject: Any) -> Embeddings:
 
 
 def _kind(subject: Any) -> str:
-    is_unfitted = hasattr(subject, "fit")
+    is_unfitted = hasattr(subject, "fit") and not hasattr(subject, "generator_")
     return f"{type(subject).__name__} that is not fitted" if is_unfitted else type(subject).__name__
 
 
@@ -626,10 +627,11 @@ def _profile_rows(subject: Any, nodes: list[Any] | None) -> NDArray[np.float32]:
     """Return the profiles (r, k) of some nodes, or of all, with a model's settings or the defaults."""
     graph = graph_of(subject)
     positions = None if nodes is None else graph.positions(nodes)
-    config = getattr(subject, "config_", None)
-    if config is None:
+    generator = getattr(subject, "generator_", None)
+    if generator is None:
         return rooted_pagerank(graph, roots=positions).weights
-    return profile_of(graph, config, positions).weights
+    weights: NDArray[np.float32] = generator.profile(graph, positions).weights
+    return weights
 
 
 _MORE_COLUMNS = ("degree", "clustering", "log_triangles")

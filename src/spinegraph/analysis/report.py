@@ -35,9 +35,10 @@ from spinegraph.analysis.roles import RoleAssignment, Roles
 from spinegraph.analysis.search import Search
 from spinegraph.atomic import make_folder, whole_file
 from spinegraph.embeddings import Embeddings
-from spinegraph.generator import Generator, profile_of
 from spinegraph.graph.describe import Description, describe
 from spinegraph.graph.graph import Graph
+from spinegraph.parts.generator import Generator
+from spinegraph.parts.paper import PaperGenerator
 from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import pair_distances
 
@@ -69,7 +70,7 @@ class Example:
     role: int
     a: Any
     b: Any
-    score: float  # cosine of the vectors
+    score: float  # mean of the cosines of the parts
     explanation: Explanation
 
 
@@ -111,7 +112,7 @@ def gather(
     roles = Roles.find(graph, generator, embeddings, seed=seed)
     assignment = roles.assign(graph, generator, embeddings=embeddings)
     progress("comparing pairs of nodes", 0, 0)
-    profile = profile_of(graph, generator.inputs.config)
+    profile = generator.profile(graph)
     pairs = compare_pairs(graph, embeddings, profile.weights, seed=seed)
     progress("looking for look-alikes", 0, 0)
     examples = find_examples(graph, generator, Search(embeddings), profile, assignment)
@@ -150,15 +151,26 @@ def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
         ("neighbours (logarithm)", np.log1p(graph.degrees)),
         ("neighbours who know each other", column_of(graph, "clustering").astype(np.float64)),
     ]
-    if graph.features is None or graph.feature_names is None:
+    if graph.features is None or graph.feature_names is None or generator.encoder is None:
         return listed
-    weights = np.linalg.norm(generator.weights[: graph.features.shape[1]], axis=1)
-    read = generator.inputs.encoder.transform(graph.features)
+    read = generator.encoder.transform(graph.features)
     mean, square = (np.asarray(part.mean(axis=0), np.float64).ravel() for part in (read, read * read))
     spread = np.sqrt(np.maximum(square - mean**2, 0))
-    heavy = np.argsort(-weights * spread, kind="stable")[:_MAX_COLUMNS]
+    heavy = np.argsort(-_feature_weights(generator, len(spread)) * spread, kind="stable")[:_MAX_COLUMNS]
     names = [graph.feature_names[index] for index in heavy]
     return listed + [(name, column_of(graph, name).astype(np.float64)) for name in names]
+
+
+def _feature_weights(generator: Generator | PaperGenerator, count: int) -> NDArray[np.float32]:
+    """Return how much a unit of each feature adds to the length of vectors, (f,)."""
+    if isinstance(generator, PaperGenerator):
+        squares = np.square(generator.weights[:count]).sum(axis=1)
+    else:
+        assert generator.content is not None
+        directions, mixing = generator.content.directions, generator.content.mixing
+        inner = (mixing @ mixing.transpose(0, 2, 1)).sum(axis=0)  # (r, r)
+        squares = ((directions @ inner) * directions).sum(axis=1)
+    return np.asarray(np.sqrt(np.maximum(squares, 0)), np.float32)
 
 
 def notes(graph: Graph, description: Description, embeddings: Embeddings) -> list[Note]:
@@ -178,7 +190,7 @@ def _remarks(graph: Graph, found: Description, embeddings: Embeddings) -> Iterat
         yield (
             found.isolated / nodes,
             f"{_of(found.isolated, nodes)} {have} no neighbours.",
-            "Their vectors come from their own features alone.",
+            "Their content comes from their own features alone.",
         )
     pieces = found.components - found.isolated
     outside = nodes - found.largest_component - found.isolated
@@ -187,7 +199,7 @@ def _remarks(graph: Graph, found: Description, embeddings: Embeddings) -> Iterat
             outside / nodes,
             f"The network falls into {pieces:,} unconnected pieces; "
             f"{_of(outside, nodes)} with neighbours are outside the largest.",
-            "Nodes of different pieces are compared by features and role only.",
+            "Nodes of different pieces are compared by content and role only.",
         )
     hub = found.degree_largest / max(nodes - 1, 1)
     if hub >= _HUB and nodes >= 50:
@@ -197,12 +209,11 @@ def _remarks(graph: Graph, found: Description, embeddings: Embeddings) -> Iterat
             "Everything is then two steps from everything; consider leaving that node out.",
         )
     if found.features is None:
-        advice = "Vectors hold roles; where a node lives shows only through its surroundings."
-        yield 0, "The nodes have no features.", advice
+        yield 0, "The nodes have no features.", "Vectors have no content."
     elif found.features.empty_rows:
         empty = found.features.empty_rows
         text = f"{_of(empty, nodes)} have no feature that is not 0."
-        yield empty / nodes, text, "They are placed by the features of their surroundings."
+        yield empty / nodes, text, "Their content comes from the features around them."
     if graph.features is not None:
         ends = [getattr(graph.features, end)(axis=0) for end in ("min", "max")]
         low, high = (np.ravel(end.toarray() if issparse(end) else end) for end in ends)
@@ -238,13 +249,18 @@ def _of(count: int, total: int, what: str = "nodes") -> str:
 
 
 def find_examples(
-    graph: Graph, generator: Generator, search: Search, profile: RootedPageRank, assignment: RoleAssignment
+    graph: Graph,
+    generator: Generator | PaperGenerator,
+    search: Search,
+    profile: RootedPageRank,
+    assignment: RoleAssignment,
 ) -> list[Example]:
     """Find for the commonest roles a typical node, and the node most like it that is not near it.
 
     Most alike is the node of largest cosine, less where the profiles differ.
     """
     found: list[Example] = []
+    known = generator.known(graph)
     used: set[int] = set()
     for role in np.argsort(-assignment.shares(), kind="stable").tolist():
         pairs = _pairs(graph, search, profile, assignment, role, used)
@@ -253,7 +269,7 @@ def find_examples(
         _, _, cosine, one, other = max(pairs, key=lambda pair: pair[:2])
         used |= {one, other}
         a, b = graph.names[[one, other]].tolist()
-        reasons = explain(graph, generator, a, b, embeddings=search)
+        reasons = explain(graph, generator, a, b, embeddings=search, known=known)
         found.append(Example(role, a, b, cosine, reasons))
     return sorted(found, key=lambda example: example.role)
 
@@ -289,6 +305,11 @@ def _pairs(
 
 
 _MAX_SENTENCES = 6
+_PARTS = {
+    "content": "what it and the nodes around it are about",
+    "place": "where in the network it lives",
+    "role": "the shape of the links around it",
+}
 
 
 def write_report(
@@ -358,9 +379,8 @@ def _page(model: Any, found: Findings, title: str) -> str:
 <body>
 <header><div class="inside">
 <h1>{escape(title)}</h1>
-<div class="lead">Where every node lives and what role it plays, by SPINE: nodes with like surroundings and
-like roles have like vectors.</div>
-{_tiles(model, found)}
+<div class="lead">What every node is about, where it lives and what role it plays, by SPINE.</div>
+{_tiles(found)}
 <nav><a href="#data-notes">Data</a><a href="#map-section">Map</a><a href="#roles">Roles</a>
 <a href="#look-alikes">Look-alikes</a><a href="#fit">Fit</a></nav>
 </div></header>
@@ -406,25 +426,27 @@ several; it is counted where it fits best.</p>
 <p class="reading">A typical node of a role and the node most like it that is not beside it, with the network
 around each: {key}.</p>
 {_example_cards(found)}</section>
-<section id="fit"><h2>Fit</h2><div class="pair">
-<div><h3>Loss</h3><p class="reading">{_loss_in_words(model.history_)}</p>
-<div id="loss" class="figure"></div></div>
-<div><h3>Structural against embedding distance</h3><p class="reading">{_pairs_in_words(found)}</p>
-<div id="distances" class="figure"></div></div>
-</div></section>
+<section id="fit"><h2>Fit</h2>
+<p class="reading">{_parts_in_words(model.generator_)}</p>
+<h3>Structural against embedding distance</h3><p class="reading">{_pairs_in_words(found)}</p>
+<div id="distances" class="figure"></div></section>
 <details><summary>Settings of the model</summary>
 <div class="settings"><table>{settings}</table></div></details>"""
 
 
-def _loss_in_words(history: list[Any]) -> str:
-    if len(history) < 2:
-        return "The history of training is too short to draw."
-    first, last = history[0], history[-1]
-    same = abs(last.held_out_loss - last.loss) < 0.05 * abs(last.held_out_loss)
-    end = "Both end together: no overfitting." if same else "Held-out pairs end apart from the rest."
+def _parts_in_words(generator: Generator | PaperGenerator) -> str:
+    widths = {name: part.stop - part.start for name, part in generator.parts.items()}
+    listed = ", ".join(f"{width} for {name} ({_PARTS[name]})" for name, width in widths.items())
+    words = f"A vector has {generator.dim:,} numbers: {listed}."
+    learned = getattr(generator, "learned", None)
+    if learned is None:
+        return words
+    after = f"and after learning in {100 * learned.after:.1f} %"
+    if learned.after <= learned.before:
+        after = "and learning found nothing better"
     return (
-        f"On pairs that training never sees it went from {first.held_out_loss:.3f} to "
-        f"{last.held_out_loss:.3f} in {last.step:,} steps. {end}"
+        f"{words} By content, ends of a hidden link are more alike than ends of two links in "
+        f"{100 * learned.before:.1f} % of cases, {after}."
     )
 
 
@@ -437,7 +459,7 @@ def _pairs_in_words(found: Findings) -> str:
 
 
 def _data(model: Any, found: Findings) -> dict[str, Any]:
-    figures = {"loss": plots.loss(model), "distances": plots.distances(model, found.pairs)}
+    figures = {"distances": plots.distances(model, found.pairs)}
     for number, example in enumerate(found.examples):
         figures[f"twins-{number}"] = plots.twins(found.graph, example.a, example.b)
     for figure in figures.values():
@@ -478,7 +500,7 @@ def _json(value: Any) -> str:
     return text
 
 
-def _tiles(model: Any, found: Findings) -> str:
+def _tiles(found: Findings) -> str:
     features = 0 if found.graph.features is None else found.graph.features.shape[1]
     listed = [
         (f"{len(found.graph):,}", "nodes"),
@@ -487,8 +509,6 @@ def _tiles(model: Any, found: Findings) -> str:
         (f"{found.embeddings.dim:,}", "numbers a vector"),
         (f"{len(found.roles)}", "role" if len(found.roles) == 1 else "roles"),
     ]
-    if model.history_:
-        listed.append((f"{model.history_[-1].step:,}", "training steps"))
     items = "".join(f"<li><b>{value}</b><span>{name}</span></li>" for value, name in listed)
     return f'<ul class="tiles">{items}</ul>'
 
@@ -557,10 +577,12 @@ def _example_cards(found: Findings) -> str:
         one, other = (escape(shorten(name)) for name in (example.a, example.b))
         reasons = "".join(f"<li>{escape(words)}</li>" for words in example.explanation.words[:_MAX_SENTENCES])
         color = COLORS[example.role % len(COLORS)]
+        part = max(example.explanation.parts, key=lambda part: part.share)
+        most = f", above all {part.name}" if len(example.explanation.parts) > 1 else ""
         title = escape(found.roles.titles[example.role])
         cards.append(
             f'<div class="twins"><h3><i style="background:{color}"></i>{title}: {one} and {other}'
-            f"<small>cosine {example.score:.2f}</small></h3>"
+            f"<small>similarity {example.score:.2f}{most}</small></h3>"
             f'<div id="twins-{number}" class="figure"></div><ul>{reasons}</ul></div>'
         )
     return "".join(cards)

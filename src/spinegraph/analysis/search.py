@@ -1,6 +1,6 @@
-"""Similar nodes: those whose vectors, or whose profiles, are nearest to a node's."""
+"""Similar nodes: those whose vectors, a part of them, or whose profiles are nearest to a node's."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spinegraph.embeddings import Embeddings
+from spinegraph.embeddings import Embeddings, unit_length
 from spinegraph.errors import MissingPackageError, ParameterError
 from spinegraph.graph.graph import GraphLike
 from spinegraph.kernels.dtw import OFFSET
@@ -115,14 +115,19 @@ class _NodeSearch:
 
 
 class Search(_NodeSearch):
-    """Nodes by the cosine of their vectors; safe to use from several threads.
+    """Nodes by the cosine of their vectors, or of one part of them; safe to use from several threads.
 
-    A zero vector points in a direction of its own: its cosine is 1 to another zero vector and 0 to all
-    others. Scores are rounded to six decimals, and nodes of equal score come in graph order.
+    With parts, the score is the mean of their cosines: see ``Embeddings.weighted``. A zero vector points in
+    a direction of its own: its cosine is 1 to another zero vector and 0 to all others. Scores are rounded to
+    six decimals, and nodes of equal score come in graph order.
 
     Parameters
     ----------
     embeddings : Embeddings
+    by : str
+        ``"all"`` parts, or the name of one.
+    weights : dict of part to float, optional
+        Of the parts in the mean; 1 where not given.
     exact : bool, optional
         Compare with every node, or use usearch's index. By default exact up to 20,000 nodes, and beyond where
         usearch is not installed.
@@ -135,15 +140,23 @@ class Search(_NodeSearch):
     [Match(name='cy', score=0.707107)]
     """
 
-    def __init__(self, embeddings: Embeddings, *, exact: bool | None = None) -> None:
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        *,
+        by: str = "all",
+        weights: Mapping[str, float] | None = None,
+        exact: bool | None = None,
+    ) -> None:
         self.embeddings, self._names = embeddings, embeddings.names
-        self._unit = unit_rows(embeddings.vectors)  # (n, d + 1)
+        self.by, self.weights = by, weights
+        self._unit = unit_rows(embeddings.weighted(by, weights).vectors)  # (n, d + 1)
         if exact is None:
             exact = len(embeddings) <= EXACT_UP_TO or not can_index()
         self.exact, self._index = exact, None if exact else NearestIndex(self._unit)
 
     def similar_to(self, vector: ArrayLike, n: int = 10) -> list[Match]:
-        """Return the ``n`` nodes whose vectors are most like a given one (d,).
+        """Return the ``n`` nodes whose vectors are most like a given one (d,), with all its parts.
 
         Examples
         --------
@@ -156,7 +169,9 @@ class Search(_NodeSearch):
                 f"vector must be {self.embeddings.dim} finite numbers; got shape {given.shape}"
                 + (" with NaN or infinity" if given.shape == (self.embeddings.dim,) else "")
             )
-        return self._matches(self._nearest_to(unit_rows(given[None])[0], as_count(n), None, self.exact))
+        one = Embeddings(np.zeros(1, np.int64), given[None], self.embeddings.parts)
+        query = unit_rows(one.weighted(self.by, self.weights).vectors)[0]
+        return self._matches(self._nearest_to(query, as_count(n), None, self.exact))
 
     def positions(self, nodes: Iterable[Any]) -> NDArray[np.int64]:
         """Return the positions of some nodes among the vectors."""
@@ -164,9 +179,7 @@ class Search(_NodeSearch):
 
     def cosines(self, node: Any) -> NDArray[np.float32]:
         """Return the cosine of a node's vector to every node's, (n,); 1 to itself."""
-        return self._cosines_at(self._position(node))
-
-    def _cosines_at(self, position: int) -> NDArray[np.float32]:
+        position = self._position(node)
         found: NDArray[np.float32] = np.clip(self._unit @ self._unit[position], -1, 1)
         found[position] = 1
         return found
@@ -254,51 +267,10 @@ class StructuralSearch(_NodeSearch):
         return Nearest(others[order], np.exp(-distances[order].astype(np.float64)))
 
 
-class TwofoldSearch(_NodeSearch):
-    """Nodes that rank high by vector and by role: the worse of the two ranks counts.
-
-    The score is the share of the compared nodes that are not more alike in that worse way: 1 where no node is
-    more alike either way. Nodes of equal score come in the order of cosine, then of the graph. Large graphs'
-    nodes are compared with the candidates of the structural search.
-
-    Parameters
-    ----------
-    search : Search
-    roles : StructuralSearch
-        Of the same nodes in the same order.
-    """
-
-    def __init__(self, search: Search, roles: StructuralSearch) -> None:
-        if len(search) != len(roles) or not np.array_equal(search.embeddings.names, roles.graph.names):
-            raise ParameterError(
-                f"both searches must be of the same nodes; got {len(search)} vectors and {len(roles)} nodes"
-            )
-        self.search, self.roles, self.exact = search, roles, roles.exact
-        self._names = search.embeddings.names
-
-    def _position(self, node: Any) -> int:
-        return self.search.embeddings.position(node)
-
-    def _nearest(self, position: int, n: int, exact: bool) -> Nearest:
-        others = self.roles.candidates(position, exact)
-        apart = np.round(-self.search._cosines_at(position)[others], 6)
-        distances = self.roles.distances_to(position, others)
-        # How many are strictly nearer, (m,)
-        ranks = [np.searchsorted(np.sort(values), values) for values in (apart, distances)]
-        worse = np.maximum(*ranks)
-        order = np.lexsort((apart, worse))[:n]
-        return Nearest(others[order], 1 - worse[order] / max(len(others), 1))
-
-
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return vectors of length 1 (n, d + 1): the last column is 1 where the vector is zero, else 0."""
-    # Scaled first: squares of tiny or huge numbers leave float32's range.
-    largest = np.abs(vectors).max(axis=1, initial=0, keepdims=True)
-    scaled = vectors / np.where(largest > 0, largest, 1)
-    length = np.sqrt(np.square(scaled, dtype=np.float64).sum(axis=1, keepdims=True))
-    rows = np.zeros((vectors.shape[0], vectors.shape[1] + 1), dtype=np.float32)
-    np.divide(scaled, length, out=rows[:, :-1], where=length > 0, casting="same_kind")
-    rows[:, -1] = largest[:, 0] == 0
+    unit = unit_length(vectors)
+    rows: NDArray[np.float32] = np.column_stack([unit, ~unit.any(axis=1)])
     return rows
 
 

@@ -1,66 +1,118 @@
 """LocalEngine: every stage in this process, on its cores."""
 
-import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spinegraph.atomic import explained
+from spinegraph.atomic import whole_file
 from spinegraph.config import Config
-from spinegraph.engines.shards import ROWS, Progress, Shard, ShardFolder, columns_shard, embed_shard, plan
-from spinegraph.generator import Generator, profile_of
+from spinegraph.embeddings import Embeddings
+from spinegraph.engines.shards import ROWS, AnyGenerator, Progress, Shard, ShardFolder, plan
 from spinegraph.graph.graph import Graph
-from spinegraph.structure.pagerank import RootedPageRank
-from spinegraph.structure.similarity import SimilarNodes, candidates, similar_nodes
+from spinegraph.parts.generator import Chunk, Generator
+from spinegraph.parts.paper import PaperGenerator
 
-if TYPE_CHECKING:
-    from spinegraph.learning.checkpoint import Checkpoints, TrainingRecord
-    from spinegraph.learning.sampling import TrainingData
+_SMOOTHED = ".smoothed"  # names the files of an unfinished run
 
 
 class LocalEngine:
     """Runs the stages in this process; other engines are compared with it."""
 
-    def profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
-        """Return the profile of all nodes, or of those at some positions."""
-        return profile_of(graph, config, nodes)
+    def fit(self, graph: Graph, config: Config, progress: Progress, *, several: bool = False) -> Generator:
+        """Fit all parts on a graph; ``several`` if it is the union of several networks."""
+        return Generator.fit(graph, config, progress, several=several)
 
-    def similar(self, profile: RootedPageRank, degrees: NDArray[np.int64], config: Config) -> SimilarNodes:
-        """Return the structurally similar nodes of each node of a profile, as rows of the profile."""
-        near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
-        return similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
+    def smoothed(
+        self, generator: Generator, graph: Graph, chunks: list[Chunk], known: NDArray[np.int64] | None
+    ) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
+        """Yield the values (n, c) of chunks, in any order."""
+        for chunk in chunks:
+            yield chunk, generator.smoothed(graph, chunk, known)
 
-    def learn(
-        self, data: "TrainingData", config: Config, states: "Checkpoints | None", progress: Progress
-    ) -> "tuple[NDArray[np.float32], list[TrainingRecord]]":
-        """Return W_M and the training history."""
-        from spinegraph.learning.training import learn
-
-        return learn(data, config, states, progress)
+    def role_rows(
+        self, generator: Generator, graph: Graph, shards: Iterable[Shard]
+    ) -> Iterator[tuple[Shard, NDArray[np.float32] | None]]:
+        """Yield the role part of shards, in any order; None where the model has none."""
+        around = generator.surroundings(graph)
+        for shard in shards:
+            yield shard, generator.role_rows(graph, np.arange(shard.start, shard.stop), around)
 
     def embed(
+        self, generator: AnyGenerator, graph: Graph, known: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Return the vectors (n, d) of all nodes, given their training positions."""
+        if isinstance(generator, PaperGenerator):
+            return generator.embed(graph)
+        vectors = np.zeros((len(graph), generator.dim), np.float32)
+        for chunk, values in self.smoothed(generator, graph, generator.chunks(known), known):
+            vectors[:, generator.at(chunk)] = values
+        for shard, role in self.role_rows(generator, graph, plan(len(graph), ROWS)):
+            generator.finish(vectors[shard.start : shard.stop], role)
+        return vectors
+
+    def embed_to_folder(
+        self,
+        generator: AnyGenerator,
+        graph: Graph,
+        folder: str | Path,
+        *,
+        rows: int = ROWS,
+        progress: Progress | None = None,
+    ) -> Path:
+        """Write the vectors of all nodes to a folder; see the function of that name."""
+        parts = ShardFolder.of_run(folder, generator, graph, rows)
+        missing = parts.missing()
+        if isinstance(generator, PaperGenerator):
+            found = (
+                (shard, generator.embed_some(graph, np.arange(shard.start, shard.stop))) for shard in missing
+            )
+            parts.fill(
+                ((shard, Embeddings(graph.names[shard.start : shard.stop], some)) for shard, some in found)
+            )
+        elif missing:
+            parts.fill(self._finished(generator, graph, parts, missing, progress), progress)
+        for file in parts.folder.glob(f"{_SMOOTHED}-*"):
+            file.unlink(missing_ok=True)
+        return parts.folder
+
+    def _finished(
         self,
         generator: Generator,
         graph: Graph,
-        profile: RootedPageRank | None = None,
-        columns: NDArray[np.float32] | None = None,
-    ) -> NDArray[np.float32]:
-        """Return the vectors (n, d) of all nodes; a large graph is embedded in shards, as on a cluster."""
-        if profile is not None or len(graph) <= ROWS:
-            return generator.embed(graph, profile=profile, columns=columns)
-        shards, columns = plan(len(graph), ROWS), None
-        if generator.inputs.columns_smoothed:
-            columns = np.concatenate([columns_shard(generator, graph, shard) for shard in shards])
-        vectors = np.empty((len(graph), generator.dim), dtype=np.float32)
-        for shard in shards:
-            vectors[shard.start : shard.stop] = embed_shard(generator, graph, shard, columns).vectors
-        return vectors
+        parts: ShardFolder,
+        missing: list[Shard],
+        progress: Progress | None,
+    ) -> Iterator[tuple[Shard, Embeddings]]:
+        """Yield the vectors of missing shards; what smoothing makes lies in files until then."""
+        known = generator.known(graph)
+        files = {chunk: _file(parts.folder, chunk) for chunk in generator.chunks(known)}
+        unmade = [chunk for chunk, file in files.items() if not file.exists()]
+        for done, (chunk, values) in enumerate(self.smoothed(generator, graph, unmade, known)):
+            if progress is not None:
+                progress("smoothing", done, len(unmade))
+            with whole_file(files[chunk]) as partial:
+                values.tofile(partial)
+        maps = {
+            chunk: np.memmap(file, np.float32, "r").reshape(len(graph), -1) for chunk, file in files.items()
+        }
+        same_network = None if generator.place is None else known is not None
+        for shard, role in self.role_rows(generator, graph, missing):
+            vectors = np.zeros((len(shard), generator.dim), np.float32)
+            for chunk, values in maps.items():
+                vectors[:, generator.at(chunk)] = values[shard.start : shard.stop]
+            generator.finish(vectors, role)
+            names = graph.names[shard.start : shard.stop]
+            yield shard, Embeddings(names, vectors, generator.parts, same_network)
+
+
+def _file(folder: Path, chunk: Chunk) -> Path:
+    return folder / f"{_SMOOTHED}-{chunk.part}-{chunk.columns.start}"
 
 
 def embed_to_folder(
-    generator: Generator,
+    generator: AnyGenerator,
     graph: Graph,
     folder: str | Path,
     *,
@@ -69,7 +121,7 @@ def embed_to_folder(
 ) -> Path:
     """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run.
 
-    Besides what the graph itself holds (a store holds nothing), memory is that of one shard.
+    Besides what the graph itself holds (a store holds nothing), memory is that of 64 columns of all nodes.
 
     Parameters
     ----------
@@ -86,27 +138,4 @@ def embed_to_folder(
     Path
         The folder: part-00000.parquet and so on, in graph order, and manifest.json.
     """
-    parts = ShardFolder.of_run(folder, generator, graph, rows)
-    missing, columns, scratch = parts.missing(), None, parts.folder / ".columns.bin"
-    if generator.inputs.columns_smoothed and missing:
-        columns = _columns_on_disk(generator, graph, scratch, parts.shards, progress)
-    parts.fill(((shard, embed_shard(generator, graph, shard, columns)) for shard in missing), progress)
-    scratch.unlink(missing_ok=True)
-    return parts.folder
-
-
-def _columns_on_disk(
-    generator: Generator, graph: Graph, path: Path, shards: list[Shard], progress: Progress | None
-) -> NDArray[np.float32]:
-    """Return the structural columns of all nodes, (n, s), in a file that an interrupted run resumes."""
-    width = 4 * len(generator.inputs.columns)
-    with explained(path), path.open("ab") as file:
-        finished = [shard for shard in shards if shard.stop * width <= file.tell()]
-        file.truncate(finished[-1].stop * width if finished else 0)
-        for shard in shards[len(finished) :]:
-            if progress is not None:
-                progress("structure around every node", shard.start, len(graph))
-            file.write(columns_shard(generator, graph, shard).data)
-            file.flush()
-            os.fsync(file.fileno())
-    return np.memmap(path, np.float32, "r", shape=(len(graph), width // 4))
+    return LocalEngine().embed_to_folder(generator, graph, folder, rows=rows, progress=progress)

@@ -1,8 +1,8 @@
-"""RayEngine: the stages of a fit, and vectors in shards, as tasks on a Ray cluster."""
+"""RayEngine: vectors of all nodes, as tasks on a Ray cluster."""
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Generator as Yields
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,45 +15,18 @@ from numpy.typing import NDArray
 
 from spinegraph import __version__
 from spinegraph.config import Config
-from spinegraph.embeddings import Embeddings
 from spinegraph.engines.local import LocalEngine
-from spinegraph.engines.shards import (
-    ROWS,
-    Part,
-    Progress,
-    Shard,
-    ShardFolder,
-    columns_shard,
-    embed_shard,
-    join_profiles,
-    plan,
-    write_part,
-)
+from spinegraph.engines.shards import ROWS, AnyGenerator, Progress, Shard
 from spinegraph.errors import ClusterError, MissingFileError, MissingPackageError, ParameterError, SpineError
-from spinegraph.generator import Generator, profile_of
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import open_store
 from spinegraph.kernels.runtime import thread_count
-from spinegraph.structure.pagerank import RootedPageRank
-from spinegraph.structure.similarity import (
-    SimilarNodes,
-    candidates,
-    comparable,
-    comparison,
-    owned_distances,
-    weights_from_distances,
-)
-
-_MIN_ROOTS = 1024  # per task: below that, starting a task costs more than running it
-_TASKS_PER_CORE = 4
+from spinegraph.parts.generator import Chunk, Generator
 
 
 class RayEngine(LocalEngine):
-    """Runs the stages on a cluster, with the bits of the local engine.
-
-    Rows of a stage depend on their root and the seed alone, so it does not matter which machine computes
-    them. Training runs in the calling process: a step is too short to share.
+    """Makes vectors on a cluster, with the bits of the local engine; a fit runs in the calling process.
 
     Parameters
     ----------
@@ -63,56 +36,51 @@ class RayEngine(LocalEngine):
 
     def __init__(self, address: str | None = None) -> None:
         self.address = address
-        self._graph: tuple[Graph, Shared] | None = None
 
-    def profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64] | None = None) -> RootedPageRank:
-        """Return the profile of all nodes, or of those at some positions."""
-        connect(self.address)
-        roots = np.arange(len(graph)) if nodes is None else np.asarray(nodes)
-        shared, given = self._shared(graph), Shared.of(roots)
-        calls = [(shared, config, given, shard) for shard in _plan_tasks(len(roots))]
-        parts: dict[int, RootedPageRank] = dict(run_tasks(_profile_rows, calls))
-        return join_profiles([parts[index] for index in range(len(calls))])
-
-    def similar(self, profile: RootedPageRank, degrees: NDArray[np.int64], config: Config) -> SimilarNodes:
-        """Return the structurally similar nodes of each node of a profile, as rows of the profile."""
-        connect(self.address)
-        near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
-        rows, nodes = comparable(profile, near)
-        found = np.full(nodes.shape, np.inf, dtype=np.float32)
-        table = Shared.of((rows, nodes))
-        calls = [(table, config.similarity, shard) for shard in _plan_tasks(len(nodes))]
-        for _, (slots, distances) in run_tasks(_distance_rows, calls if nodes.shape[1] else []):
-            found.reshape(-1)[slots] = distances
-        return weights_from_distances(nodes, found, config.threads)
+    def fit(self, graph: Graph, config: Config, progress: Progress, *, several: bool = False) -> Generator:
+        """Fit all parts on a graph, in this process."""
+        connect(self.address)  # before the work: an address may be wrong
+        return super().fit(graph, config, progress, several=several)
 
     def embed(
-        self,
-        generator: Generator,
-        graph: Graph,
-        profile: RootedPageRank | None = None,
-        columns: NDArray[np.float32] | None = None,
+        self, generator: AnyGenerator, graph: Graph, known: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
-        """Return the vectors (n, d) of all nodes."""
+        """Return the vectors (n, d) of all nodes, given their training positions."""
         connect(self.address)
-        if profile is not None or len(graph) <= ROWS:  # quick
-            return super().embed(generator, graph, profile, columns)
-        shards = plan(len(graph), ROWS)
-        given = _share(generator, self._shared(graph), shards)
-        vectors = np.empty((len(graph), generator.dim), dtype=np.float32)
-        for index, found in run_tasks(_embed, [(*given, shard) for shard in shards]):
-            vectors[shards[index].start : shards[index].stop] = found.vectors
-        return vectors
+        if len(graph) <= ROWS:  # quick
+            return LocalEngine().embed(generator, graph, known)
+        return super().embed(generator, graph, known)
 
-    def _shared(self, graph: Graph) -> "Shared":
-        """Return the graph as tasks read it; sent once for all stages."""
-        if self._graph is None or self._graph[0] is not graph:
-            self._graph = graph, Shared.of(graph)
-        return self._graph[1]
+    def smoothed(
+        self, generator: Generator, graph: Graph, chunks: list[Chunk], known: NDArray[np.int64] | None
+    ) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
+        """Yield the values (n, c) of chunks, each a task."""
+        given = Shared.of(generator.with_config(threads=1)), Shared.of(graph), Shared.of(known)
+        with closing(run_tasks(_smoothed, [(*given, chunk) for chunk in chunks])) as results:
+            for index, values in results:
+                yield chunks[index], values
+
+    def role_rows(
+        self, generator: Generator, graph: Graph, shards: Iterable[Shard]
+    ) -> Iterator[tuple[Shard, NDArray[np.float32] | None]]:
+        """Yield the role part of shards, each a task."""
+        listed, around = list(shards), Shared.of(generator.surroundings(graph))
+        given = (
+            Shared.of(replace(generator.with_config(threads=1), content=None, place=None)),
+            Shared.of(graph),
+        )
+        with closing(run_tasks(_role_rows, [(*given, around, shard) for shard in listed])) as results:
+            for index, values in results:
+                yield listed[index], values
+
+    def embed_to_folder(self, *given: Any, **settings: Any) -> Path:
+        """Write the vectors of all nodes to a folder; see the function of that name."""
+        with connected(self.address):
+            return super().embed_to_folder(*given, **settings)
 
 
 def embed_to_folder(
-    generator: Generator,
+    generator: AnyGenerator,
     graph: Graph,
     folder: str | Path,
     *,
@@ -123,85 +91,28 @@ def embed_to_folder(
     """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run of any engine.
 
     The files are those of the local engine; see there. A store is opened by its path on every machine,
-    another graph is sent to each of them once. A machine that sees the folder writes its parts there itself;
-    the vectors of others are sent here and written here.
+    another graph is sent to each of them once.
     """
-    parts = ShardFolder.of_run(folder, generator, graph, rows)
-    missing = parts.missing()
-    if not missing:
-        parts.fill([], progress)
-        return parts.folder
-    # Machines that find this file see the same folder.
-    marker = parts.folder.resolve() / f".seen-{uuid4().hex}"
-    with connected(address):
-        marker.touch()
-        try:
-            given = _share(generator, Shared.of(graph), parts.shards)
-            calls = [(*given, shard, marker) for shard in missing]
-            with closing(run_tasks(_embed, calls)) as results:  # an interruption cancels the others
-                parts.fill(((missing[index], _written(found, marker)) for index, found in results), progress)
-        finally:
-            marker.unlink(missing_ok=True)
-    return parts.folder
-
-
-def _written(found: Embeddings | Part, marker: Path) -> Embeddings | Part:
-    """Return a result, having checked that a part which another machine wrote is here."""
-    if isinstance(found, Part):
-        path = marker.parent / found.file
-        if not path.is_file() or path.stat().st_size != found.bytes:
-            raise ClusterError(f"{path}: a machine wrote it and it is not here; run the same command again")
-    return found
-
-
-def _plan_tasks(count: int) -> list[Shard]:
-    """Cut rows so that every core gets several tasks; results do not depend on it."""
-    return plan(count, max(_MIN_ROOTS, -(-count // (_TASKS_PER_CORE * num_workers()))))
-
-
-def _share(
-    generator: Generator, graph: "Shared", shards: list[Shard]
-) -> "tuple[Shared, Shared, Shared | None]":
-    """Share what every task of embedding reads: generator, graph, and the columns that T smooths, if any."""
-    shared, columns = Shared.of(generator), None
-    if generator.inputs.columns_smoothed:
-        found = np.empty((shards[-1].stop, len(generator.inputs.columns)), dtype=np.float32)
-        for index, part in run_tasks(_columns, [(shared, graph, shard) for shard in shards]):
-            found[shards[index].start : shards[index].stop] = part
-        columns = Shared.of(found)
-    return shared, graph, columns
+    return RayEngine(address).embed_to_folder(generator, graph, folder, rows=rows, progress=progress)
 
 
 # Tasks: what a process of the cluster runs, on one core.
 
 
-def _profile_rows(graph: "Shared", config: Config, roots: "Shared", shard: Shard) -> RootedPageRank:
-    return profile_of(graph.value(), replace(config, threads=1), roots.value()[shard.start : shard.stop])
+def _smoothed(generator: "Shared", graph: "Shared", known: "Shared", chunk: Chunk) -> NDArray[np.float32]:
+    return _value(generator).smoothed(graph.value(), chunk, known.value())
 
 
-def _distance_rows(table: "Shared", metric: str, shard: Shard) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    rows, nodes = table.value()
-    # A copy: arrays of the object store are read-only, and kernels would be compiled once more for them.
-    return owned_distances(comparison(metric, rows), nodes.copy(), shard.start, shard.stop)  # type: ignore[arg-type]
+def _role_rows(
+    generator: "Shared", graph: "Shared", around: "Shared", shard: Shard
+) -> NDArray[np.float32] | None:
+    positions = np.arange(shard.start, shard.stop)
+    return _value(generator).role_rows(graph.value(), positions, around.value())
 
 
-def _columns(generator: "Shared", graph: "Shared", shard: Shard) -> NDArray[np.float32]:
-    return columns_shard(_on_one_core(generator.value()), graph.value(), shard)
-
-
-def _embed(
-    generator: "Shared", graph: "Shared", columns: "Shared | None", shard: Shard, marker: Path | None = None
-) -> Embeddings | Part:
-    """Return the vectors of a shard; where this machine sees the marker, write them beside it."""
-    known = None if columns is None else columns.value()
-    found = embed_shard(_on_one_core(generator.value()), graph.value(), shard, known)
-    return write_part(marker.parent, shard, found) if marker is not None and marker.exists() else found
-
-
-def _on_one_core(generator: Generator) -> Generator:
-    """Return a generator that uses one thread, with a writable matrix."""
-    inputs = replace(generator.inputs, config=replace(generator.inputs.config, threads=1))
-    return replace(generator, inputs=inputs, weights=generator.weights.copy())
+def _value(generator: "Shared") -> Generator:
+    found: Generator = generator.value()
+    return found
 
 
 _opened: dict[str, Any] = {}  # a process runs many tasks on one graph and opens it once

@@ -1,29 +1,26 @@
 """Shards of consecutive nodes, the same for every engine, and a folder of them as Parquet parts."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from spinegraph.atomic import JsonObject, make_folder, sweep, whole_file
 from spinegraph.embeddings import Embeddings, plain_names
 from spinegraph.errors import GraphFormatError, ParameterError
-from spinegraph.generator import Generator
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import digest_of
+from spinegraph.parts.generator import Generator
+from spinegraph.parts.paper import PaperGenerator
 from spinegraph.structure.pagerank import RootedPageRank
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 ROWS = 65_536
-# Nodes embedded at a time: as many as read about this many bytes of features, within limits.
-_MIN_BLOCK, _MAX_BLOCK, _BLOCK_BYTES = 16, 32_768, 2**27
-_BYTES_PER_VALUE = 16  # of a feature, while it is gathered and scaled
+AnyGenerator = Generator | PaperGenerator
 
 
 @dataclass(frozen=True)
@@ -52,28 +49,6 @@ def plan(num_nodes: int, rows: int = ROWS) -> list[Shard]:
     return [Shard(index, start, min(start + rows, num_nodes)) for index, start in enumerate(starts)]
 
 
-def embed_shard(
-    generator: Generator, graph: Graph, shard: Shard, columns: NDArray[np.float32] | None = None
-) -> Embeddings:
-    """Return the vectors of one shard, in graph order, with little memory beside them.
-
-    ``columns`` (n, s) are the structural columns of all nodes (see ``columns_shard``), where the generator
-    smooths them; without them those of all nodes around the shard are computed again.
-    """
-    vectors = np.empty((len(shard), generator.dim), dtype=np.float32)
-    for start, stop in _blocks(shard, _rows_at_a_time(generator, graph)):
-        positions = np.arange(start, stop)
-        vectors[start - shard.start : stop - shard.start] = generator.embed(graph, positions, columns=columns)
-    return Embeddings(graph.names[shard.start : shard.stop], vectors)
-
-
-def columns_shard(generator: Generator, graph: Graph, shard: Shard) -> NDArray[np.float32]:
-    """Return the standardised structural columns (r, s) of one shard, for ``embed_shard``."""
-    inputs = generator.inputs
-    parts = [inputs.structural(graph, np.arange(start, stop)) for start, stop in _blocks(shard, _MAX_BLOCK)]
-    return np.concatenate(parts)
-
-
 def join_profiles(parts: list[RootedPageRank]) -> RootedPageRank:
     """Stack the rows of several profiles."""
     ends = np.cumsum([0, *(part.tied_indptr[-1] for part in parts)])
@@ -91,21 +66,6 @@ def join_profiles(parts: list[RootedPageRank]) -> RootedPageRank:
     )
 
 
-def _blocks(shard: Shard, rows: int) -> Iterator[tuple[int, int]]:
-    for start in range(shard.start, shard.stop, rows):
-        yield start, min(start + rows, shard.stop)
-
-
-def _rows_at_a_time(generator: Generator, graph: Graph) -> int:
-    """Return how many nodes to embed at a time; it follows from the graph and the model alone."""
-    features = graph.features
-    values = len(generator.inputs.columns)
-    if features is not None:
-        values += int(features.nnz if issparse(features) else features.size) // len(graph)
-    around = 4 * generator.inputs.config.k // 3  # ties make rows of T a little longer than k
-    return min(max(_BLOCK_BYTES // (_BYTES_PER_VALUE * around * max(values, 1)), _MIN_BLOCK), _MAX_BLOCK)
-
-
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
 
 
@@ -121,7 +81,7 @@ class Part:
 
 
 def write_part(folder: Path, shard: Shard, embeddings: Embeddings) -> Part:
-    """Write one shard's Parquet file, whole or not at all; several processes may write to one folder."""
+    """Write one shard's Parquet file, whole or not at all."""
     if len(embeddings) != len(shard):
         raise GraphFormatError(f"{shard} needs {len(shard)} vectors; got {len(embeddings)}")
     path = folder / shard.file
@@ -129,21 +89,12 @@ def write_part(folder: Path, shard: Shard, embeddings: Embeddings) -> Part:
     return Part(shard.file, shard.start, shard.stop, path.stat().st_size, digest_of(path))
 
 
-def run_of(generator: Generator, graph: Graph) -> str:
+def run_of(generator: AnyGenerator, graph: Graph) -> str:
     """Return a digest of what decides the vectors of a run: the generator and the graph's content."""
-    inputs = generator.inputs
-    meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
-    about = [
-        inputs.config.deciding(),
-        meta,
-        inputs.columns,
-        inputs.columns_smoothed,
-        inputs.columns_direct,
-        fingerprint(graph),
-    ]
-    digest = blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
-    for array in (generator.weights, inputs.mean, inputs.scale, *(arrays[key] for key in sorted(arrays))):
-        digest.update(np.ascontiguousarray(array).data)
+    about, arrays = generator.state()
+    digest = blake2b(json.dumps([about, fingerprint(graph)], sort_keys=True).encode(), digest_size=16)
+    for key in sorted(arrays):
+        digest.update(np.ascontiguousarray(arrays[key]).data)
     return digest.hexdigest()
 
 
@@ -160,7 +111,7 @@ class ShardFolder:
 
     @classmethod
     def of_run(
-        cls, folder: str | Path, generator: Generator, graph: Graph, rows: int = ROWS
+        cls, folder: str | Path, generator: AnyGenerator, graph: Graph, rows: int = ROWS
     ) -> "ShardFolder":
         """Open the folder for the vectors of a graph, whose names must all be text or all whole numbers."""
         if graph.store is None:  # names of a store are of one kind
@@ -209,15 +160,13 @@ class ShardFolder:
         """Return the shards still to be computed: not listed, not there, or of another size than listed."""
         return [shard for shard in self.shards if not self._has(shard)]
 
-    def fill(
-        self, found: Iterable[tuple[Shard, Embeddings | Part]], progress: Progress | None = None
-    ) -> None:
-        """Write the vectors of the missing shards as they come, or list parts that are written already."""
+    def fill(self, found: Iterable[tuple[Shard, Embeddings]], progress: Progress | None = None) -> None:
+        """Write the vectors of the missing shards as they come."""
         done = self.num_nodes - sum(map(len, self.missing()))
         if progress is not None:
             progress("embedding nodes", done, self.num_nodes)
         for shard, result in found:
-            part = result if isinstance(result, Part) else write_part(self.folder, shard, result)
+            part = write_part(self.folder, shard, result)
             self._parts[part.file] = part
             self._save()
             done += len(shard)

@@ -272,6 +272,14 @@ class FeatureEncoder:
         """Number of features."""
         return self._need_fitted().num_features
 
+    @property
+    def column_of_feature(self) -> NDArray[np.int64]:
+        """Number of the table column that each feature comes from, (f,); all counts are one column."""
+        columns = self._need_fitted().columns
+        first = next((i for i, column in enumerate(columns) if column.kind == "count"), 0)
+        numbers = [first if column.kind == "count" else i for i, column in enumerate(columns)]
+        return np.repeat(numbers, [column.num_features for column in columns])
+
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fitted encoder as JSON values and arrays.
 

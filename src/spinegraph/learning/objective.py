@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.functional import logsigmoid
 
-from spinegraph.config import Config
+from spinegraph.config import PaperConfig
 from spinegraph.learning.sampling import PRETRAINING, PairSampler
 
 _SPREAD = 0.1  # standard deviation of a random W_S
@@ -42,22 +42,24 @@ def objective(made: Views, auxiliary: Views, *, lambda1: float, lambda2: float, 
     )
 
 
-def first_auxiliary(num_nodes: int, dim: int, sampler: PairSampler, config: Config) -> NDArray[np.float32]:
+def first_auxiliary(
+    num_nodes: int, dim: int, sampler: PairSampler, config: PaperConfig
+) -> NDArray[np.float32]:
     """Return the first W_S (m, d): random, or learned from local pairs alone, as node2vec does (SPINE-p)."""
     rng = np.random.default_rng([config.seed, 13])
     values = (rng.standard_normal((num_nodes, dim)) * _SPREAD).astype(np.float32)
     if config.auxiliary_init == "random" or not sampler.can_draw:
         return values
-    matrix = torch.from_numpy(values).to(config.device).requires_grad_()
+    matrix = torch.from_numpy(values).requires_grad_()
     adam = torch.optim.SparseAdam([matrix], lr=_PRETRAINING_RATE)
     for step in range(config.steps):
         batch = sampler.draw(step, PRETRAINING)
         anchors, positives, negatives = (
-            functional.embedding(torch.from_numpy(nodes).to(config.device), matrix, sparse=True)
+            functional.embedding(torch.from_numpy(nodes), matrix, sparse=True)
             for nodes in (batch.anchors, batch.positives, batch.negatives)
         )
         loss = contrast(anchors, positives, negatives, config.negatives)
         adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         adam.step()  # type: ignore[no-untyped-call]
-    return matrix.detach().cpu().numpy()
+    return matrix.detach().numpy()

@@ -1,17 +1,14 @@
 """Training data: local pairs from plain walks, structural pairs by similarity."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spinegraph.config import Config
-from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.config import PaperConfig
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.walks import plain_walks
-from spinegraph.structure.columns import affinity
-from spinegraph.structure.pagerank import Smoothed
 from spinegraph.structure.similarity import SimilarNodes
 
 TRAINING, HELD_OUT, PRETRAINING = 1, 2, 3  # stages: streams that never meet
@@ -38,7 +35,7 @@ class Corpus:
     walks: NDArray[Any]  # (w, l) indices into ``nodes``; -1 after a dead end
 
 
-def gather_corpus(graph: Graph, config: Config) -> Corpus:
+def gather_corpus(graph: Graph, config: PaperConfig) -> Corpus:
     """Walk from every node; in a graph of over ``training_nodes``, from random ones until enough are met."""
     n = len(graph)
     if n <= config.training_nodes:
@@ -73,7 +70,7 @@ class PairSampler:
     """
 
     def __init__(
-        self, corpus: Corpus, similar: SimilarNodes | None, degrees: NDArray[Any], config: Config
+        self, corpus: Corpus, similar: SimilarNodes | None, degrees: NDArray[Any], config: PaperConfig
     ) -> None:
         self.config, self.corpus, self.similar, self.degrees = config, corpus, similar, degrees
         walks = corpus.walks
@@ -91,7 +88,6 @@ class PairSampler:
         if similar is not None and similar.nodes.shape[1]:
             self.structural = np.flatnonzero(similar.nodes[:, 0] >= 0)
             self.cumulative = np.cumsum(similar.weights, axis=1)  # (m, c)
-        self.num_edges = int(np.sum(degrees)) // 2
         chances = np.asarray(degrees, dtype=np.float64) ** 0.75
         chances = chances if chances.sum() > 0 else np.ones(len(chances))
         self.cumulative_negatives = np.cumsum(chances / chances.sum())
@@ -171,41 +167,3 @@ class PairSampler:
         choice = (cumulative < rng.random((size, 1)) * cumulative[:, -1:]).sum(axis=1)
         choice = np.minimum(choice, cumulative.shape[1] - 1)
         return np.stack([anchors, self.similar.nodes[anchors, choice]], axis=1).astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingData:
-    """What a generator is trained on."""
-
-    smoothed: Smoothed  # T F of the training nodes, (m, f)
-    direct: NDArray[np.float32] | None  # their structural columns (m, s), where these are not smoothed
-    sampler: PairSampler
-    norm_power: float  # power of the length that the generator divides content by
-
-
-_SHARE_WITH_FEW_EDGES = 0.1
-_MAX_SHARE = 0.5
-_SHARE_OF_UNRELATED_FEATURES = 0.99  # these may as well be random
-_DEVIATIONS = 3.0
-_ODDS = 0.25  # of structure against content at a strength of one half
-
-
-def balanced(config: Config, graph: Graph) -> Config:
-    """Return the settings with a ``structural_share``: more, the less the features say about links.
-
-    With strength h of ``affinity``, structure stands to content as 0.25 ((1 - h) / h)^2 to 1, at most as 1
-    to 1; as 99 to 1 where the features have no visible relation to the links at all. Without features there
-    is no channel beside them.
-    """
-    if config.structural_share is not None:
-        return config
-    if not graph.has_features:
-        return replace(config, structural_share=0.0)
-    encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
-    found = affinity(graph, lambda rows: encoder.transform(graph.feature_rows(rows)), config.seed)
-    if found is None:
-        return replace(config, structural_share=_SHARE_WITH_FEW_EDGES)
-    if found.deviations < _DEVIATIONS:
-        return replace(config, structural_share=_SHARE_OF_UNRELATED_FEATURES)
-    odds = _ODDS * ((1 - found.strength) / max(found.strength, 1e-6)) ** 2
-    return replace(config, structural_share=min(odds / (1 + odds), _MAX_SHARE))

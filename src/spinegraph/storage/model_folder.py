@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,39 +16,46 @@ from scipy.sparse import csr_array, issparse
 
 from spinegraph import __version__
 from spinegraph.atomic import JsonObject, digest, make_folder, recover, whole_folder, write_arrays
-from spinegraph.config import Config
+from spinegraph.config import Config, PaperConfig
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError, SpineError
-from spinegraph.generator import Generator, Inputs
 from spinegraph.graph.describe import TrainingStats
 from spinegraph.graph.edges import EdgeReport
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import first_few, is_range
-from spinegraph.learning.checkpoint import TrainingRecord
+from spinegraph.graph.names import as_array, first_few, is_range
+from spinegraph.parts.content import Content, Learned, Ramps
+from spinegraph.parts.generator import Generator
+from spinegraph.parts.paper import Inputs, PaperGenerator, TrainingRecord
+from spinegraph.parts.place import Place
+from spinegraph.parts.role import NAMES, Role
 from spinegraph.structure.columns import COLUMNS
 
-FORMAT, VERSION = "spinegraph.model", 1
-FILES = ("config.json", "model.safetensors", "graph.safetensors", "vectors.safetensors")
-CONFIG, MODEL, GRAPH, VECTORS = FILES
+FORMAT, VERSION = "spinegraph.model", 2
+FILES = ("config.json", "model.safetensors", "graph.safetensors", "vectors.safetensors", "place.safetensors")
+CONFIG, MODEL, GRAPH, VECTORS, PLACE = FILES
 MAX_CONFIG_BYTES = 2**28
 Arrays = dict[str, NDArray[Any]]
 Model = TypeVar("Model")
-_PLAIN = str | int | float | None
+_PLAIN = str | int | float | bool | None
 _NOT_SAVED = ("engine", "address")  # which cluster fitted a model is not part of it
-_FORMER = ("training_workers",)  # settings of earlier versions; ignored
 
 
-def save(model: Any, folder: Path, *, data: bool = True) -> None:
-    """Write a fitted model; an existing model folder is replaced, anything else that is not empty is kept."""
+def save(model: Any, folder: Path, *, data: bool = True, place: bool = True) -> None:
+    """Write a fitted model; an existing model folder is replaced, anything else that is not empty is kept.
+
+    ``place=False`` leaves out the positions of the training nodes.
+    """
     require_replaceable(folder)
     if data and (model.graph_ is None or model.embeddings_ is None):
         reason = "loaded without its training data" if model.graph_ is None else "fitted with vectors=False"
         raise ParameterError(f"this model was {reason}; save it with data=False")
     settings, tensors = write_settings(model)
     about = {"format": FORMAT, "version": VERSION, "package": __version__, **settings, "data": None}
-    files = {MODEL: tensors}
+    known = _place_arrays(model.generator_) if place else {}
+    files = {MODEL: {name: array for name, array in tensors.items() if not name.startswith("place.")}}
+    files |= {PLACE: known} if known else {}
     if data:
         is_list = isinstance(model.graph_, list)
         graphs = model.graph_ if is_list else [model.graph_]
@@ -87,8 +94,12 @@ def _built(cls: type[Model], folder: Path, text: bytes) -> Model:
     about = _config_file(text)
     digests = JsonObject(about.get("digests", dict), "digests")
     _require_as_written(about, digests)
-    params, fitted = read_settings(about, _arrays(folder / MODEL, digests))
-    model = cls()
+    arrays = _arrays(folder / MODEL, digests)
+    if PLACE in digests.meta:
+        arrays |= _arrays(folder / PLACE, digests)
+    is_paper = about.meta["version"] == 1 or about.get("method", str) == "paper"
+    params, fitted = (_read_paper if is_paper else _read_parts)(about, arrays)
+    model: Model = cls._paper_class()() if is_paper else cls()  # type: ignore[attr-defined]
     model.set_params(**params)  # type: ignore[attr-defined]
     vars(model).update(fitted, graph_=None, embeddings_=None)
     if about.meta.get("data") is not None:
@@ -112,13 +123,16 @@ def _read_data(model: Any, folder: Path, about: JsonObject, digests: JsonObject)
                 f"is not the data that the model was fitted on: its fingerprint is {fingerprint(whole)}, "
                 f"config.json has {model.fingerprint_!r:.60}"
             )
-        if model.generator_.inputs.encoder is not None:
-            model.generator_.inputs.require_features(whole)
+        model.generator_.require_features(whole)
     arrays = _arrays(folder / VECTORS, digests)
     with _explained(VECTORS):
         vectors = floats(arrays, "vectors", (len(whole), model.generator_.dim), VECTORS)
         rows = np.split(vectors, np.cumsum([len(graph) for graph in graphs])[:-1])
-        embeddings = [Embeddings(graph.names, some) for graph, some in zip(graphs, rows, strict=True)]
+        parts = model.generator_.parts
+        same = True if "place" in parts else None
+        embeddings = [
+            Embeddings(graph.names, some, parts, same) for graph, some in zip(graphs, rows, strict=True)
+        ]
     model.graph_, model.embeddings_ = (graphs, embeddings) if is_list else (graphs[0], embeddings[0])
 
 
@@ -221,8 +235,6 @@ def _explained(name: str) -> Iterator[None]:
 
 def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
     """Return a fitted model without its training data, as JSON values and arrays."""
-    inputs: Inputs = model.generator_.inputs
-    meta, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
     table, table_arrays = (None, {}) if model.table_encoder_ is None else model.table_encoder_.state()
     used = _without(_NOT_SAVED, model.config_.to_json())
     params = {
@@ -230,81 +242,163 @@ def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
         for name, value in _without(_NOT_SAVED, model.get_params()).items()
     }
     for name, value in params.items():
-        if not isinstance(value, _PLAIN):
+        if not isinstance(value, _PLAIN) and name not in ("parts", "weights"):
             raise ParameterError(f"{name} was set to {value!r} after fit, which cannot be saved; fit again")
+    changed = {name: value for name, value in params.items() if value != used[name]}
+    state, arrays = model.generator_.state()
+    is_paper = isinstance(model.generator_, PaperGenerator)
     about = {
+        "method": "paper" if is_paper else "parts",
         "fingerprint": model.fingerprint_,
+        **state,
         "settings": used,
-        "changed_since_fit": {name: value for name, value in params.items() if value != used[name]},
-        "encoder": meta,
+        "changed_since_fit": changed,
         "table_encoder": table,
-        "structural_columns": list(inputs.columns),
-        "through": inputs.columns_smoothed,
-        "past": inputs.columns_direct,
         "familiarity": model.familiarity_.to_json(),
-        "history": [list(astuple(record)) for record in model.history_],
     }
-    tensors = {
-        "weights": model.generator_.weights,
-        "structural_mean": inputs.mean,
-        "structural_scale": inputs.scale,
-        **{f"encoder.{key}": array for key, array in arrays.items()},
-        **{f"table_encoder.{key}": array for key, array in table_arrays.items()},
-    }
-    return about, tensors
+    if is_paper:
+        about["history"] = [list(astuple(record)) for record in model.history_]
+    return about, arrays | {f"table_encoder.{key}": array for key, array in table_arrays.items()}
 
 
-def read_settings(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the constructor parameters and the fitted attributes that ``write_settings`` wrote, checked."""
-    config = _config(about)
+def _place_arrays(generator: Any) -> Arrays:
+    """Return what a model knows of its training nodes: positions, some links and names."""
+    place = getattr(generator, "place", None)
+    if place is None or not len(place.positions):
+        return {}
+    arrays = {"place.positions": place.positions, "place.links": place.links}
+    if place.names.dtype != np.int64:
+        arrays |= {f"place.{key}": array for key, array in _named(place.names.tolist()).items()}
+    elif not is_range(place.names):
+        arrays["place.names"] = place.names
+    return arrays
+
+
+def _read_parts(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the constructor's settings and the fitted attributes of a model with parts, checked."""
+    config = _config(about, Config)
+    content, encoder = None, _encoder(about, arrays)
+    if encoder is not None:
+        directions = floats(arrays, "content.directions", (encoder.num_features, None))
+        mixing = floats(arrays, "content.mixing", (3, directions.shape[1], None))
+        offset = floats(arrays, "content.offset", (mixing.shape[2],))
+        ramps = _ramps(arrays, "content", len(offset))
+        content = Content(encoder, directions, mixing, offset, about.number("content_scale"), ramps)
+    place = _place(about, arrays)
+    role = None
+    if "role.mean" in arrays:
+        mean, scale = (floats(arrays, f"role.{key}", (len(NAMES),)) for key in ("mean", "scale"))
+        if not (scale > 0).all():
+            raise ModelFormatError(f"{MODEL}: role.scale must be above 0")
+        rotation = floats(arrays, "role.rotation", (len(NAMES), None))
+        ramps = _ramps(arrays, "role", rotation.shape[1])
+        role = Role(mean, scale, rotation, about.number("role_constant"), ramps)
+    given = JsonObject(about.get("weights", dict), "weights")
+    learned = about.meta.get("learned")
+    if learned is not None and [type(value) for value in about.list_of("learned", float)] != [float, float]:
+        raise ModelFormatError("learned must be two numbers")
+    found = Generator(config, content, place, role, {}, None if learned is None else Learned(*learned))
+    if found.dim != config.dim or not found.parts:
+        raise ModelFormatError(f"the parts must be {config.dim} wide together; they are {found.dim}")
+    generator = replace(found, weights={name: given.number(name) for name in found.parts})
+    return _fitted(about, arrays, config, generator)
+
+
+def _place(about: JsonObject, arrays: Arrays) -> Place | None:
+    if about.meta.get("place_dim") is None:
+        return None
+    dim = about.whole("place_dim", 1, 2**16)
+    if "place.positions" not in arrays:
+        return Place(np.zeros(0, np.int64), np.zeros((0, 0), np.float32), np.zeros((0, 2), np.int64), dim)
+    positions, links = floats(arrays, "place.positions", (None, None), PLACE), arrays.get("place.links")
+    n, given = len(positions), _under("place.", arrays)
+    names = _names({key: array for key, array in given.items() if key.startswith("names")})
+    names = np.arange(n) if names is None else as_array(names)
+    if len(names) != n or positions.shape[1] > dim:
+        raise ModelFormatError(f"{PLACE}: needs a name for each of {n} positions, at most {dim} wide")
+    if links is None or links.dtype != np.int64 or links.ndim != 2 or links.shape[1] != 2:
+        raise ModelFormatError(f"{PLACE}: place.links must be pairs of positions")
+    if links.size and not 0 <= links.min() <= links.max() < n:
+        raise ModelFormatError(f"{PLACE}: place.links must lie in 0 .. {n - 1}")
+    return Place(names, positions, links, dim)
+
+
+def _ramps(arrays: Arrays, part: str, width: int) -> Ramps | None:
+    if f"{part}.ramps.offset" not in arrays:
+        return None
+    offset = floats(arrays, f"{part}.ramps.offset", (None,))
+    return Ramps(floats(arrays, f"{part}.ramps.matrix", (width, len(offset))), offset)
+
+
+def _read_paper(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the same of a model of the paper's method, or of any that 0.1.0 wrote."""
+    config = _config(about, PaperConfig)
     weights = floats(arrays, "weights", (None, config.dim))
-    inputs = _inputs(about, arrays, config, weights)
-    changed = _without(_FORMER, about.get("changed_since_fit", dict))
-    if not all(isinstance(value, _PLAIN) for value in changed.values()):
-        raise ModelFormatError("changed_since_fit must hold plain values")
     history = about.list_of("history", list)
     if any([type(value) for value in line] != [int, float, float] for line in history):
         raise ModelFormatError("history must be a list of [step, loss, held-out loss]")
+    params, fitted = _fitted(about, arrays, config, PaperGenerator(_inputs(about, arrays, config), weights))
+    return params, {**fitted, "history_": [TrainingRecord(*line) for line in history]}
+
+
+def _fitted(
+    about: JsonObject, arrays: Arrays, config: Any, generator: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    known = config.to_json()
+    changed = {name: value for name, value in about.get("changed_since_fit", dict).items() if name in known}
+    if not all(isinstance(value, _PLAIN | list | dict) for value in changed.values()):
+        raise ModelFormatError("changed_since_fit must hold plain values")
     fitted = {
         "config_": config,
         "fingerprint_": about.get("fingerprint", str),
-        "generator_": Generator(inputs, weights),
-        "table_encoder_": _table_encoder(about, arrays, inputs),
-        "familiarity_": _training_stats(about, inputs),
-        "history_": [TrainingRecord(*line) for line in history],
+        "generator_": generator,
+        "table_encoder_": _table_encoder(about, arrays, generator.encoder),
+        "familiarity_": _training_stats(about, generator.encoder),
     }
-    return {**config.to_json(), **changed}, fitted
+    return {**known, **changed}, fitted
 
 
 def _without(names: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in names}
 
 
-def _config(about: JsonObject) -> Config:
-    settings = _without(_FORMER, about.get("settings", dict))
-    known = set(_without(_NOT_SAVED, Config().to_json()))
-    if set(settings) != known:
-        odd = ", ".join(sorted(map(str, known.symmetric_difference(settings)))[:5])
-        raise ModelFormatError(f"settings must be those of SPINE, no more and no fewer; check {odd}")
-    return Config(**settings).check()
+def _config(about: JsonObject, kind: type[Any]) -> Any:
+    """Return the settings; those of other versions are left out, and new ones have their defaults."""
+    known = kind().to_json()
+    return kind(
+        **{name: value for name, value in about.get("settings", dict).items() if name in known}
+    ).check()
 
 
 def _under(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _table_encoder(about: JsonObject, arrays: Arrays, inputs: Inputs) -> FeatureEncoder | None:
+def _table_encoder(
+    about: JsonObject, arrays: Arrays, scaling: FeatureEncoder | None
+) -> FeatureEncoder | None:
     """Return the encoder of the user's own table, if the model was fitted with one."""
     meta = about.meta.get("table_encoder")
     if meta is None:
         return None
     encoder = FeatureEncoder.from_state(meta, _under("table_encoder.", arrays))
-    if inputs.encoder is None or encoder.num_features != inputs.encoder.num_features:
+    if scaling is not None and encoder.num_features != scaling.num_features:
         raise ModelFormatError("table_encoder must make as many features as the generator reads")
     return encoder
 
 
-def _inputs(about: JsonObject, arrays: Arrays, config: Config, weights: NDArray[np.float32]) -> Inputs:
+def _encoder(about: JsonObject, arrays: Arrays) -> FeatureEncoder | None:
+    """Return the encoder that scales the features, if the model reads any."""
+    meta = about.meta.get("encoder")
+    if meta is None:
+        return None
+    claimed, first = JsonObject(meta, "encoder"), arrays.get("content.directions", arrays.get("weights"))
+    claimed.one_of("source", "matrix")
+    claimed.whole("width", 0, 0 if first is None else len(first))  # before the encoder allocates its columns
+    return FeatureEncoder.from_state(meta, _under("encoder.", arrays))
+
+
+def _inputs(about: JsonObject, arrays: Arrays, config: PaperConfig) -> Inputs:
     columns = tuple(about.list_of("structural_columns", str))
     if len(set(columns)) < len(columns) or not set(columns) <= set(COLUMNS):
         raise ModelFormatError(f"structural_columns must be some of {', '.join(COLUMNS)}, each once")
@@ -312,23 +406,21 @@ def _inputs(about: JsonObject, arrays: Arrays, config: Config, weights: NDArray[
     scale = floats(arrays, "structural_scale", (len(columns),))
     if not (scale > 0).all():
         raise ModelFormatError(f"{MODEL}: structural_scale must be above 0")
-    encoder, meta = None, about.meta.get("encoder")
-    if meta is not None:
-        claimed = JsonObject(meta, "encoder")
-        claimed.one_of("source", "matrix")
-        claimed.whole("width", 0, len(weights))  # before the encoder allocates its columns
-        encoder = FeatureEncoder.from_state(meta, _under("encoder.", arrays))
+    encoder = _encoder(about, arrays)
     smoothed, direct = about.get("through", bool), about.get("past", bool)
     if encoder is None and not (columns and (smoothed or direct)):
         raise ModelFormatError(
             "the generator must read features or structural columns; this one reads nothing"
         )
-    return Inputs(config, encoder, columns, mean, scale, smoothed, direct)
+    power = 0.0
+    if encoder is not None:  # 0.1.0 had it among the settings
+        power = JsonObject(about.get("settings", dict) | about.meta, "settings").number("norm_power")
+    return Inputs(config, encoder, columns, mean, scale, smoothed, direct, power)
 
 
-def _training_stats(about: JsonObject, inputs: Inputs) -> TrainingStats:
+def _training_stats(about: JsonObject, encoder: FeatureEncoder | None) -> TrainingStats:
     seen = JsonObject(about.meta.get("familiarity"), "familiarity")
-    width = 0 if inputs.encoder is None else inputs.encoder.num_features
+    width = 0 if encoder is None else encoder.num_features
     blank = tuple(seen.list_of("blank_columns", int))
     if any(not 0 <= column < width for column in blank):
         raise ModelFormatError(f"familiarity: blank_columns must lie in 0 .. {width - 1}")

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import ParameterError
-from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.graph.graph import GraphLike
 from spinegraph.kernels import columns as kernels
 from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.columns import ITSELF, NEIGHBORS, THEIRS, WIDTH
@@ -172,68 +170,3 @@ def _from_profile(name: str, weights: NDArray[np.float32]) -> NDArray[np.float64
     index = int(name.rpartition("_")[2]) - 1
     value = weights[:, index] if index < weights.shape[1] else np.zeros(len(weights))
     return np.asarray(np.log(value.astype(np.float64) + OFFSET))
-
-
-MAX_EDGES = 10_000
-MIN_EDGES = 100  # fewer show nothing either way
-_SHUFFLES = 10
-_AFFINITY = 31  # stage of the random draws
-
-
-@dataclass(frozen=True)
-class Affinity:
-    """How much more alike linked nodes are than unlinked ones, by the cosine of their features."""
-
-    strength: float  # 0: links say nothing about features; 1: a linked pair is more alike than any other
-    deviations: float  # of the mean cosine over links above that of shuffled features; below 3 may be chance
-
-
-def affinity(graph: Graph, features_of: Any, seed: int = 0) -> Affinity | None:
-    """Measure the affinity of a graph on a sample of its edges, or return None where it has too few.
-
-    ``features_of`` returns the features (r, f), sparse or dense, of positions (r,).
-    """
-    if graph.num_edges < MIN_EDGES:
-        return None
-    rng = np.random.default_rng([seed, _AFFINITY])
-    if len(graph.indices) > MAX_EDGES:
-        picked = rng.integers(len(graph.indices), size=MAX_EDGES)
-    else:
-        picked = np.arange(len(graph.indices))
-    ends = np.stack([np.searchsorted(graph.indptr, picked, side="right") - 1, graph.indices[picked]])
-    seen, indices = np.unique(ends, return_inverse=True)
-    left, right = indices.reshape(2, -1)
-    rows = _unit(features_of(seen.astype(np.int64)))
-    linked = _cosines(rows, left, right)
-    elsewhere = _cosines(rows, left, right[rng.permutation(len(right))])
-    shuffled = []
-    for _ in range(_SHUFFLES):
-        order = rng.permutation(len(seen))
-        shuffled.append(_cosines(rows, order[left], order[right]).mean())
-    above = linked.mean() - float(np.mean(shuffled))
-    deviation = max(float(np.std(shuffled, ddof=1)), 1e-12)
-    return Affinity(max(0.0, 2 * _wins(linked, elsewhere) - 1), float(above / deviation))
-
-
-def _unit(features: Any) -> Any:
-    """Return rows of length 1; empty ones stay empty."""
-    if not issparse(features):
-        lengths = np.linalg.norm(features, axis=1, keepdims=True)
-        return features / np.where(lengths > 0, lengths, 1)
-    rows = csr_array(features)
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    scale = np.repeat(1 / np.where(lengths > 0, lengths, 1), np.diff(rows.indptr))
-    return csr_array((rows.data * scale, rows.indices, rows.indptr), shape=rows.shape)
-
-
-def _cosines(rows: Any, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
-    if issparse(rows):
-        return np.asarray(rows[left].multiply(rows[right]).sum(axis=1), dtype=np.float64).ravel()
-    return np.asarray(np.einsum("ij,ij->i", rows[left], rows[right]), dtype=np.float64)
-
-
-def _wins(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Return the chance that a draw of one is above a draw of the other, half of it where they are equal."""
-    ordered = np.sort(other)
-    below = np.searchsorted(ordered, one, side="left") + np.searchsorted(ordered, one, side="right")
-    return float(below.mean() / (2 * len(other)))

@@ -84,9 +84,10 @@ class NeighborDrift:
     """A bound on how far a node's structural columns moved because its neighbours' links changed.
 
     Columns read a node's own row and its neighbours'. A change at u cannot move the counts of a neighbour of
-    smaller degree than u has before and after; it moves the share of common neighbours by at most
-    2c / (d - 1), where u has degree d and c links came or went. Such moves add up in ``moved``; neighbours of
-    larger degree are always recomputed.
+    smaller degree than u has before and after; it moves shares of common neighbours and means of log degrees
+    by at most 2c / (d - 1), where u has degree d and c links came or went. A link between two of a node's k
+    neighbours moves its clustering by 2 / (k (k - 1)). Such moves add up in ``moved``; neighbours of larger
+    degree are always recomputed. What neighbours of neighbours read is not followed.
     """
 
     def __init__(self, num_nodes: int, tolerance: float) -> None:
@@ -104,6 +105,8 @@ class NeighborDrift:
         is_exact = after.degrees_at(near) >= smaller
         moves = 2 * np.repeat(np.abs(now - was), counts) / np.maximum(smaller - 1, 1)
         np.add.at(self.moved, near, moves)
+        triangles = _triangles(before.rows_at(old), rows, old, len(after))
+        self.moved += triangles / np.maximum(after.degrees * (after.degrees - 1) / 2, 1)
         return self.computed(np.unique(near[is_exact | (self.moved[near] > self.tolerance)]))
 
     def computed(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -122,6 +125,17 @@ def row_changes(before: Rows, after: Rows) -> NDArray[np.float64]:
     width = int(max(before.indices.max(initial=-1), after.indices.max(initial=-1))) + 1
     changes: NDArray[np.float64] = abs(_steps(after, width) - _steps(before, width)) @ np.ones(width)
     return changes
+
+
+def _triangles(before: Rows, after: Rows, nodes: NDArray[np.int64], width: int) -> NDArray[np.float64]:
+    """Count, for every node (width,), the links that came or went between two of some nodes, both near it."""
+    old, new = (
+        csr_array((np.ones(len(rows.indices)), rows.indices, rows.indptr), shape=(len(nodes), width))
+        for rows in (before, after)
+    )
+    links = abs(new - old)[:, nodes]
+    found: NDArray[np.float64] = (links @ new).multiply(new).sum(axis=0) / 2
+    return found
 
 
 def _steps(rows: Rows, width: int) -> csr_array:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import replace
+import warnings
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +21,7 @@ from spinegraph.apps.cli.options import (
     takes,
 )
 from spinegraph.apps.cli.reading import Reading
-from spinegraph.errors import GraphFormatError
+from spinegraph.errors import GraphFormatError, SpineWarning
 
 if TYPE_CHECKING:
     from spinegraph.estimator import SPINE
@@ -56,6 +56,15 @@ def embed(
             metavar="NAME", help="Only this node, or those in this file, a name a line; repeatable."
         ),
     ] = None,
+    same_network: Annotated[
+        bool | None,
+        typer.Option(
+            "--same-network/--other-network",
+            help="Whether EDGES is the fitted network, grown or changed, so that nodes have a place; found "
+            "out by names and links unless given.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -74,30 +83,38 @@ def embed(
         from spinegraph.estimator import SPINE
 
         is_folder = _is_folder(output, edges)
-        if is_folder and nodes is not None:
-            raise typer.BadParameter("goes with a file, not with a folder of all nodes", param_hint="--nodes")
+        if is_folder and (nodes is not None or same_network is not None):
+            option = "--same-network" if nodes is None else "--nodes"
+            raise typer.BadParameter("goes with a file, not with a folder of all nodes", param_hint=option)
         if output != STANDARD_OUTPUT and not is_folder:
             require_savable(Path(output))
         fitted = SPINE.load(model)
         if settings:
-            generator = fitted.set_params(**settings).generator_
-            config = replace(generator.inputs.config, **settings).check()
-            fitted.generator_ = replace(generator, inputs=replace(generator.inputs, config=config))
+            fitted.generator_ = fitted.set_params(**settings).generator_.with_config(**settings)
         graph = how.network(edges, features, fitted.table_encoder_)
         wanted = None if nodes is None else _names(nodes, graph)
         count = len(graph if wanted is None else wanted)
         facts: dict[str, Any] = {"output": output, "nodes": count, "dim": fitted.generator_.dim}
         if is_folder:
-            facts |= _write_parts(fitted, graph, Path(output), report)
+            found = _write_parts(fitted, graph, Path(output), report)
         else:
             report(f"embedding {count:,} nodes", 0, 0)
-            vectors = fitted.transform(graph, wanted)
+            vectors = fitted.transform(graph, wanted, same_network=same_network)
+            found = {"same_network": vectors.same_network}
             report("writing", 0, 0)
             if output == STANDARD_OUTPUT:
                 write_csv(sys.stdout.buffer, vectors.names, vectors.vectors)
                 sys.stdout.buffer.flush()
             else:
                 vectors.save(Path(output))
+        facts |= found
+        if found["same_network"] is False and same_network is None:
+            warnings.warn(
+                f"{edges} is another network than the fitted one, so its nodes have no place: that part is 0. "
+                "If it is the same, add --same-network",
+                SpineWarning,
+                stacklevel=1,
+            )
     if json:
         print_json(facts)
     elif not quiet and output != STANDARD_OUTPUT:
@@ -140,8 +157,8 @@ def _write_parts(fitted: "SPINE", graph: "Graph", folder: Path, report: Report) 
     """Write all vectors to a folder, and return the number of parts and the speed of this run."""
     from spinegraph.engines.engine import embed_to_folder
 
-    if fitted.generator_.inputs.encoder is not None:
-        fitted.generator_.inputs.require_features(graph)
+    generator = fitted.generator_
+    generator.require_features(graph)
     fitted.familiarity_.warn(graph)
     resumed_at: int | None = None
 
@@ -151,9 +168,10 @@ def _write_parts(fitted: "SPINE", graph: "Graph", folder: Path, report: Report) 
         report(stage, done, total)
 
     start = perf_counter()
-    embed_to_folder(fitted.generator_, graph, folder, progress=report_parts)
+    embed_to_folder(generator, graph, folder, progress=report_parts)
     embedded, seconds = len(graph) - (resumed_at or 0), perf_counter() - start
     return {
+        "same_network": generator.known(graph) is not None if "place" in generator.parts else None,
         "parts": len(list(folder.glob("part-*.parquet"))),
         "embedded_now": embedded,
         "nodes_per_second": round(embedded / max(seconds, 1e-9), 1),

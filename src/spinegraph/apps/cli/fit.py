@@ -1,6 +1,5 @@
 """``spine fit``: from edges to a model."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,21 +13,17 @@ from rich.table import Table
 
 from spinegraph.apps.cli.evaluate import class_scores, print_classes
 from spinegraph.apps.cli.options import (
-    CheckpointFolder,
     Json,
     Quiet,
     Report,
-    Resume,
-    interruptible,
     print_json,
-    require_checkpoint,
     settings,
     shown_progress,
     takes,
 )
 from spinegraph.apps.cli.reading import Reading, read_known
-from spinegraph.config import Config
-from spinegraph.errors import GraphFormatError, ParameterError, SpineWarning
+from spinegraph.config import Config, PaperConfig
+from spinegraph.errors import GraphFormatError, ParameterError
 
 if TYPE_CHECKING:
     from spinegraph.analysis.scores import ClassScore
@@ -57,8 +52,6 @@ def fit(
             metavar="FILE", help="Node labels, to measure how well vectors predict them; not used to fit."
         ),
     ] = None,
-    checkpoint: CheckpointFolder = None,
-    resume: Resume = False,
     data: Annotated[
         bool | None,
         typer.Option(
@@ -67,10 +60,17 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    place: Annotated[
+        bool,
+        typer.Option(
+            "--place/--no-place",
+            help="Save the positions of the training nodes; without them the model gives no place.",
+        ),
+    ] = True,
     json: Json = False,
     quiet: Quiet = False,
     *,
-    config: Config,
+    config: Config | PaperConfig,
     how: Reading,
 ) -> None:
     """Learn from one network, or from several together, how to make vectors of nodes.
@@ -80,45 +80,29 @@ def fit(
     from spinegraph.atomic import require_writable
     from spinegraph.storage.model_folder import require_replaceable
 
-    require_checkpoint(checkpoint, resume)
     if labels is not None and len(edges) > 1:
         raise ParameterError("--labels goes with one network; for several, run spine evaluate on each")
     require_replaceable(output)
     require_writable(output)
-    first_step: int | None = None
     scores = None
     with shown_progress(quiet=quiet) as report:
         graphs, encoder = _read_networks(edges, features or [], how, report)
         known = None if labels is None else read_known(labels, graphs[0].names)
-        report("loading PyTorch", 0, 0)
         from spinegraph.estimator import SPINE
 
-        def report_fit(stage: str, done: int, total: int) -> None:
-            nonlocal first_step
-            if stage == "training" and first_step is None:
-                first_step = done
-            report(stage, done, total)
-
-        model = SPINE(**config.to_json())
+        model = (SPINE if isinstance(config, Config) else SPINE.paper)(**config.to_json())
         data = all(graph.store is None for graph in graphs) if data is None else data
-        with interruptible(checkpoint):
-            model.fit(
-                graphs if len(graphs) > 1 else graphs[0],
-                encoder=encoder,
-                checkpoint=checkpoint,
-                progress=report_fit,
-                vectors=data or known is not None,  # those of a store may not fit in memory
-            )
+        model.fit(
+            graphs if len(graphs) > 1 else graphs[0],
+            encoder=encoder,
+            progress=report,
+            vectors=data or known is not None,  # those of a store may not fit in memory
+        )
         report("saving", 0, 0)
-        model.save(output, data=data)
+        model.save(output, data=data, place=place)
         if known is not None:
             scores = class_scores(model, graphs[0], known, seed=config.seed, report=report)
-        if resume and first_step == 0:
-            warnings.warn(
-                f"{checkpoint}: holds no state of this run (the same data and settings); it started over",
-                SpineWarning,
-                stacklevel=1,
-            )
+    learned = getattr(model.generator_, "learned", None)
     facts = {
         "model": str(output),
         "networks": len(graphs),
@@ -127,9 +111,8 @@ def fit(
         "features": graphs[0].num_features,
         "encoded": model.table_encoder_ is not None,
         "dim": model.generator_.dim,
-        "resumed_from": first_step or None,
-        "steps": model.history_[-1].step if model.history_ else 0,
-        "held_out_loss": [round(record.held_out_loss, 6) for record in model.history_],
+        "parts": {name: part.stop - part.start for name, part in model.generator_.parts.items()},
+        "learned": None if learned is None else asdict(learned),
         "settings": model.config_.to_json(),
         **({} if scores is None else {"classes": [asdict(score) for score in scores]}),
     }
@@ -175,21 +158,21 @@ def _fit_encoder(features: Sequence[Path]) -> "FeatureEncoder | None":
 
 
 def _print_fit(facts: dict[str, Any], files: Sequence[str], scores: "list[ClassScore] | None") -> None:
-    """Print a model's size and training, and the next commands; ``files`` are arguments of embed."""
+    """Print a model's size and what it learned, and the next commands; ``files`` are arguments of embed."""
     console = Console(highlight=False)
     console.print(f"[bold]{escape(facts['model'])}[/bold]", soft_wrap=True)
     several = f" in {facts['networks']} networks" if facts["networks"] > 1 else ""
     encoded = ", encoded from a table" if facts["encoded"] else ""
     columns = f"{facts['features']:,} columns{encoded}" if facts["features"] else "none; structure alone"
-    losses, training = facts["held_out_loss"], "no steps: the network has no pairs to learn from"
-    if losses:
-        resumed = f", resumed after {facts['resumed_from']}" if facts["resumed_from"] else ""
-        training = f"{facts['steps']} steps{resumed}; held-out loss {losses[0]:.3f} to {losses[-1]:.3f}"
     grid = Table.grid(padding=(0, 2))
     grid.add_row("  nodes", f"{facts['nodes']:,}{several}, edges {facts['edges']:,}")
     grid.add_row("  features", columns)
-    grid.add_row("  vectors", f"{facts['dim']} dimensions")
-    grid.add_row("  training", training)
+    widths = ", ".join(f"{name} {width}" for name, width in facts["parts"].items())
+    grid.add_row("  vectors", f"{facts['dim']} numbers: {widths}")
+    if facts["learned"] is not None:
+        before, after = facts["learned"]["before"], facts["learned"]["after"]
+        gained = f"; {100 * before:.1f} % without learning" if after > before else "; learning gained nothing"
+        grid.add_row("  learning", f"{100 * after:.1f} % of hidden links above a random pair{gained}")
     console.print(grid)
     console.print()
     if scores is not None:

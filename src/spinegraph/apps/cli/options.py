@@ -26,22 +26,53 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from spinegraph.config import Config
+from spinegraph.config import PARTS, Config, PaperConfig, check_weights
 from spinegraph.errors import MissingFileError, ParameterError, SpineWarning
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that fit or SPINE.save wrote.")]
 GraphFeatures = Annotated[Path | None, typer.Option(metavar="FILE", help="With --graph: its node features.")]
-CheckpointFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Save training states here, to resume an interrupted run.")
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Resume from the newest state in that folder.")]
 Preset = Annotated[
     Literal["default", "paper"],
-    typer.Option("--preset", help="Begin with these values; other options change them."),
+    typer.Option("--preset", help="paper: its own method and values; settings that it has may be changed."),
 ]
 STANDARD_OUTPUT = "-"
+
+
+def read_parts(text: str) -> tuple[str, ...]:
+    """Return the parts that a text such as ``content,role`` lists."""
+    names = tuple(name.strip() for name in text.split(","))
+    if not set(names) <= set(PARTS):
+        raise typer.BadParameter(f"expected some of {', '.join(PARTS)}, such as content,role; got {text!r}")
+    return names
+
+
+def read_weights(text: str) -> dict[str, float]:
+    """Return the weights that a text such as ``role=2,place=0.5`` lists."""
+    listed = [item.partition("=") for item in text.split(",")]
+    try:
+        fault, found = check_weights({name.strip(): float(number) for name, _, number in listed})
+    except ValueError:
+        fault = "not a number"
+    if fault:
+        raise typer.BadParameter(
+            f"expected numbers >= 0 for some of {', '.join(PARTS)}, not 0 for all, such as "
+            f"role=2,place=0.5; got {text!r}"
+        )
+    return dict(found)
+
+
+Weights = Annotated[
+    Any,
+    typer.Option(
+        "--weights",
+        parser=read_weights,
+        metavar="PART=NUMBER,...",
+        help="How much parts count: role=2,place=0.5; 1 where not given.",
+        show_default=False,
+    ),
+]
 
 
 def takes(**makers: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -77,38 +108,56 @@ def some_settings(*names: str) -> Callable[..., dict[str, Any]]:
     return given
 
 
-def settings(preset: str = "default", **given: Any) -> Config:
+def settings(preset: str = "default", **given: Any) -> Config | PaperConfig:
     """Return the settings of a preset, changed where a value is given."""
     changes = {name: value for name, value in given.items() if value is not None}
-    return (Config.paper if preset == "paper" else Config)(**changes).check()
+    if preset != "paper":
+        return Config(**changes).check()
+    for name in changes:
+        if name not in _PAPER:
+            raise ParameterError(
+                f"--{name.replace('_', '-')} is no setting of the paper's method; leave it out, or "
+                "--preset paper"
+            )
+    return PaperConfig(**changes).check()
 
 
 def _setting(field: Field[Any], panel: str | None) -> inspect.Parameter:
     """Return the option of one setting; None where it is not given."""
     choices, text = field.metadata["choices"], field.metadata["help"].replace("`", "")
     kind: Any = field.type if choices is None else Literal[choices]
+    parser, metavar = _PARSERS.get(field.name, (None, None))
+    if parser is not None:
+        kind, text = str, text.partition(": {")[0]
     if choices is None:
         text = f"{text[0].upper()}{text[1:]}"
     else:
         text = f"{', '.join(choices[:-1])} or {choices[-1]}: {text}"
-    default, paper = (
-        f"{value:g}" if isinstance(value, float) else str(value)
-        for value in (field.default, field.metadata["paper"])
-    )
+    default, paper = _shown(field.default), _PAPER.get(field.name, field.default)
+    name = field.name.replace("_", "-")
     option = typer.Option(
-        f"--{field.name.replace('_', '-')}",
-        help=f"{text}. Default {default}{f'; paper {paper}' * (paper != default)}.",
-        metavar="NAME" if choices or kind in (str, str | None) else "NUMBER",
+        f"--{name}/--no-{name}" if kind is bool else f"--{name}",
+        help=f"{text}. Default {default}{f'; paper {_shown(paper)}' * (paper != field.default)}.",
+        metavar=metavar or ("NAME" if choices or kind in (str, str | None) else "NUMBER"),
+        parser=parser,
         show_default=False,
         rich_help_panel=panel,
     )
     return _keyword(field.name, Annotated[kind | None, option], None)
 
 
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return ",".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
+_PARSERS = {"parts": (read_parts, "PART,..."), "weights": (read_weights, "PART=NUMBER,...")}
+_PAPER = {field.name: field.default for field in fields(PaperConfig)}
 _PANELS = {field.name: f"Settings: {field.metadata['group'].lower()}" for field in fields(Config)}
 settings.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
@@ -175,32 +224,6 @@ def _line_callback(console: Console) -> Report:
         console.print(f"{now - start:5.1f} s  {text}", markup=False, soft_wrap=True)
 
     return report
-
-
-def require_checkpoint(checkpoint: Path | None, resume: bool) -> None:
-    """Refuse --resume without a folder, and a folder with training states without --resume."""
-    if resume and checkpoint is None:
-        raise typer.BadParameter("needs --checkpoint DIR, the folder to resume from", param_hint="--resume")
-    if checkpoint is not None and not resume and _has_state(checkpoint):
-        raise ParameterError(
-            f"{checkpoint}: holds training states; add --resume to resume, or name another folder"
-        )
-
-
-@contextmanager
-def interruptible(checkpoint: Path | None) -> Iterator[None]:
-    """Add to an interrupt how the run can be resumed."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        advice = "nothing was written; with --checkpoint DIR an interrupted run can be resumed"
-        if checkpoint is not None and _has_state(checkpoint):
-            advice = f"the training state is in {checkpoint}; run the same command with --resume"
-        raise KeyboardInterrupt(advice) from None
-
-
-def _has_state(checkpoint: Path) -> bool:
-    return any(checkpoint.glob("*.safetensors"))
 
 
 def print_json(facts: Any, *, err: bool = False) -> None:

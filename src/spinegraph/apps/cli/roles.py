@@ -255,7 +255,7 @@ def _notes(found: RoleFindings) -> list[str]:
     ]
     if found.roles.communities is not None:
         groups = len(found.roles.communities)
-        notes.append(f"Communities: {groups} groups of nodes whose vectors are alike.")
+        notes.append(f"Communities: {groups} groups of nodes whose content is alike.")
     if count > 1:
         notes.append(f"Roles are soft: {_percent(found.sure)} of the nodes belong to one by 80 % or more.")
     if scores:

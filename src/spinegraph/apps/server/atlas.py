@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from threading import Thread
@@ -25,7 +24,8 @@ from spinegraph.apps.server.lookup import Lookup
 from spinegraph.atomic import read_signed, whole_file, write_signed
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import SpineError
-from spinegraph.generator import Generator
+from spinegraph.parts.generator import Generator
+from spinegraph.parts.paper import PaperGenerator
 from spinegraph.storage.model_folder import graph_arrays, graph_of
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,9 @@ class Atlas:
     similar nodes.
     """
 
-    def __init__(self, model: Any, generator: Generator, lookup: Lookup, folder: Path) -> None:
+    def __init__(
+        self, model: Any, generator: Generator | PaperGenerator, lookup: Lookup, folder: Path
+    ) -> None:
         self._model, self._generator, self._lookup, self._folder = model, generator, lookup, folder
         self._coordinates: dict[Any, NDArray[np.float32]] = {}
         self._thread: Thread | None = None
@@ -110,7 +112,8 @@ class Atlas:
         if self.roles is None or version == snapshot.version:
             return assigned
         overlay = snapshot.overlay
-        embeddings = Embeddings(overlay.names[overlay.standing], snapshot.vectors.take(overlay.standing))
+        vectors = snapshot.vectors.take(overlay.standing)
+        embeddings = Embeddings(overlay.names[overlay.standing], vectors, snapshot.parts)
         graph = overlay.materialize() if overlay.num_nodes < len(overlay) else overlay
         assigned = self.roles.assign(graph, self._generator, embeddings=embeddings)
         self._assigned = (snapshot.version, assigned)
@@ -182,10 +185,9 @@ def draw(folder: Path) -> None:
     arrays, about = read_signed(folder / _GRAPH, ("version",))
     vectors, positions = arrays.pop("vectors"), arrays.pop("positions")
     graph, coordinates = graph_of(arrays), layout(vectors)
-    generator = SPINE.load(folder / _MODEL).generator_
-    inputs = replace(generator.inputs, config=replace(generator.inputs.config, threads=1))
+    generator = SPINE.load(folder / _MODEL).generator_.with_config(threads=1)
     try:
-        found = Roles.find(graph, Generator(inputs, generator.weights), Embeddings(graph.names, vectors))
+        found = Roles.find(graph, generator, Embeddings(graph.names, vectors, generator.parts))
         about["roles"] = json.dumps(found.to_json())
     except SpineError as fault:  # a graph may be too small for roles; the map is drawn all the same
         print(f"no roles: {fault}", file=sys.stderr)

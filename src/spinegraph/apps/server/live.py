@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -10,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from spinegraph.generator import Generator
 from spinegraph.graph.edges import frozen
 from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.overlay import REMOVED, Overlay
-from spinegraph.kernels.sparse import sparse_times_dense
+from spinegraph.parts.content import Content
+from spinegraph.parts.generator import Generator
+from spinegraph.parts.paper import PaperGenerator
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
-from spinegraph.structure.pagerank import multiply
 
 Name = str | int
 BLOCK_ROWS = 128  # cheap to copy, yet large enough for fast products
-_MAX_ROUNDS = 4  # updates of columns that change other columns, in models that smooth their columns
+TOLERANCE = 0.05  # by which a node's rooted PageRank may drift before its vector is updated
+_MAX_ROUNDS = 4  # updates of columns that change other columns, in models of 0.1.0 that smooth their columns
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,11 @@ class RowBlocks:
             blocks[number] = frozen(block)
         return RowBlocks(blocks, length, self.width)
 
-    def products(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the product of every row with a vector (d,), (n,)."""
-        found = np.empty(len(self._blocks) * BLOCK_ROWS, np.float32)
+    def products(self, right: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return every row times a matrix (d, p) or a vector (d,): (n, p) or (n,)."""
+        found = np.empty((len(self._blocks) * BLOCK_ROWS, *right.shape[1:]), np.float32)
         for number, block in enumerate(self._blocks):
-            np.dot(block, vector, out=found[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS])
+            np.dot(block, right, out=found[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS])
         return found[: self._length]
 
     def matrix(self) -> NDArray[np.float32]:
@@ -120,53 +122,38 @@ def _runs(positions: NDArray[np.int64]) -> list[tuple[int, slice]]:
 
 
 class ContentCache:
-    """Rows of F W by position, computed when first needed; for one thread.
+    """Rows of ``Content.compressed`` by position, computed when first needed; for one thread.
 
-    A vector is then T times these rows. Each row is a sum of its own in a fixed order, so its bits do not
-    depend on when, or together with which other rows, it is computed. The generator reads features and has
-    no structural columns smoothed by T: those change.
+    Features of a node never change, and the bits of a row do not depend on when, or together with which
+    other rows, it is computed.
     """
 
-    def __init__(self, generator: Generator) -> None:
-        self._generator = generator
-        self._weights = np.ascontiguousarray(generator.weights[: generator.inputs.num_smoothed])
-        self._rows = np.empty((0, generator.dim), np.float32)
+    def __init__(self, content: Content) -> None:
+        self._content = content
+        self._rows = np.empty((0, content.directions.shape[1]), np.float32)
         self._is_known = np.zeros(0, bool)
 
-    def embed(self, graph: GraphLike, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors (r, d) of some nodes, as ``Generator.embed`` does."""
-        inputs = self._generator.inputs
-        profile = inputs.profile(graph, positions)
-        operator = profile.operator(1)
-        self._fill(graph, operator.indices)
-        content = sparse_times_dense(operator.indptr, operator.indices, operator.data, self._rows, 1)
-        vectors = self._generator.activated(content)
-        if inputs.columns_direct:
-            columns = inputs.structural(graph, positions, profile)
-            vectors += columns @ self._generator.weights[inputs.num_smoothed :]
-        return vectors
-
-    def _fill(self, graph: GraphLike, positions: NDArray[Any]) -> None:
-        """Compute the missing rows of some nodes."""
+    def __call__(self, graph: GraphLike, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the compressed features (m, r) of some nodes."""
         if len(graph) > len(self._rows):
             # Rows that are never written take no memory.
             rows = np.empty((len(graph) + len(graph) // 4, self._rows.shape[1]), np.float32)
             known = np.flatnonzero(self._is_known)
             rows[known] = self._rows[known]
             self._rows, self._is_known = rows, _padded(self._is_known, len(rows))
-        missing = positions[~self._is_known[positions]]
+        missing = np.unique(positions[~self._is_known[positions]])
         if len(missing):
-            missing = np.unique(missing).astype(np.int64)
-            # Always sparse: the last bits of a dense product depend on its number of rows.
-            features = csr_array(self._generator.inputs.around(graph, missing))
-            self._rows[missing] = multiply(features, self._weights, 1)
+            self._rows[missing] = self._content.compressed(graph, missing)
             self._is_known[missing] = True
+        found: NDArray[np.float32] = self._rows[positions]
+        return found
 
 
-def embedder(generator: Generator) -> Callable[[GraphLike, NDArray[np.int64]], NDArray[np.float32]]:
-    """Return a function that embeds some nodes of a graph, with a cache if the model allows one."""
-    is_cacheable = generator.inputs.encoder is not None and not generator.inputs.columns_smoothed
-    return ContentCache(generator).embed if is_cacheable else generator.embed
+def embedder(generator: Generator | PaperGenerator) -> Callable[..., NDArray[np.float32]]:
+    """Return ``generator.embed_some``, with a cache if it reads content."""
+    if isinstance(generator, PaperGenerator) or generator.content is None:
+        return generator.embed_some
+    return partial(generator.embed_some, compressed=ContentCache(generator.content))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +162,10 @@ class Snapshot:
 
     version: int  # number of changes since the store was created
     overlay: Overlay
+    parts: dict[str, slice]  # p parts: their columns of the vectors
+    known: NDArray[np.int64] | None  # (n,) positions in the training network, -1; None in another network
     vectors: RowBlocks  # (n, d) by position; rows of removed nodes are 0
-    norms: NDArray[np.float32]  # (n,) of the vectors
+    norms: NDArray[np.float32]  # (n, p) of the parts of the vectors
     refreshed: NDArray[np.int64]  # positions whose vectors the last change updated
 
     def vector(self, position: int) -> NDArray[np.float32]:
@@ -187,44 +176,64 @@ class Snapshot:
         """Return the names of the nodes that were not removed, in the order of ``overlay.standing``."""
         return list(self.overlay.names[self.overlay.standing].tolist())
 
+    def known_in(self, grown: Overlay) -> NDArray[np.int64] | None:
+        """Return ``known`` for an overlay with more nodes, which the training network does not have."""
+        return None if self.known is None else _padded(self.known, len(grown), -1)
+
 
 class Live:
     """Applies changes one after the other, and updates the vectors that they affect.
 
-    A vector is updated when the node's rooted PageRank may have drifted by ``tolerance``, by default the
-    model's own. ``version`` is that of the base graph.
+    A vector is updated when the rooted PageRank of what is near the node may have drifted by ``tolerance``.
+    Features far around, which every change moves a little, are refreshed together with the rest of the vector
+    alone. A new node is not in the training network, so it gets its place from its neighbours. ``version`` is
+    that of the base graph.
     """
 
     def __init__(
-        self, generator: Generator, base: Graph, tolerance: float | None = None, *, version: int = 0
+        self,
+        generator: Generator | PaperGenerator,
+        base: Graph,
+        tolerance: float | None = None,
+        *,
+        version: int = 0,
     ) -> None:
-        config = replace(generator.inputs.config, threads=1)  # the other cores serve readers
-        self.generator = Generator(replace(generator.inputs, config=config), generator.weights)
-        self.tolerance = config.tolerance if tolerance is None else tolerance
-        self._reads_neighbors = any(map(reads_neighbors, generator.inputs.columns))
+        self.generator = generator.with_config(threads=1)  # the other cores serve readers
+        self.tolerance = TOLERANCE if tolerance is None else tolerance
+        if isinstance(generator, PaperGenerator):
+            self._continuation = generator.config.continuation
+            self._reads_neighbors = any(map(reads_neighbors, generator.inputs.columns))
+            self._smooths_columns = generator.inputs.columns_smoothed
+        else:
+            self._continuation = generator.config.near
+            self._reads_neighbors = generator.role is not None
+            self._smooths_columns = False
         self._touched: list[NDArray[np.int64]]  # by each staged change
-        self._reset(Overlay.of(base), version)
+        self._reset(Overlay.of(base), version, self.generator.known(base))
 
-    def _reset(self, overlay: Overlay, version: int) -> None:
+    def _reset(self, overlay: Overlay, version: int, known: NDArray[np.int64] | None) -> None:
         """Start from a graph whose vectors are not known yet."""
-        count, inputs = len(overlay), self.generator.inputs
-        self.drift = Drift(count, inputs.config.continuation, self.tolerance)
+        count, parts = len(overlay), self.generator.parts
+        self.drift = Drift(count, self._continuation, self.tolerance)
         self.neighbor_drift = NeighborDrift(count, self.tolerance)
-        self.columns = np.zeros((count, len(inputs.columns) * inputs.columns_smoothed), np.float32)
         vectors = RowBlocks.from_matrix(np.zeros((count, self.generator.dim), np.float32))
-        none = np.zeros(0, np.int64)
-        self.snapshot = Snapshot(version, overlay, vectors, np.zeros(count, np.float32), none)
+        norms, none = np.zeros((count, len(parts)), np.float32), np.zeros(0, np.int64)
+        self.snapshot = Snapshot(version, overlay, parts, known, vectors, norms, none)
+        self._smoothed: NDArray[np.float32] | None = None  # (n, s) structural columns that the model smooths
         self._embed = embedder(self.generator)
         self._staged, self._touched = overlay, []
 
     def compute_all(self, vectors: NDArray[np.float32] | None = None) -> None:
-        """Compute the vectors of all nodes, or take known ones (n, d)."""
+        """Compute the vectors of all nodes, or take known ones (n, d).
+
+        They agree with those of single nodes, which updates compute, within the tolerance of the generator.
+        """
         graph = self.snapshot.overlay
         if vectors is None:
-            vectors = self.generator.embed(graph)
+            vectors = self.generator.embed(graph, self.snapshot.known)
             vectors[np.setdiff1d(np.arange(len(graph)), graph.standing)] = 0
-        if self.generator.inputs.columns_smoothed:
-            self.columns = self.generator.inputs.structural(graph)
+        if isinstance(self.generator, PaperGenerator) and self._smooths_columns:
+            self._smoothed = self.generator.inputs.structural(graph)
         self._set_vectors(np.arange(len(graph)), vectors)
 
     def apply(self, change: Change) -> Snapshot:
@@ -262,33 +271,35 @@ class Live:
         vectors = self.snapshot.vectors.replaced(gone, zeros, len(after))
         norms = _padded(self.snapshot.norms, len(after))
         norms[gone] = 0
-        self.snapshot = Snapshot(version, after, vectors, norms, stale)
-        self._refresh(stale)
+        known = self.snapshot.known_in(after)
+        self.snapshot = Snapshot(version, after, self.snapshot.parts, known, vectors, norms, stale)
+        self._set_vectors(stale, self._embed(after, stale, known))
+        if isinstance(self.generator, PaperGenerator) and self._smoothed is not None:
+            self._follow_columns(self.generator, _padded(self._smoothed, len(after)), stale)
         return self.snapshot
 
-    def _refresh(self, stale: NDArray[np.int64]) -> None:
-        """Compute the vectors of stale nodes, and of others whose columns change with theirs."""
-        graph, inputs = self.snapshot.overlay, self.generator.inputs
-        self._set_vectors(stale, self._embed(graph, stale))
-        self.columns = _padded(self.columns, len(graph))
-        if not inputs.columns_smoothed:
-            return
+    def _follow_columns(
+        self, generator: PaperGenerator, columns: NDArray[np.float32], stale: NDArray[np.int64]
+    ) -> None:
+        """Compute the vectors of nodes that smooth columns of stale nodes, and of others that smooth theirs."""
+        graph, self._smoothed = self.snapshot.overlay, columns
         for _ in range(_MAX_ROUNDS):
-            columns = inputs.structural(graph, stale)
+            now = generator.inputs.structural(graph, stale)
             # Columns lie between -2 and 2, so half their change counts like a change of the profile.
-            change = np.abs(columns - self.columns[stale]).max(axis=1, initial=0) / 2
-            self.columns[stale] = columns
+            change = np.abs(now - columns[stale]).max(axis=1, initial=0) / 2
+            columns[stale] = now
             reached = self.drift.reach(graph, stale, change)
-            stale = np.sort(reached[self.drift.is_over(reached)])
+            stale = self.drift.computed(np.sort(reached[self.drift.is_over(reached)]))
             if not len(stale):
                 return
-            self.drift.computed(stale)
             self._set_vectors(stale, self._embed(graph, stale))
             self.snapshot = replace(self.snapshot, refreshed=np.union1d(self.snapshot.refreshed, stale))
 
     def _set_vectors(self, positions: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         norms = self.snapshot.norms.copy()
-        norms[positions] = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1))
+        for index, columns in enumerate(self.snapshot.parts.values()):
+            squares = np.square(vectors[:, columns], dtype=np.float64)
+            norms[positions, index] = np.sqrt(squares.sum(axis=1))
         rows = self.snapshot.vectors.replaced(positions, vectors, len(self.snapshot.overlay))
         self.snapshot = replace(self.snapshot, vectors=rows, norms=norms)
 
@@ -299,32 +310,35 @@ class Live:
 
     def state(self, *, with_vectors: bool = True) -> dict[str, NDArray[Any]]:
         """Return all that depends on the order of changes, as arrays (n, ...)."""
-        vectors = {"vectors": self.snapshot.vectors.matrix()} if with_vectors else {}
+        now = self.snapshot
         return {
-            **vectors,
+            **({"vectors": now.vectors.matrix()} if with_vectors else {}),
+            **({"known": now.known} if now.known is not None else {}),
             "moved": self.drift.moved.copy(),
             "pending": self.drift.pending.copy(),
             "near": self.neighbor_drift.moved.copy(),
-            "columns": self.columns.copy(),
+            **({"columns": self._smoothed.copy()} if self._smoothed is not None else {}),
         }
 
     def load_state(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what :meth:`state` returned for the present graph."""
         overlay = self.snapshot.overlay
-        self._reset(overlay, self.snapshot.version)
+        self._reset(overlay, self.snapshot.version, state.get("known"))
         self.drift.moved[:], self.drift.pending[:] = state["moved"], state["pending"]
-        self.neighbor_drift.moved[:], self.columns[:] = state["near"], state["columns"]
+        self.neighbor_drift.moved[:] = state["near"]
+        self._smoothed = state["columns"] if self._smooths_columns else None
         self._set_vectors(np.arange(len(overlay)), state["vectors"])
 
     def compact(self) -> Graph:
         """Fold all changes into a new base graph, continue from it, and return it."""
         overlay, state = self.snapshot.overlay, self.state()
         graph = overlay.materialize()
-        self._reset(Overlay.of(graph), self.snapshot.version)
+        self._reset(Overlay.of(graph), self.snapshot.version, None)
         self.load_state({name: array[overlay.standing] for name, array in state.items()})
         return graph
 
 
-def _padded(values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return a copy with ``count`` rows, the new ones 0."""
-    return np.concatenate((values, np.zeros((count - len(values), *values.shape[1:]), values.dtype)))
+def _padded(values: NDArray[Any], count: int, value: int = 0) -> NDArray[Any]:
+    """Return a copy with ``count`` rows, the new ones filled with a value."""
+    more = np.full((count - len(values), *values.shape[1:]), value, values.dtype)
+    return np.concatenate((values, more))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from threading import Lock, Thread, get_native_id
 
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 from spinegraph.analysis.search import EXACT_UP_TO, Nearest, NearestIndex, can_index, ordered, unit_rows
 from spinegraph.apps.server.live import RowBlocks, Snapshot
 from spinegraph.apps.server.problems import ProblemError
-from spinegraph.generator import Generator
+from spinegraph.embeddings import part_weights, unit_length
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import REMOVED
+from spinegraph.parts.generator import Generator
+from spinegraph.parts.paper import PaperGenerator
 from spinegraph.structure.similarity import comparison
 
 _ROUNDING = 1e-5  # of a float32 product; candidates this close are ordered in float64
@@ -30,9 +33,10 @@ _PATIENCE = 4.0  # seconds that a request waits for the profiles of all nodes
 class Lookup:
     """Finds the nodes whose vectors are most similar to a given one, in any snapshot.
 
-    Up to 20,000 nodes, or without usearch, every node is compared. Beyond that an index proposes candidates,
-    nodes that joined or moved since it was built are compared one by one, and all candidates are ordered by
-    their present vectors. When such nodes are many, the index is rebuilt in the background.
+    Similarity is the mean of the parts' cosines, with weights if given; see ``Embeddings.weighted``. Up to
+    20,000 nodes, without usearch, or with weights, every node is compared. Beyond that an index proposes
+    candidates, nodes that joined or moved since it was built are compared one by one, and all candidates are
+    ordered by their present vectors. When such nodes are many, the index is rebuilt in the background.
     """
 
     def __init__(self, exact_up_to: int = EXACT_UP_TO) -> None:
@@ -45,24 +49,30 @@ class Lookup:
         self._is_closed = False
 
     def nearest(
-        self, snapshot: Snapshot, vector: NDArray[np.float32], n: int, itself: int | None = None
+        self,
+        snapshot: Snapshot,
+        vector: NDArray[np.float32],
+        n: int,
+        itself: int | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> Nearest:
         """Return the ``n`` nodes most similar to a vector (d,), best first, except the node ``itself``."""
-        index = self._index
-        if index is not None and index.snapshot.overlay.base is snapshot.overlay.base:
+        index, query = self._index, _Query(snapshot.parts, vector, weights)
+        if weights is None and index is not None and index.snapshot.overlay.base is snapshot.overlay.base:
             for times in (_CANDIDATES, _MORE_CANDIDATES):
-                near = index.candidates(snapshot, vector, times * n + 8)
-                products = snapshot.vectors.take(near) @ _unit(vector)
-                found = _best(snapshot, near, products, vector, n, itself)
+                near = index.candidates(snapshot, query, times * n + 8)
+                products = snapshot.vectors.take(near) @ query.columns
+                found = _best(snapshot, near, products, query, n, itself)
                 if len(found.positions) == n:
                     return found
             # Too few of the candidates are left: only comparing all nodes finds the nearest.
-        products = snapshot.vectors.products(_unit(vector))
-        return _best(snapshot, np.arange(len(products)), products, vector, n, itself)
+        products = snapshot.vectors.products(query.columns)
+        return _best(snapshot, np.arange(len(products)), products, query, n, itself)
 
-    def is_quick(self, snapshot: Snapshot) -> bool:
+    def is_quick(self, snapshot: Snapshot, weights: Mapping[str, float] | None = None) -> bool:
         """Return whether a look-up takes less than about a millisecond."""
-        return self._index is not None or len(snapshot.overlay) <= self._exact_up_to
+        has_index = self._index is not None and weights is None
+        return has_index or len(snapshot.overlay) <= self._exact_up_to
 
     @property
     def is_ready(self) -> bool:
@@ -100,7 +110,7 @@ class Lookup:
         is_first = self._index is None
         if not is_first and sys.platform == "linux":  # requests go first; there threads have priorities
             os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
-        unit = unit_rows(snapshot.vectors.matrix())
+        unit = _unit(snapshot.parts, snapshot.vectors.matrix())
         index = NearestIndex(unit, 0 if is_first else 1, is_wanted=lambda: not self._is_closed)
         with self._lock:
             latest = self._latest or snapshot
@@ -118,7 +128,7 @@ class _Changed:
     """Positions that joined or moved since an index was built, with their present unit vectors; immutable."""
 
     positions: NDArray[np.int64]  # (m,) in order of arrival
-    unit: RowBlocks  # (m, d + 1), see ``unit_rows``
+    unit: RowBlocks  # (m, d + 1), see ``_unit``
     rows: NDArray[np.int32]  # (n,) the row of every known position, -1 if it has none
 
     def plus(self, snapshot: Snapshot, positions: NDArray[np.int64]) -> "_Changed":
@@ -128,7 +138,7 @@ class _Changed:
         new = positions[rows[positions] < 0]
         rows[new] = np.arange(count, count + len(new))
         order = np.argsort(rows[positions])
-        vectors = unit_rows(snapshot.vectors.take(positions))[order]
+        vectors = _unit(snapshot.parts, snapshot.vectors.take(positions))[order]
         unit = self.unit.replaced(rows[positions][order].astype(np.int64), vectors, count + len(new))
         return _Changed(np.concatenate((self.positions, new)), unit, rows)
 
@@ -153,54 +163,81 @@ class _Index:
         """Note new nodes, and nodes whose vectors turned away from the indexed ones."""
         is_indexed = snapshot.refreshed < len(self.snapshot.overlay)
         again, later = snapshot.refreshed[is_indexed], snapshot.refreshed[~is_indexed]
-        indexed, now = self.snapshot.vectors.take(again), snapshot.vectors.take(again)
-        cosine = (unit_rows(indexed) * unit_rows(now)).sum(axis=1)
+        indexed, now = (_unit(one.parts, one.vectors.take(again)) for one in (self.snapshot, snapshot))
+        cosine = (indexed * now).sum(axis=1)
         again = again[(cosine < _SAME_DIRECTION) | (self.changed.rows[again] >= 0)]
         joined = np.arange(len(self.changed.rows), len(snapshot.overlay))
         positions = np.unique(np.concatenate((again, later, joined)))
         return replace(self, changed=self.changed.plus(snapshot, positions))
 
-    def candidates(self, snapshot: Snapshot, vector: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    def candidates(self, snapshot: Snapshot, query: "_Query", count: int) -> NDArray[np.int64]:
         """Return the positions nearest to a vector in the index and among the changed nodes, ascending."""
-        query = unit_rows(vector[None])[0]
-        known = self.index.nearest(query, count, None).positions
+        known = self.index.nearest(query.unit, count, None).positions
         # A reader's snapshot may be newer or older than what was noted.
         newest = np.arange(min(len(self.changed.rows), len(snapshot.overlay)), len(snapshot.overlay))
-        near = np.unique(np.concatenate((known, self.changed.candidates(query, count), newest)))
+        near = np.unique(np.concatenate((known, self.changed.candidates(query.unit, count), newest)))
         return near[near < len(snapshot.overlay)]
 
 
-def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    length = np.sqrt(np.square(vector, dtype=np.float64).sum())
-    return (vector / length).astype(np.float32) if length > 0 else vector
+class _Query:
+    """A vector (d,) that the vectors of a snapshot are compared with."""
+
+    def __init__(
+        self,
+        parts: Mapping[str, slice],
+        vector: NDArray[np.float32],
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
+        self._parts, self._weights = parts, weights
+        self._factors = np.array([*part_weights(parts, weights).values()], np.float32)
+        self.unit = self.unit_rows(vector[None])[0]  # (d + 1,)
+        self.columns = np.zeros((len(vector), len(parts)), np.float32)  # (d, p): their products add up
+        for index, columns in enumerate(parts.values()):
+            self.columns[columns, index] = self.unit[columns] * np.sqrt(self._factors[index])
+
+    def unit_rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return vectors (m, d) as they are compared, of length 1, (m, d + 1)."""
+        return _unit(self._parts, vectors, self._weights)
+
+    def cosines(self, products: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosines (m,) to rows, given products with ``columns`` and norms of their parts, (m, p).
+
+        Zero vectors are similar to each other and to nothing else.
+        """
+        counted = (norms > 0) @ self._factors  # (m,) weight of the parts that a row has
+        if not self.columns.any():
+            return np.asarray(counted == 0, np.float32)
+        cosines = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0).sum(axis=1)
+        return np.asarray(cosines / np.sqrt(np.where(counted > 0, counted, 1)))
+
+
+def _unit(
+    parts: Mapping[str, slice], vectors: NDArray[np.float32], weights: Mapping[str, float] | None = None
+) -> NDArray[np.float32]:
+    """Return vectors (m, d) as ``Embeddings.weighted`` does, of length 1, (m, d + 1); see ``unit_rows``."""
+    found = np.empty_like(vectors)
+    for name, factor in part_weights(parts, weights).items():
+        found[:, parts[name]] = unit_length(vectors[:, parts[name]]) * np.float32(np.sqrt(factor))
+    return unit_rows(found)
 
 
 def _best(
     snapshot: Snapshot,
     positions: NDArray[np.int64],
     products: NDArray[np.float32],
-    vector: NDArray[np.float32],
+    query: _Query,
     n: int,
     itself: int | None,
 ) -> Nearest:
-    """Return the best ``n`` of some positions, chosen by float32 products and ordered in float64.
-
-    Zero vectors are similar to each other and to nothing else.
-    """
-    norms = snapshot.norms[positions]
-    if vector.any():
-        cosines = np.zeros(len(products), np.float32)
-        np.divide(products, norms, out=cosines, where=norms > 0)
-    else:
-        cosines = np.where(norms == 0, np.float32(1), np.float32(0))
+    """Return the best ``n`` of some positions, chosen by float32 products and ordered in float64."""
+    cosines = query.cosines(products, snapshot.norms[positions])
     cosines[(snapshot.overlay.patch.row_ids[positions] == REMOVED) | (positions == itself)] = -np.inf
     n = min(n, int(np.count_nonzero(cosines > -np.inf)))
     if not n:
         return Nearest(np.zeros(0, np.int64), np.zeros(0))
     threshold = np.partition(cosines, len(cosines) - n)[len(cosines) - n] - _ROUNDING
     near = positions[cosines >= threshold]
-    unit, query = unit_rows(snapshot.vectors.take(near)), unit_rows(vector[None])[0]
-    found = ordered(unit, np.arange(len(near)), query, n)
+    found = ordered(query.unit_rows(snapshot.vectors.take(near)), np.arange(len(near)), query.unit, n)
     return Nearest(near[found.positions], found.scores)
 
 
@@ -212,8 +249,8 @@ class Twins:
     updated whose vectors were.
     """
 
-    def __init__(self, generator: Generator) -> None:
-        self._inputs = generator.inputs
+    def __init__(self, generator: Generator | PaperGenerator) -> None:
+        self._generator = generator
         self._lock, self._note_lock = Lock(), Lock()  # the second is held only briefly: the writer takes it
         self._computing: Thread | None = None
         self._base: Graph | None = None
@@ -237,7 +274,7 @@ class Twins:
                 self._computing.start()
 
     def _compute(self, snapshot: Snapshot) -> None:
-        rows = self._inputs.profile(snapshot.overlay).weights
+        rows = self._generator.profile(snapshot.overlay).weights
         with self._lock:
             self._base, self._rows = snapshot.overlay.base, rows
 
@@ -259,9 +296,8 @@ class Twins:
         last = np.partition(distances, n - 1)[n - 1]
         near = np.flatnonzero(distances <= last * (1 + _TIE) + _TIE)
         others, distances = others[near], distances[near].astype(np.float64)
-        products = snapshot.vectors.take(others) @ snapshot.vector(position)
-        norms = snapshot.norms[others].astype(np.float64) * float(snapshot.norms[position])
-        cosines = np.asarray(products / np.maximum(norms, 1e-12), np.float64)
+        query = _Query(snapshot.parts, snapshot.vector(position))
+        cosines = query.cosines(snapshot.vectors.take(others) @ query.columns, snapshot.norms[others])
         order = np.lexsort((-cosines, np.round(distances / _TIE)))[:n]
         return Nearest(others[order], np.exp(-distances[order]))
 
@@ -285,6 +321,6 @@ class Twins:
             if len(stale):
                 rows = np.zeros((max(known, len(overlay)), self._rows.shape[1]), np.float32)
                 rows[:known] = self._rows
-                rows[stale] = self._inputs.profile(overlay, stale).weights
+                rows[stale] = self._generator.profile(overlay, stale).weights
                 self._rows = rows
             return self._rows[: len(overlay)]

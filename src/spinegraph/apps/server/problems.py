@@ -30,7 +30,7 @@ PROBLEMS = {  # status: title, description in the OpenAPI document
 }
 _FIELDS = {
     *("body", "query", "path", "nodes", "edges", "name", "features", "to", "weight", "source", "target"),
-    *("q", "n", "radius", "most", "format", "other"),
+    *("q", "n", "by", "weights", "radius", "most", "format", "other"),
 }
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from spinegraph.analysis.search import Nearest
 from spinegraph.apps.server import schemas
 from spinegraph.apps.server.live import Change, Name, Snapshot
 from spinegraph.apps.server.problems import ProblemError
-from spinegraph.apps.server.service import Service, find_node, search_names
+from spinegraph.apps.server.service import Service, find_node, read_weights, search_names
 from spinegraph.graph.names import quoted
 
 router = APIRouter()
@@ -48,6 +49,38 @@ async def get_node(service: TheService, name: str) -> FoundNode:
 
 
 TheNode = Annotated[FoundNode, Depends(get_node)]
+PartQuery = Annotated[
+    Literal["all", "content", "place", "role"],
+    Query(description="Compare vectors by all their parts, or by one."),
+]
+WeightsQuery = Annotated[
+    str | None,
+    Query(
+        max_length=schemas.MAX_WEIGHTS,
+        description="Weights of the parts, 1 where not given: role=2,place=0.5.",
+        examples=["role=2,place=0.5"],
+    ),
+]
+
+
+async def get_weights(
+    service: TheService, by: PartQuery = "all", weights: WeightsQuery = None
+) -> dict[str, float] | None:
+    """Return the weights of parts by which vectors are compared; None if all count alike."""
+    parts = service.snapshot.parts
+    given = None if weights is None else read_weights(weights, parts)
+    if by == "all":
+        return given
+    if by not in parts:
+        detail = f"by: no part {quoted(by)}; vectors of this model have {', '.join(parts)}"
+        raise ProblemError(422, detail, field="query.by", rule="a part of the vectors")
+    if given is not None:
+        detail = f"weights: are for all parts together; leave them out, or by={by}"
+        raise ProblemError(422, detail, field="query.weights", rule="weights or one part")
+    return {name: float(name == by) for name in parts}
+
+
+TheWeights = Annotated[dict[str, float] | None, Depends(get_weights)]
 Count = Annotated[int, Query(ge=1, le=schemas.MAX_MATCHES, description="How many.")]
 NameQuery = Annotated[str, Query(min_length=1, max_length=schemas.MAX_NAME)]
 
@@ -116,17 +149,19 @@ def _changed(after: Snapshot, status: int = 200) -> Response:
 
 
 @router.post("/v1/embed", response_model=schemas.TriedNodes, tags=["nodes"])
-async def embed(service: TheService, body: schemas.OneOrMany, n: Count = 10) -> Any:
+async def embed(service: TheService, body: schemas.OneOrMany, weights: TheWeights, n: Count = 10) -> Any:
     """Return the vectors that new nodes would have, and their most similar nodes; nothing is stored."""
     now = service.snapshot
     change = service.reader.nodes(body, now.overlay)
-    return reply(await service.in_thread(_try_out, service, now, change, n))
+    return reply(await service.in_thread(_try_out, service, now, change, n, weights))
 
 
-def _try_out(service: Service, now: Snapshot, change: Change, n: int) -> dict[str, Any]:
+def _try_out(
+    service: Service, now: Snapshot, change: Change, n: int, weights: dict[str, float] | None
+) -> dict[str, Any]:
     grown = change.apply(now.overlay.branch())
     positions = np.arange(len(now.overlay), len(grown))
-    vectors = service.generator.embed(grown, positions)
+    vectors = service.generator.embed_some(grown, positions, now.known_in(grown))
     nodes = []
     for name, position, vector in zip(change.names, positions, vectors, strict=True):
         located = service.atlas.locate(now, vector)
@@ -135,7 +170,7 @@ def _try_out(service: Service, now: Snapshot, change: Change, n: int) -> dict[st
                 "name": name,
                 "vector": vector.tolist(),
                 "place": None if located is None else located.tolist(),
-                "nearest": _matches(now, service.lookup.nearest(now, vector, n)),
+                "nearest": _matches(now, service.lookup.nearest(now, vector, n, None, weights)),
                 "warnings": service.familiarity.differences(grown, np.array([position])),
             }
         )
@@ -143,11 +178,11 @@ def _try_out(service: Service, now: Snapshot, change: Change, n: int) -> dict[st
 
 
 @router.get("/v1/nodes/{name:path}/similar", response_model=schemas.Matches, tags=["nodes"])
-async def similar(service: TheService, node: TheNode, n: Count = 10) -> Any:
-    """Return the nodes with the most similar vectors."""
-    given = (node.now, node.now.vector(node.position), n, node.position)
+async def similar(service: TheService, node: TheNode, weights: TheWeights, n: Count = 10) -> Any:
+    """Return the nodes with the most similar vectors: by the mean cosine of their parts, or by one part."""
+    given = (node.now, node.now.vector(node.position), n, node.position, weights)
     # Another thread costs about 0.15 ms of processor time per request.
-    if service.lookup.is_quick(node.now):
+    if service.lookup.is_quick(node.now, weights):
         found = service.lookup.nearest(*given)
     else:
         found = await service.in_thread(service.lookup.nearest, *given)
@@ -162,13 +197,17 @@ async def twins(service: TheService, node: TheNode, n: Count = 10) -> Any:
 
 
 @router.get("/v1/nodes/{name:path}/explain/{other:path}", response_model=schemas.Explanation, tags=["nodes"])
-async def explain_nodes(service: TheService, node: TheNode, other: str) -> Any:
-    """Explain in sentences and numbers why two nodes are similar, or not."""
+async def explain_nodes(service: TheService, node: TheNode, other: str, weights: WeightsQuery = None) -> Any:
+    """Explain in sentences and numbers why two nodes are similar, or not, and by which parts."""
     second, _ = find_node(node.now, other, "path.other")
     if node.name == second:
         detail = f"an explanation needs two nodes; got {quoted(second)} twice"
         raise ProblemError(422, detail, field="path.other", rule="another node")
-    found = await service.in_thread(explain, node.now.overlay, service.generator, node.name, second)
+    given = None if weights is None else read_weights(weights, node.now.parts)
+    overlay, known = node.now.overlay, node.now.known
+    known = np.full(len(overlay), -1) if known is None else known  # None would be found out again
+    work = partial(explain, weights=given, known=known)
+    found = await service.in_thread(work, overlay, service.generator, node.name, second)
     return reply({"version": node.now.version, **found.to_json()})
 
 
@@ -216,9 +255,7 @@ async def neighborhood(
 @router.get("/v1/nodes/{name:path}/profile", response_model=schemas.Profile, tags=["nodes"])
 async def profile(service: TheService, node: TheNode) -> Any:
     """Return a node's largest rooted-PageRank values, scaled to sum 1, and the nodes they belong to."""
-    rows = await service.in_thread(
-        service.generator.inputs.profile, node.now.overlay, np.array([node.position])
-    )
+    rows = await service.in_thread(service.generator.profile, node.now.overlay, np.array([node.position]))
     nodes = node.now.overlay.names_at(rows.nodes[0][rows.nodes[0] >= 0].astype(np.int64))
     weights = [round(float(weight), 7) for weight in rows.weights[0][: len(nodes)]]
     return _about(node, weights=weights, nodes=nodes, mass=float(rows.mass[0]))
@@ -227,9 +264,10 @@ async def profile(service: TheService, node: TheNode) -> Any:
 # After the routes above: its name matches the rest of any path.
 @router.get("/v1/nodes/{name:path}", response_model=schemas.Node, tags=["nodes"])
 async def vector(node: TheNode) -> Any:
-    """Return the vector and the degree of a node."""
+    """Return the vector, its parts and the degree of a node."""
     degree = int(node.now.overlay.degrees_at(np.array([node.position]))[0])
-    return _about(node, degree=degree, vector=node.now.vector(node.position).tolist())
+    parts = {name: [columns.start, columns.stop] for name, columns in node.now.parts.items()}
+    return _about(node, degree=degree, vector=node.now.vector(node.position).tolist(), parts=parts)
 
 
 def _about(node: FoundNode, **parts: Any) -> Response:
@@ -328,7 +366,11 @@ def _export(now: Snapshot, format: str) -> Iterator[bytes]:
     """Return an export piece by piece: Parquet as ``Embeddings.load`` reads it, or an Arrow stream."""
     buffer, names, standing = io.BytesIO(), now.names(), now.overlay.standing
     kind = pa.int64() if now.overlay.names.dtype == np.int64 else pa.string()
-    schema = pa.schema([("name", kind), ("vector", pa.list_(pa.float32(), now.vectors.width))])
+    ends = {name: columns.stop for name, columns in now.parts.items()}
+    same_network = now.known is not None if "place" in now.parts else None
+    about = {"spinegraph.parts": json.dumps({"parts": ends, "same_network": same_network})}
+    vector = pa.list_(pa.float32(), now.vectors.width)
+    schema = pa.schema([("name", kind), ("vector", vector)], about)
     if format == "parquet":
         opened = parquet.ParquetWriter(buffer, schema, use_dictionary=["name"])
     else:

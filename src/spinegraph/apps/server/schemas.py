@@ -21,6 +21,7 @@ MAX_EDGES = 10_000  # a request
 MAX_MATCHES = 1_000
 MAX_AROUND = 500  # nodes of a neighbourhood
 MAX_NAME = 256  # characters
+MAX_WEIGHTS = 100  # characters of a query
 _LARGEST = 3.4e38  # in float32
 Text = Annotated[
     str,
@@ -118,6 +119,9 @@ class Node(_OfNode):
 
     degree: int
     vector: list[float]
+    parts: dict[str, tuple[int, int]] = Field(
+        description="Where each part of the vector begins and ends, such as role: [180, 200]."
+    )
 
 
 class Match(BaseModel):

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from heapq import nsmallest
 from pathlib import Path
@@ -22,6 +22,7 @@ from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.schemas import Edge, Limits, Link, NewNode, NewNodes
 from spinegraph.apps.server.store import open_store, restore
 from spinegraph.apps.server.writer import Writer
+from spinegraph.embeddings import part_weights
 from spinegraph.errors import GraphFormatError, SpineError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph
@@ -114,8 +115,9 @@ class Service:
         after = change.apply(now.branch())
         Drift(len(now), 0.5, 0.05).change(now, after)
         NeighborDrift(len(now), 0.05).change(now, after)
-        for embed in (self.generator.embed, embedder(self.generator)):
-            embed(after, after.touched)
+        known = self.snapshot.known_in(after)
+        for embed in (self.generator.embed_some, embedder(self.generator)):
+            embed(after, after.touched, known)
         self.lookup.nearest(self.snapshot, self.snapshot.vector(int(now.standing[0])), 1)
 
     def _on_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:
@@ -134,6 +136,21 @@ def find_node(snapshot: Snapshot, text: str, field: str = "path.name") -> tuple[
             if position >= 0:
                 return name, position
     raise ProblemError(404, f"no node {quoted(text)}", field=field, rule="a name in the graph")
+
+
+def read_weights(text: str, parts: Mapping[str, slice]) -> dict[str, float]:
+    """Return the weights of parts that a query writes as ``role=2,place=0.5``."""
+    field, rule = "query.weights", "parts and numbers from 0, not all 0: role=2,place=0.5"
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    try:
+        found = {name.strip(): float(number) for name, _, number in pairs}
+        part_weights(parts, found)
+    except ValueError as error:  # a ParameterError is one
+        why = str(error) if isinstance(error, SpineError) else f"got {quoted(text)}"
+        raise ProblemError(422, f"weights: {why}; send {rule}", field=field, rule=rule) from error
+    if len(found) < len(pairs):
+        raise ProblemError(422, f"weights: a part is given twice; got {quoted(text)}", field=field, rule=rule)
+    return found
 
 
 def search_names(snapshot: Snapshot, text: str, limit: int) -> tuple[list[Name], int]:

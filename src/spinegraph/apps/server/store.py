@@ -1,5 +1,6 @@
 """The durable store: a log of changes in SQLite beside the base graph and the state they apply to."""
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from spinegraph.errors import ModelFormatError, ParameterError, SpineError
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import first_few
+from spinegraph.parts.generator import Generator
+from spinegraph.parts.paper import PaperGenerator
 from spinegraph.storage.model_folder import graph_arrays, graph_of
 
 FORMAT = "2"
@@ -219,8 +222,17 @@ def open_store(model: Any, graph: Graph, folder: Path) -> Store:
             f"a service's node names are text or integers; got {first_few(other, 3)}. "
             "Give the graph such names: graph.relabel(map(str, graph.names))"
         )
-    weights = blake2b(np.ascontiguousarray(model.generator_.weights).data, digest_size=8).hexdigest()
-    return Store(folder, f"{model.fingerprint_} {weights} {fingerprint(graph)}")
+    return Store(folder, f"{model.fingerprint_} {_digest(model.generator_)} {fingerprint(graph)}")
+
+
+def _digest(generator: Generator | PaperGenerator) -> str:
+    """Return a digest of what was fitted; of W_M alone for the paper's generator, as in version 0.1.0."""
+    if isinstance(generator, PaperGenerator):
+        return blake2b(np.ascontiguousarray(generator.weights).data, digest_size=8).hexdigest()
+    found = blake2b(json.dumps(dict(generator.weights), sort_keys=True).encode(), digest_size=8)
+    for _, array in sorted(generator.state()[1].items()):
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
 
 
 def restore(model: Any, graph: Graph, store: Store, tolerance: float | None = None) -> Live:
@@ -229,11 +241,9 @@ def restore(model: Any, graph: Graph, store: Store, tolerance: float | None = No
     Changes up to the saved state are replayed on the graph alone. Later ones are applied again in their
     order, and vectors are updated after the same changes as before.
     """
-    generator = model.generator_
-    if generator.inputs.encoder is not None:
-        generator.inputs.require_features(graph)
+    model.generator_.require_features(graph)
     base, state, entries = store.load()
-    live = Live(generator, base or graph, tolerance, version=store.base_version)
+    live = Live(model.generator_, base or graph, tolerance, version=store.base_version)
     if state is None:
         is_known = model.embeddings_ is not None and model.fingerprint_ == fingerprint(base or graph)
         live.compute_all(model.embeddings_.vectors if is_known else None)

@@ -9,9 +9,21 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from spinegraph.graph.graph import Graph
+from spinegraph.errors import ParameterError
+from spinegraph.kernels.adjacency import Adjacency
 
 _MAX_ENTRIES = 1 << 30  # of a product: offsets fit in 32 bits
+
+
+def usable_device(name: str) -> torch.device:
+    """Return the Torch device of this name, or raise an error that says why it cannot be used."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as fault:
+        reason = str(fault).split("\n")[0][:200]
+        raise ParameterError(f"device {name!r} cannot be used here: {reason}; use device='cpu'") from fault
+    return device
 
 
 def as_tensor(array: Any, device: torch.device | str) -> Tensor:
@@ -31,13 +43,11 @@ class DeviceGraph:
     weights: Tensor | None = None  # float32 (nnz,)
 
     @classmethod
-    def of(cls, graph: Graph, device: torch.device | str) -> "DeviceGraph":
+    def of(cls, adjacency: Adjacency, device: torch.device | str) -> "DeviceGraph":
         """Copy a graph's links to a device."""
-        return cls(
-            as_tensor(graph.indptr, device).long(),
-            as_tensor(graph.indices, device).int(),
-            None if graph.weights is None else as_tensor(graph.weights, device),
-        )
+        flat = adjacency.flat()
+        weights = as_tensor(flat.weights, device).float() if len(flat.weights) else None
+        return cls(as_tensor(flat.indptr, device).long(), as_tensor(flat.indices, device).int(), weights)
 
     def __len__(self) -> int:
         """Return the number of nodes."""
@@ -55,11 +65,36 @@ class DeviceGraph:
 
     @cached_property
     def strengths(self) -> Tensor:
-        """Sum of each node's edge weights, float64 (n,); needs weights."""
+        """Sum of each node's edge weights, float64 (n,); its degree without weights."""
+        if self.weights is None:
+            return self.indptr.diff().double()
+        return self._up_to[self.indptr[1:]] - self._up_to[self.indptr[:-1]]
+
+    @cached_property
+    def _up_to(self) -> Tensor:
+        """Sum of the weights before each entry, float64 (nnz + 1,)."""
         assert self.weights is not None
-        rows = torch.repeat_interleave(torch.arange(len(self), device=self.device), self.indptr.diff())
-        zeros = torch.zeros(len(self), dtype=torch.float64, device=self.device)
-        return zeros.index_add_(0, rows, self.weights.double())
+        return torch.cat([self.weights.new_zeros(1).double(), self.weights.double().cumsum(0)])
+
+    @cached_property
+    def rows(self) -> "Rows":
+        """The links as a matrix of weights, 1 where there are none."""
+        ones = torch.ones(len(self.indices), device=self.device) if self.weights is None else self.weights
+        return Rows(self.indptr, self.indices, ones, len(self))
+
+    def step(self, nodes: Tensor, draws: torch.Generator) -> Tensor:
+        """Return a neighbour of each node (m,), drawn by edge weight; anything where there is none."""
+        drawn = torch.rand(len(nodes), generator=draws, device=self.device, dtype=torch.float64)
+        first, last = self.indptr[nodes], self.indptr[nodes + 1]
+        if self.weights is None:
+            entries = first + (drawn * (last - first)).long()
+        else:
+            low, high = self._up_to[first], self._up_to[last]
+            entries = torch.searchsorted(self._up_to, low + drawn * (high - low), right=True) - 1
+        entries = torch.minimum(torch.maximum(entries, first), last - 1).clamp_(
+            0, max(len(self.indices) - 1, 0)
+        )
+        return self.indices[entries].long()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +105,6 @@ class Rows:
     indices: Tensor  # (nnz,)
     values: Tensor  # float32 (nnz,)
     width: int
-
-    @classmethod
-    def of(cls, matrix: Any, device: torch.device | str) -> "Rows":
-        """Copy a SciPy CSR matrix to a device."""
-        parts = (as_tensor(part, device) for part in (matrix.indptr, matrix.indices, matrix.data))
-        indptr, indices, values = parts
-        return cls(indptr.long(), indices, values, matrix.shape[1])
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -103,10 +131,3 @@ class Rows:
         first, last = int(self.indptr[start]), int(self.indptr[stop])
         indptr = self.indptr[start : stop + 1] - first
         return Rows(indptr, self.indices[first:last], self.values[first:last], self.width)
-
-    def dense(self) -> Tensor:
-        """Return the matrix as a dense tensor."""
-        owners = torch.arange(len(self), device=self.indptr.device).repeat_interleave(self.indptr.diff())
-        filled = self.values.new_zeros(len(self) * self.width)
-        filled.index_add_(0, owners * self.width + self.indices, self.values)
-        return filled.view(len(self), self.width)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from spinegraph.engines.gpu.graph import DeviceGraph, Rows
+from spinegraph.engines.gpu.graph import DeviceGraph
 from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.kernels.push import LAST_LEVEL, ROOM, TIE, push_budget, push_goal
 from spinegraph.structure.pagerank import RootedPageRank
@@ -37,29 +37,6 @@ class DeviceProfile:
             for name, value in vars(self).items()
         }
         return RootedPageRank(**arrays)
-
-    def operator(self) -> Rows:
-        """Return T, (r, n); ties at the k-th place are shared as in ``RootedPageRank.operator``."""
-        r, k = self.nodes.shape
-        device, tied = self.nodes.device, self.tied_indptr.diff()
-        indptr = torch.zeros(r + 1, dtype=torch.int64, device=device)
-        torch.cumsum(self.kept + tied, 0, out=indptr[1:])
-        inside = torch.arange(k, device=device) < self.kept[:, None]  # (r, k)
-        wide = self.weights.double()
-        head, total = (wide * inside).sum(1), wide.sum(1)
-        scale = torch.where((tied > 0) | (head == 0), 1.0, total / head.clamp_min(1e-300))
-        slots = (indptr[:-1, None] + torch.arange(k, device=device))[inside]
-        indices = torch.empty(int(indptr[-1]), dtype=torch.int32, device=device)
-        values = torch.empty(len(indices), dtype=torch.float32, device=device)
-        indices[slots] = self.nodes[inside]
-        values[slots] = (wide * scale[:, None])[inside].float()
-        rows = torch.repeat_interleave(torch.arange(r, device=device), tied)
-        slots = (indptr[:-1] + self.kept - self.tied_indptr[:-1])[rows] + torch.arange(
-            len(rows), device=device
-        )
-        indices[slots] = self.tied_nodes
-        values[slots] = ((total - head) / tied.clamp_min(1))[rows].float()
-        return Rows(indptr, indices, values, self.num_nodes)
 
 
 class Limits(NamedTuple):

@@ -1,0 +1,190 @@
+"""Steps of a lazy walk: one step for all nodes and many columns, and whole walks from a few roots.
+
+A node v of strength s passes weight w / (s + l) to a neighbour over an edge of weight w, and l / (s + l) to
+itself. ``loops`` holds every node's l; a node without neighbours keeps everything.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spinegraph.kernels.runtime import compiled
+from spinegraph.kernels.sparse import row_of
+
+
+@compiled(fastmath={"contract"})
+def _add_rows(indices, weights, weighted, first, last, values, total):
+    """Add the rows of values (n, d) of a row's neighbours, times their weights, to total (d,)."""
+    for edge in range(first, last):
+        source = values[indices[edge]]
+        if weighted:
+            weight = weights[edge]
+            for column in range(total.size):
+                total[column] += weight * source[column]
+        else:
+            for column in range(total.size):
+                total[column] += source[column]
+
+
+@compiled(fastmath={"contract"})
+def step(adjacency, inverse, loops, values, added, previous, rates, start, stop, out):
+    """Write rows ``start`` to ``stop`` of a P values + b added + c previous into ``out``; rates are (a, b, c).
+
+    ``values``, ``added``, ``previous`` and ``out`` are (n, d); ``out`` may be ``previous``. ``inverse`` (n,)
+    is 1 / (s + l), 0 for a node without neighbours.
+    """
+    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
+    weighted = weights.size + patch_weights.size > 0
+    width = values.shape[1]
+    total = np.empty(width, dtype=np.float32)
+    move, stay, back = np.float32(rates[0]), np.float32(rates[1]), np.float32(rates[2])
+    for node in range(start, stop):
+        first, last, patched = row_of(indptr, rows, patch_indptr, node)
+        loop = loops[node] if inverse[node] > 0 else np.float32(1.0)
+        for column in range(width):
+            total[column] = loop * values[node, column]
+        if patched:
+            _add_rows(patch_indices, patch_weights, weighted, first, last, values, total)
+        else:
+            _add_rows(indices, weights, weighted, first, last, values, total)
+        scale = move * (inverse[node] if inverse[node] > 0 else np.float32(1.0))
+        for column in range(width):
+            out[node, column] = (
+                scale * total[column] + stay * added[node, column] + back * previous[node, column]
+            )
+
+
+@compiled
+def _sum(indices, weights, weighted, first, last, values):
+    """Add up the values of a row's neighbours, times their weights."""
+    total = np.float32(0.0)
+    if weighted:
+        for edge in range(np.uint64(first), np.uint64(last)):
+            total += weights[edge] * values[np.uint64(indices[edge])]
+    else:
+        for edge in range(np.uint64(first), np.uint64(last)):
+            total += values[np.uint64(indices[edge])]
+    return total
+
+
+@compiled
+def solve_one(adjacency, inverse, loops, values, continuation, count, out):
+    """Solve (I - b P) out = (1 - b) values (n,) by ``count`` products of Chebyshev's iteration."""
+    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
+    weighted = weights.size + patch_weights.size > 0
+    before, now = values.copy(), np.empty_like(values)
+    factor = 1.0
+    for number in range(count):
+        if number == 1:
+            factor = 2.0 / (2.0 - continuation * continuation)
+        elif number > 1:
+            factor = 1.0 / (1.0 - continuation * continuation * factor / 4.0)
+        move = np.float32(factor * continuation)
+        stay, back = np.float32(factor * (1.0 - continuation)), np.float32(1.0 - factor)
+        source = now if number > 0 else before
+        goal = before if number > 0 else now
+        for node in range(values.size):
+            first, last, patched = row_of(indptr, rows, patch_indptr, node)
+            mean = source[node]
+            if last > first:
+                mean *= loops[node]
+                if patched:
+                    mean += _sum(patch_indices, patch_weights, weighted, first, last, source)
+                else:
+                    mean += _sum(indices, weights, weighted, first, last, source)
+                mean *= inverse[node]
+            goal[node] = move * mean + stay * values[node] + back * before[node]
+        if number > 0:
+            before, now = now, before
+    for node in range(values.size):
+        out[node] = now[node]
+
+
+class Walkers(NamedTuple):
+    """Room for the walk of one root: dense over the nodes, with lists of those in use."""
+
+    value: NDArray[np.float64]  # (n,) share of the walk's stops
+    residual: NDArray[np.float64]  # (2, n) walkers at each node, now and after the step
+    reached: NDArray[np.int64]  # (n,) nodes with a value
+    active: NDArray[np.int64]  # (2, n) nodes with walkers
+
+
+def room(num_nodes: int) -> Walkers:
+    """Return empty room for a graph of so many nodes; pages that no walk reaches take no memory."""
+    return Walkers(
+        np.zeros(num_nodes),
+        np.zeros((2, num_nodes)),
+        np.empty(num_nodes, np.int64),
+        np.empty((2, num_nodes), np.int64),
+    )
+
+
+@compiled
+def walk_from(adjacency, inverse, loops, root, continuation, least, walkers):
+    """Let walkers stop with probability 1 - continuation at every node they meet, else step on.
+
+    Where fewer than ``least`` for each neighbour meet, all stop. Returns how many nodes hold a value, and the
+    share of walkers that stopped early: no sum over the values is wrong by more than twice it.
+    """
+    value, residual, reached, active = walkers
+    weighted = adjacency.weights.size + adjacency.patch_weights.size > 0
+    now, count, early = 0, np.int64(0), 0.0
+    residual[0, root] = 1.0
+    active[0, 0] = root
+    waiting = np.int64(1)
+    while waiting > 0:
+        after = np.int64(0)
+        for i in range(waiting):
+            node = active[now, i]
+            rest = residual[now, node]
+            residual[now, node] = 0.0
+            first, last, patched = row_of(adjacency.indptr, adjacency.rows, adjacency.patch_indptr, node)
+            if value[node] == 0.0:
+                reached[count] = node
+                count += 1
+            if last == first or rest <= least * (last - first):
+                value[node] += rest
+                if last > first:
+                    early += rest
+                continue
+            value[node] += (1.0 - continuation) * rest
+            indices = adjacency.patch_indices if patched else adjacency.indices
+            weights = adjacency.patch_weights if patched else adjacency.weights
+            share = continuation * rest * np.float64(inverse[node])
+            if loops[node] > 0:
+                if residual[1 - now, node] == 0.0:
+                    active[1 - now, after] = node
+                    after += 1
+                residual[1 - now, node] += share * np.float64(loops[node])
+            for edge in range(first, last):
+                other = indices[edge]
+                if residual[1 - now, other] == 0.0:
+                    active[1 - now, after] = other
+                    after += 1
+                residual[1 - now, other] += share * np.float64(weights[edge]) if weighted else share
+        now, waiting = 1 - now, after
+    return count, early * continuation
+
+
+@compiled
+def walks_from(adjacency, inverse, loops, roots, continuation, least, walkers, indptr, indices, data, early):
+    """Append the values of some roots as rows of a CSR matrix; returns how many roots fit.
+
+    Rows go to ``indptr`` (r + 1,), ``indices`` and ``data``, which may be too small for all of them.
+    """
+    for row in range(roots.size):
+        count, left = walk_from(adjacency, inverse, loops, roots[row], continuation, least, walkers)
+        begin = indptr[row]
+        fits = begin + count <= indices.size
+        found = np.sort(walkers.reached[:count])
+        for i in range(count):
+            if fits:
+                indices[begin + i] = found[i]
+                data[begin + i] = walkers.value[found[i]]
+            walkers.value[found[i]] = 0.0
+        if not fits:
+            return row
+        indptr[row + 1] = begin + count
+        early[row] = left
+    return roots.size

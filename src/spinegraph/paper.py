@@ -1,0 +1,178 @@
+"""The paper's own method: a matrix trained so that a node's smoothed features predict similar nodes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from spinegraph.config import PaperConfig
+from spinegraph.estimator import SPINE, _embeddings_of, _one_graph, _require_same_features
+from spinegraph.graph.describe import TrainingStats
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.fingerprint import fingerprint
+from spinegraph.graph.graph import Graph
+from spinegraph.parts.paper import Inputs, PaperGenerator, TrainingRecord, profile_of
+from spinegraph.structure.similarity import candidates, similar_nodes
+
+if TYPE_CHECKING:
+    from spinegraph.engines.shards import Progress
+
+
+class PaperSPINE(SPINE):
+    """The paper's generator, trained with the paper's objective; ``SPINE.paper`` makes one.
+
+    Its vectors have one part, content; it needs features.
+
+    Parameters
+    ----------
+    dim : int
+        Length d of a vector.
+    seed : int
+        Every random draw follows from it.
+    threads : int, optional
+        Threads of the kernels, all cores by default; the result does not depend on it.
+    continuation : float
+        Probability that a walk continues rather than returns to its root: how far a node looks.
+    k : int
+        Length of a profile, the structural description of a node.
+    rpr_method : {"push", "walks"}
+        Rooted PageRank by pushing, exact to a tolerance, or by counting visits of walks.
+    tolerance : float
+        Largest share of probability that push leaves unassigned.
+    threshold : float
+        Push also ends where every residual is at most this much per neighbour, which bounds its work.
+    walks, walk_length : int
+        Walks per node and their length, for ``"walks"``.
+    feature_scaling : {"auto", "row", "row_sum", "column", "none"}
+        How a raw feature matrix is scaled; see FeatureEncoder.
+    activation : {"identity", "relu", "elu", "tanh"}
+        Last step of the generator.
+    structural_rate : float
+        Probability that a positive is structural rather than local.
+    candidates : {"degree", "profile", "all"}
+        Nodes that may be structural positives: nearest in degree, the same with ties ordered by profile, or
+        all.
+    similarity : {"dtw", "euclidean", "cosine"}
+        How profiles are compared.
+    local_walks, local_walk_length : int
+        Plain walks per node and their length.
+    window : int
+        Distance on a walk up to which two nodes are local positives.
+    negatives : float
+        K, the weight of the negative term.
+    negative_samples : int
+        Negatives that a batch shares.
+    lambda1, lambda2 : float
+        Weights of the generator's own and the auxiliary's own term; the rest weighs each cross term.
+    auxiliary_init : {"random", "node2vec"}
+        Where the auxiliary matrix starts; ``"node2vec"`` is SPINE-p.
+    batch_size, steps : int
+        Pairs a step, and steps at most.
+    learning_rate, dropout : float
+        Adam's rate, and the share of the generator's inputs left out in a step.
+    training_nodes : int
+        At most this many nodes take part in training, so its cost stops growing with the network.
+    patience : int, optional
+        Stop after so many evaluations without a lower held-out loss; None trains all steps.
+
+    Attributes
+    ----------
+    history_ : list of TrainingRecord
+        Losses during training; the other attributes are those of SPINE.
+    """
+
+    _config: ClassVar[Any] = PaperConfig
+    config_: Any
+    generator_: Any
+    history_: list[TrainingRecord]
+
+    def __init__(
+        self,
+        *,
+        dim: int = 200,
+        seed: int = 0,
+        threads: int | None = None,
+        continuation: float = 0.5,
+        k: int = 20,
+        rpr_method: str = "walks",
+        tolerance: float = 0.05,
+        threshold: float = 5e-05,
+        walks: int = 10,
+        walk_length: int = 40,
+        feature_scaling: str = "auto",
+        activation: str = "relu",
+        structural_rate: float = 0.5,
+        candidates: str = "degree",
+        similarity: str = "dtw",
+        local_walks: int = 10,
+        local_walk_length: int = 40,
+        window: int = 5,
+        negatives: float = 1.0,
+        negative_samples: int = 50,
+        lambda1: float = 0.4,
+        lambda2: float = 0.2,
+        auxiliary_init: str = "random",
+        batch_size: int = 512,
+        steps: int = 300,
+        learning_rate: float = 0.001,
+        dropout: float = 0.0,
+        training_nodes: int = 20_000,
+        patience: int | None = None,
+    ) -> None:
+        self.dim, self.seed, self.threads = dim, seed, threads
+        self.continuation, self.k, self.rpr_method = continuation, k, rpr_method
+        self.tolerance, self.threshold = tolerance, threshold
+        self.walks, self.walk_length = walks, walk_length
+        self.feature_scaling, self.activation = feature_scaling, activation
+        self.structural_rate, self.candidates, self.similarity = structural_rate, candidates, similarity
+        self.local_walks, self.local_walk_length, self.window = local_walks, local_walk_length, window
+        self.negatives, self.negative_samples = negatives, negative_samples
+        self.lambda1, self.lambda2, self.auxiliary_init = lambda1, lambda2, auxiliary_init
+        self.batch_size, self.steps = batch_size, steps
+        self.learning_rate, self.dropout = learning_rate, dropout
+        self.training_nodes, self.patience = training_nodes, patience
+
+    def fit(
+        self,
+        graph: Graph | Sequence[Graph],
+        y: None = None,
+        *,
+        encoder: FeatureEncoder | None = None,
+        progress: "Progress | None" = None,
+        vectors: bool = True,
+    ) -> Self:
+        """Train a generator on one network, or on several together; see ``SPINE.fit``."""
+        from spinegraph.learning.sampling import PairSampler, gather_corpus
+        from spinegraph.learning.training import learn
+
+        report_progress = progress or (lambda stage, done, total: None)
+        config = PaperConfig(**self.get_params()).check()
+        graph, whole = _one_graph(graph)
+        encoder = encoder or whole.encoder
+        _require_same_features(encoder, whole)
+        inputs = Inputs.of(whole, config)
+
+        report_progress("walks", 0, 0)
+        corpus = gather_corpus(whole, config)  # every node, or a sample of a large network
+        nodes = None if len(corpus.nodes) == len(whole) else corpus.nodes
+        report_progress("rooted PageRank", 0, 0)
+        profile = profile_of(whole, config, nodes)
+        report_progress("structural twins", 0, 0)
+        degrees = whole.degrees_at(corpus.nodes)
+        near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
+        similar = similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
+        report_progress("features around every node", 0, 0)
+        smoothed = inputs.smoothed(whole, profile, nodes).matrix()  # T F
+        weights, history = learn(
+            smoothed, PairSampler(corpus, similar, degrees, config), config, report_progress
+        )
+        generator, embeddings = PaperGenerator(inputs, weights), None
+        if vectors:
+            report_progress("embedding", 0, 0)
+            found = generator.embed(whole, profile=profile if nodes is None else None)
+            embeddings = _embeddings_of(graph, found, generator.parts)
+
+        # Nothing before this line: an interrupted fit leaves the model as it was.
+        self.config_, self.fingerprint_, self.history_ = config, fingerprint(whole), history
+        self.generator_, self.table_encoder_ = generator, encoder
+        self.familiarity_ = TrainingStats.of(whole)
+        self.graph_, self.embeddings_ = graph, embeddings
+        return self

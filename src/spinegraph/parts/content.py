@@ -1,0 +1,360 @@
+"""The content part: what a node and the nodes around it are about, from features."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from spinegraph.config import Config
+from spinegraph.errors import MissingFeaturesError, ParameterError
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.parts.place import hidden_links, share_nearer
+from spinegraph.structure.smoothing import Smoother, main_directions, multiply, row_products, signed
+
+OWN, NEAR, FAR = 0.3, 0.7, 1.0  # shares of a node's own features, of those near it and of those far around
+MAX_UNSCALED = 1e15  # of a feature that nothing scales: its square stays in float32's range
+_MAX_DIRECTIONS = 256  # of the features, that are smoothed
+_LENGTH_POWER = 0.5  # content of features that are directions is divided by this power of its length
+_HIDDEN = 0.5  # share of the links that are hidden in a round of learning
+_ROUNDS = 4
+_KEPT = 0.2  # a direction that links do not share at all keeps this share of its length
+_FEW_LINKS = 2_000  # with so many links, half of what is learned is applied
+_LEARNING, _RAMPS = 41, 42  # stages of the random draws
+_ROWS = 65_536  # computed at a time: bounds memory
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """A linear map of a node's own features F, of T_near F and of T_far F.
+
+    Attributes
+    ----------
+    encoder : FeatureEncoder
+        Scales the features.
+    directions : float32 array (f, r)
+        Compress the features.
+    mixing : float32 array (3, r, d)
+        Of own, near and far compressed features.
+    offset : float32 array (d,)
+        Subtracted: the mean.
+    scale : float
+    ramps : Ramps or None
+        Fill the part where it has more room than the map needs.
+    """
+
+    encoder: FeatureEncoder
+    directions: NDArray[np.float32]
+    mixing: NDArray[np.float32]
+    offset: NDArray[np.float32]
+    scale: float = 1.0
+    ramps: "Ramps | None" = None
+
+    @property
+    def dim(self) -> int:
+        """Length of this part."""
+        return len(self.offset) + (0 if self.ramps is None else len(self.ramps.offset))
+
+    @property
+    def num_whole(self) -> int:
+        """How many leading dimensions are a node's own features as they are."""
+        width = len(self.offset)
+        return self.encoder.num_features if self.encoder.num_features <= min(width, _MAX_DIRECTIONS) else 0
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether directions had to be chosen; where all are kept there is nothing to gain."""
+        _, r, d = self.mixing.shape
+        return bool(self.num_whole < d < 3 * r)
+
+    @property
+    def length_power(self) -> float:
+        """Power of the length that content is divided by: features scaled by row are directions."""
+        return _LENGTH_POWER if self.encoder.scaling_ in ("row", "row_sum") else 0.0
+
+    @classmethod
+    def fit(
+        cls, graph: Graph, width: int, config: Config, encoder: FeatureEncoder | None = None
+    ) -> "Content":
+        """Fit the map on a graph, without learning.
+
+        Principal directions of own, near and far features together; where the part is as wide as the
+        encoded features, those are kept as they are, beside principal directions of the rest. ``encoder``
+        scales the features; fitted on the graph's unless given.
+        """
+        if encoder is None:
+            encoder = FeatureEncoder.for_matrix(
+                graph.features, scaling_of(graph, config), graph.feature_names
+            )
+        near, far = smoothers(graph, config)
+        features = encode(encoder, graph)
+        directions = _compression(features, near, far, column_scale(graph, features), config.seed)
+        own = multiply(features, directions, config.threads)
+        blocks = [own, near.smooth(own), far.smooth(own)]
+        scales = [
+            share / _root_mean_square(block) for share, block in zip((OWN, NEAR, FAR), blocks, strict=True)
+        ]
+        blocks = [scale * block for scale, block in zip(scales, blocks, strict=True)]
+        r = directions.shape[1]
+        if 3 * r <= width:
+            mixing = np.eye(3 * r, dtype=np.float32)
+        elif encoder.num_features <= min(width, _MAX_DIRECTIONS):
+            mixing = np.zeros((3 * r, width), np.float32)
+            mixing[:r, :r] = np.eye(r)
+            mixing[r:, r:] = principal(np.hstack(blocks[1:]), width - r)
+        else:
+            mixing = principal(np.hstack(blocks), width)
+        mixing = mixing.reshape(3, r, -1) * np.array(scales, np.float32)[:, None, None]
+        weighed = [block @ part / scale for block, part, scale in zip(blocks, mixing, scales, strict=True)]
+        values = weighed[0] + weighed[1] + weighed[2]
+        found = cls(encoder, directions, mixing, values.mean(axis=0))
+        if width > values.shape[1]:
+            ramps = Ramps.fit(values - found.offset, width - values.shape[1], config.seed)
+            found = replace(found, ramps=ramps)
+        return found._scaled(values)
+
+    def _scaled(self, values: NDArray[np.float32]) -> "Content":
+        """Return this part scaled to a mean square of 1, given values (m, d) before the offset."""
+        found = replace(self, scale=1.0).finished(values)
+        return replace(self, scale=float(1 / _root_mean_square(found)))
+
+    def smoothed(
+        self, graph: GraphLike, near: Smoother, far: Smoother, columns: slice
+    ) -> NDArray[np.float32]:
+        """Return some columns (n, c) of the map's values of all nodes, before the offset."""
+        maps = np.hstack([self.directions @ part[:, columns] for part in self.mixing])
+        own, around, wide = np.split(self._times_features(graph, maps, near.threads), 3, axis=1)
+        return np.asarray(own + near.smooth(around) + far.smooth(wide))
+
+    def _times_features(
+        self, graph: GraphLike, maps: NDArray[np.float32], threads: int | None
+    ) -> NDArray[np.float32]:
+        """Return the features of all nodes times maps (f, c), some rows at a time."""
+        if len(graph) <= _ROWS:
+            return multiply(encode(self.encoder, graph), maps, threads)
+        found = np.empty((len(graph), maps.shape[1]), np.float32)
+        for start in range(0, len(graph), _ROWS):
+            some = np.arange(start, min(start + _ROWS, len(graph)))
+            found[some] = multiply(encode(self.encoder, graph, some), maps, threads)
+        return found
+
+    def compressed(self, graph: GraphLike, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the compressed features (m, r) of some nodes; a row does not depend on the others."""
+        return row_products(encode(self.encoder, graph, positions), self.directions)
+
+    def embed_some(
+        self, own: NDArray[np.float32], around: NDArray[np.float32], near: csr_array, far: csr_array
+    ) -> NDArray[np.float32]:
+        """Return this part (r, d) of some nodes.
+
+        Given their compressed features, those of other nodes (m, r), and their rows of T_near and T_far over
+        these.
+        """
+        found = row_products(own, self.mixing[0])
+        for rows, part in ((near, self.mixing[1]), (far, self.mixing[2])):
+            found += row_products(multiply(rows, around, 1), part)
+        return self.finished(found)
+
+    def finished(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return this part (r, d) of nodes, given the map's values."""
+        values = values - self.offset
+        if self.ramps is not None:
+            values = self.ramps.beside(values)
+        if self.length_power:
+            lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
+            values *= (np.where(lengths > 0, lengths, 1) ** np.float32(-self.length_power))[:, None]
+        values *= np.float32(self.scale)
+        return values
+
+    def require_features(self, graph: GraphLike) -> None:
+        """Refuse a graph whose features are not those the model was fitted with."""
+        require_features(self.encoder, graph)
+
+
+@dataclass(frozen=True, eq=False)
+class Ramps:
+    """Random combinations of values, cut off at 0: a linear model on them sees how values act together.
+
+    Attributes
+    ----------
+    matrix : float32 array (d, e)
+    offset : float32 array (e,)
+    """
+
+    matrix: NDArray[np.float32]
+    offset: NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, values: NDArray[np.float32], count: int, seed: int) -> "Ramps":
+        """Draw ``count`` combinations of values (n, d), each about as long as a value."""
+        rng = np.random.default_rng([seed, _RAMPS])
+        deviation = values.std(axis=0, dtype=np.float64)
+        matrix = rng.standard_normal((values.shape[1], count))
+        matrix /= np.where(deviation > 1e-9, deviation, np.inf)[:, None] * np.sqrt(max(values.shape[1], 1))
+        length = np.sqrt(np.square(deviation).mean()) / 0.6  # the deviation of half a normal variable
+        offset = rng.standard_normal(count) / 2
+        return cls((length * matrix).astype(np.float32), (length * offset).astype(np.float32))
+
+    def beside(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return values (r, d) and their combinations side by side, (r, d + e)."""
+        return np.hstack([values, np.maximum(row_products(values, self.matrix) + self.offset, 0)])
+
+
+def learn(content: Content, graph: Graph, config: Config) -> "tuple[Content, Learned]":
+    """Turn content so that directions count by how well they predict links that were hidden.
+
+    Own features that are kept as they are stay so. Rounds hide half of the links, smooth on the rest, and
+    compare the ends of the hidden ones. The agreement of a direction x is 1 - E(x_i - x_j)^2 / (2 E x^2) over
+    these links; its length is multiplied by it, at least by a fifth. With few links less of this is applied;
+    nothing, where links of a last round are not told apart better from pairs of other links' ends.
+    """
+    rng = np.random.default_rng([config.seed, _LEARNING])
+    first = content.num_whole
+    apart = spread = np.zeros(())
+    for _ in range(_ROUNDS):
+        left, right, values = _hide(content, graph, rng, config)
+        ends, difference = np.concatenate([values[left], values[right]]), values[left] - values[right]
+        apart = apart + difference[:, first:].T.astype(np.float64) @ difference[:, first:] / (2 * len(left))
+        spread = spread + np.cov(ends[:, first:].T.astype(np.float64))
+    share = graph.num_edges / (graph.num_edges + _FEW_LINKS)
+    turn = np.eye(values.shape[1], dtype=np.float32)
+    turn[first:, first:] *= 1 - share
+    turn[first:, first:] += share * _turn(np.atleast_2d(apart) / _ROUNDS, np.atleast_2d(spread) / _ROUNDS)
+    left, right, values = _hide(content, graph, rng, config)
+    other = rng.permutation(right)  # as popular as the true ends
+    before, after = (share_nearer(each, left, right, other) for each in (values, values @ turn))
+    if after <= before:
+        return content, Learned(before, before)
+    found = replace(content, mixing=content.mixing @ turn, offset=content.offset @ turn)
+    return found._scaled(_values(found, graph, config)), Learned(before, after)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How often the ends of a hidden link are more alike than ends of two, before and after learning."""
+
+    before: float
+    after: float
+
+
+def _hide(
+    content: Content, graph: Graph, rng: np.random.Generator, config: Config
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Hide half of the links; return their ends, and content (n, d) smoothed on the others, centred."""
+    rest, left, right = hidden_links(graph, _HIDDEN, rng)
+    values = _values(content, rest, config)
+    return left, right, values - values.mean(axis=0)
+
+
+def _values(content: Content, graph: Graph, config: Config) -> NDArray[np.float32]:
+    return content.smoothed(graph, *smoothers(graph, config), slice(None))
+
+
+def _turn(apart: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the matrix (d, d) that multiplies each direction by its share of agreement."""
+    values, vectors = np.linalg.eigh(spread + 0.01 * np.trace(spread) / len(spread) * np.eye(len(spread)))
+    whiten, color = (vectors * values**-0.5) @ vectors.T, (vectors * values**0.5) @ vectors.T
+    disagreement, axes = np.linalg.eigh(whiten @ apart @ whiten)
+    agreement = np.clip(1 - disagreement, 0, 1)
+    return np.asarray(whiten @ (axes * (_KEPT + (1 - _KEPT) * agreement)) @ axes.T @ color)
+
+
+def smoothers(graph: GraphLike, config: Config) -> tuple[Smoother, Smoother]:
+    """Return T_near and T_far of a graph."""
+    settings = {"tolerance": config.tolerance, "threads": config.threads}
+    near = Smoother.of(graph, config.near, **settings)
+    return near, Smoother.of(graph, config.far, symmetric=True, **settings)
+
+
+def encode(encoder: FeatureEncoder, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> Any:
+    """Return the scaled features of all nodes or of some; sparse stays sparse."""
+    require_features(encoder, graph)
+    rows: Any = graph.features if positions is None else graph.feature_rows(positions)
+    if encoder.scaling_ == "none":
+        values: Any = rows.data if issparse(rows) else rows
+        largest = float(max(values.max(initial=0), -values.min(initial=0)))
+        if largest > MAX_UNSCALED:
+            raise ParameterError(
+                f"features may be up to {MAX_UNSCALED:g} where feature_scaling='none'; "
+                f"got {largest:g}; scale them down, or fit with feature_scaling='auto'"
+            )
+    return encoder.transform(rows)
+
+
+def scaling_of(graph: Graph, config: Config) -> str:
+    """Return how features are scaled: those of a table are already, each by its own kind."""
+    is_table = graph.encoder is not None and graph.encoder.scaling_ is None
+    return "none" if is_table and config.feature_scaling == "auto" else config.feature_scaling
+
+
+def column_scale(graph: Graph, features: Any) -> NDArray[np.float32]:
+    """Return a factor for every feature (f,): those of one table column get a variance of 1 together.
+
+    So the fifty values of a category count as much as one number. Features of a matrix stay as they are.
+    """
+    if graph.encoder is None or graph.encoder.scaling_ is not None:
+        return np.ones(features.shape[1], np.float32)
+    mean = np.asarray(features.mean(axis=0), np.float64).ravel()
+    square = features.multiply(features) if issparse(features) else np.square(features)
+    variance = np.maximum(np.asarray(square.mean(axis=0), np.float64).ravel() - mean**2, 0)
+    groups = graph.encoder.column_of_feature
+    total = np.bincount(groups, variance)
+    return (1 / np.sqrt(np.where(total > 1e-12, total, 1)))[groups].astype(np.float32)
+
+
+def _compression(
+    features: Any, near: Smoother, far: Smoother, scale: NDArray[np.float32], seed: int
+) -> NDArray[np.float32]:
+    """Return at most 256 directions (f, r) of the features and of their means over two steps around."""
+    f = features.shape[1]
+    if f <= _MAX_DIRECTIONS:
+        return np.diag(scale)
+    threads, turned = near.threads, features.T.tocsr() if issparse(features) else features.T
+    short = replace(far, tolerance=0.5)  # few products: all that matters here are the main directions
+
+    def times(right: NDArray[np.float32]) -> NDArray[np.float32]:
+        own = multiply(features, scale[:, None] * right, threads)
+        return np.vstack([OWN * own, short.smooth(own)])
+
+    def transposed(left: NDArray[np.float32]) -> NDArray[np.float32]:
+        own, around = np.split(left, 2)
+        return scale[:, None] * multiply(turned, OWN * own + short.smooth(around), threads)
+
+    return scale[:, None] * main_directions(times, transposed, f, _MAX_DIRECTIONS, seed, rounds=1)[0]
+
+
+def principal(values: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+    """Return the ``count`` principal directions (d, count) of values (n, d)."""
+    centred = values - values.mean(axis=0)
+    vectors = np.linalg.eigh(centred.T.astype(np.float64) @ centred)[1]
+    return signed(vectors[:, ::-1][:, :count])
+
+
+def _root_mean_square(values: NDArray[np.float32]) -> float:
+    """Return the root of the mean square length of rows, 1 for none."""
+    return float(np.sqrt(np.square(values, dtype=np.float64).sum() / max(len(values), 1))) or 1.0
+
+
+def require_features(encoder: FeatureEncoder, graph: GraphLike) -> None:
+    """Refuse a graph whose features are not those that an encoder was fitted with."""
+    wanted, found = encoder.num_features, graph.num_features
+    if found != wanted:
+        raise MissingFeaturesError(
+            f"the model was fitted with {wanted} features per node, this graph has {found}; "
+            "pass the same columns in the same order"
+        )
+    names = graph.feature_names
+    if names is None or not encoder.has_names:
+        return
+    other = [
+        f"{new!r} where {old!r} was"
+        for new, old in zip(names, encoder.feature_names_, strict=True)
+        if new != old
+    ]
+    if other:
+        raise MissingFeaturesError(
+            f"{len(other)} feature columns differ from the fitted ones: {', '.join(other[:3])}; "
+            "pass the same columns in the same order"
+        )

@@ -1,0 +1,342 @@
+"""Generator: all parts of a model, and the vectors they make, by NumPy, SciPy and kernels alone."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from spinegraph.config import PARTS, Config
+from spinegraph.errors import MissingFeaturesError, ParameterError
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.kernels.walks import plain_walks
+from spinegraph.parts.content import Content, Learned, learn, scaling_of, smoothers
+from spinegraph.parts.place import Place, Positions, positions, strength
+from spinegraph.parts.role import NAMES, Role, Surroundings, profile_of, role_columns
+from spinegraph.structure.pagerank import RootedPageRank
+
+# Length of place and role beside content, and of role to place without it where place predicts links well.
+_PLACE, _ROLE, _ROLE_TO_PLACE = 0.2, 0.05, 0.15
+_LEAST = 0.05  # share of its length that place keeps where it says nothing about links
+_CHANCE = 0.2  # strength of place that small networks without any may have
+_SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws; of the walks that meet the nodes to fit on
+_FEW_EDGES = 10  # too few to learn from
+_COLUMNS, ROWS = 64, 65_536  # smoothed, and finished, at a time: bounds memory
+
+
+class Chunk(NamedTuple):
+    """Some columns of a part, of all nodes."""
+
+    part: str
+    columns: slice  # within the part
+
+
+@dataclass(frozen=True, eq=False)
+class Generator:
+    """What turns features and structure into vectors of up to three parts.
+
+    Attributes
+    ----------
+    config : Config
+    content : Content or None
+    place : Place or None
+    role : Role or None
+    weights : dict of part to float
+        Factor of each part.
+    learned : Learned or None
+        What learning gained on hidden links.
+    """
+
+    config: Config
+    content: Content | None
+    place: Place | None
+    role: Role | None
+    weights: Mapping[str, float]
+    learned: Learned | None = None
+
+    @property
+    def parts(self) -> dict[str, slice]:
+        """The columns of every part."""
+        found, start = dict[str, slice](), 0
+        for name in PARTS:
+            if (part := getattr(self, name)) is not None:
+                found[name] = slice(start, start + part.dim)
+                start += part.dim
+        return found
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return max((part.stop for part in self.parts.values()), default=0)
+
+    @property
+    def encoder(self) -> FeatureEncoder | None:
+        """What scales the features; None without content."""
+        return None if self.content is None else self.content.encoder
+
+    def with_config(self, **changes: Any) -> "Generator":
+        """Return the generator with other settings, such as ``threads``."""
+        return replace(self, config=replace(self.config, **changes).check())
+
+    @classmethod
+    def fit(
+        cls,
+        graph: Graph,
+        config: Config,
+        progress: Callable[[str, int, int], None],
+        *,
+        several: bool = False,
+        positions: Positions = positions,
+    ) -> "Generator":
+        """Fit all parts on a graph; ``several`` if it is the union of several networks.
+
+        ``positions`` makes those of the place part.
+        """
+        widths = divide(config.dim, parts_of(config, graph, several), graph)
+        nodes, core = _core(graph, config)
+        content = place = role = learned = None
+        if "content" in widths:
+            progress("content", 0, 0)
+            encoder = FeatureEncoder.for_matrix(
+                graph.features, scaling_of(graph, config), graph.feature_names
+            )
+            content = Content.fit(core, widths["content"], config, encoder)
+            if config.learning and content.can_learn and graph.num_edges >= _FEW_EDGES:
+                progress("learning from hidden links", 0, 0)
+                content, learned = learn(content, core, config)
+        if "place" in widths:
+            progress("place", 0, 0)
+            place = Place.fit(graph, widths["place"], config, positions)
+        if "role" in widths:
+            progress("role", 0, 0)
+            near = smoothers(graph, config)[0]
+            around = Surroundings.of(graph, near)
+            around = replace(around, near=around.near[nodes])
+            columns = role_columns(graph, config, nodes, around, profile_of(graph, config, nodes))
+            role = Role.fit(columns, widths["role"], config.seed)
+        basic = _balance(content is not None, strength(graph, config) if place is not None else 0.0)
+        given = config.weights or {}
+        weights = {name: basic[name] * given.get(name, 1.0) for name in widths}
+        if not any(weights.values()):
+            raise ParameterError(f"weights are 0 for {' and '.join(widths)}, all parts that there are")
+        return cls(config, content, place, role, weights, learned)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return all that vectors follow from but the training nodes' names, as JSON values and arrays."""
+        about: dict[str, Any] = {
+            "settings": self.config.deciding(),
+            "weights": dict(self.weights),
+            "learned": None if self.learned is None else [self.learned.before, self.learned.after],
+            "encoder": None,
+            "content_scale": None,
+            "place_dim": None,
+            "role_constant": None if self.role is None else self.role.constant,
+        }
+        arrays = dict[str, NDArray[Any]]()
+        if self.content is not None:
+            about["encoder"], found = self.content.encoder.state()
+            about["content_scale"] = self.content.scale
+            arrays |= {f"encoder.{key}": array for key, array in found.items()}
+            arrays |= {
+                f"content.{key}": getattr(self.content, key) for key in ("directions", "mixing", "offset")
+            }
+        if self.role is not None:
+            arrays |= {f"role.{key}": getattr(self.role, key) for key in ("mean", "scale", "rotation")}
+        for name, part in (("content", self.content), ("role", self.role)):
+            if part is not None and part.ramps is not None:
+                arrays[f"{name}.ramps.matrix"] = part.ramps.matrix
+                arrays[f"{name}.ramps.offset"] = part.ramps.offset
+        if self.place is not None:
+            about["place_dim"] = self.place.dim
+            arrays |= {"place.positions": self.place.positions, "place.links": self.place.links}
+        return about, arrays
+
+    def require_features(self, graph: GraphLike) -> None:
+        """Refuse a graph whose features are not those the model was fitted with."""
+        if self.content is not None:
+            self.content.require_features(graph)
+
+    def profile(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
+        """Return the profile of all nodes, or of some."""
+        return profile_of(graph, self.config, positions)
+
+    def known(self, graph: GraphLike, same_network: bool | None = None) -> NDArray[np.int64] | None:
+        """Return each node's position in the training network, (n,) with -1; None in another network."""
+        if self.place is None or same_network is False:
+            return None
+        return self.place.known(graph, sure=bool(same_network))
+
+    def embed(self, graph: GraphLike, known: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the vectors (n, d) of all nodes, given their training positions; see ``known``."""
+        vectors = np.zeros((len(graph), self.dim), np.float32)
+        for chunk in self.chunks(known):
+            vectors[:, self.at(chunk)] = self.smoothed(graph, chunk, known)
+        around = self.surroundings(graph)
+        for start in range(0, len(graph), ROWS):
+            some = np.arange(start, min(start + ROWS, len(graph)))
+            self.finish(vectors[some[0] : some[-1] + 1], self.role_rows(graph, some, around))
+        return vectors
+
+    def chunks(self, known: NDArray[np.int64] | None) -> list[Chunk]:
+        """Return what smoothing makes of the vectors of all nodes, in pieces that can be made apart."""
+        widths = {"content": 0 if self.content is None else len(self.content.offset)}
+        if self.place is not None and known is not None:
+            widths["place"] = self.place.positions.shape[1]
+        return [
+            Chunk(name, slice(start, min(start + _COLUMNS, width)))
+            for name, width in widths.items()
+            for start in range(0, width, _COLUMNS)
+        ]
+
+    def at(self, chunk: Chunk) -> slice:
+        """Return the columns of a chunk within vectors."""
+        first = self.parts[chunk.part].start
+        return slice(first + chunk.columns.start, first + chunk.columns.stop)
+
+    def smoothed(
+        self, graph: GraphLike, chunk: Chunk, known: NDArray[np.int64] | None
+    ) -> NDArray[np.float32]:
+        """Return the values (n, c) of a chunk."""
+        near, far = smoothers(graph, self.config)
+        if chunk.part == "content":
+            assert self.content is not None
+            return self.content.smoothed(graph, near, far, chunk.columns)
+        assert self.place is not None
+        assert known is not None
+        return self.place.smoothed(near, known, chunk.columns)
+
+    def surroundings(self, graph: GraphLike) -> Surroundings | None:
+        """Return what the role part reads around all nodes; None without it."""
+        return None if self.role is None else Surroundings.of(graph, smoothers(graph, self.config)[0])
+
+    def role_rows(
+        self,
+        graph: GraphLike,
+        positions: NDArray[np.int64],
+        around: Surroundings | None,
+        profile: RootedPageRank | None = None,
+    ) -> NDArray[np.float32] | None:
+        """Return the role part (r, c) of some nodes; their ``profile`` is computed unless given."""
+        if self.role is None or around is None:
+            return None
+        profile = self.profile(graph, positions) if profile is None else profile
+        mine = replace(around, near=around.near[positions])
+        return self.role.embed(role_columns(graph, self.config, positions, mine, profile))
+
+    def finish(self, vectors: NDArray[np.float32], role: NDArray[np.float32] | None) -> None:
+        """Turn what smoothing made of some nodes, and their role part, into vectors (r, d), in place."""
+        if self.content is not None:
+            columns = self.parts["content"]
+            vectors[:, columns] = self.content.finished(vectors[:, columns][:, : len(self.content.offset)])
+        if role is not None:
+            vectors[:, self.parts["role"]] = role
+        self._weigh(vectors)
+
+    def _weigh(self, vectors: NDArray[np.float32]) -> None:
+        for name, columns in self.parts.items():
+            vectors[:, columns] *= np.float32(self.weights[name])
+
+    def embed_some(
+        self,
+        graph: GraphLike,
+        positions: NDArray[np.int64],
+        known: NDArray[np.int64] | None = None,
+        compressed: "Callable[[GraphLike, NDArray[np.int64]], NDArray[np.float32]] | None" = None,
+    ) -> NDArray[np.float32]:
+        """Return the vectors (r, d) of some nodes at their cost alone.
+
+        A vector does not depend, to the last bit, on which others are asked for. ``compressed`` returns
+        ``Content.compressed`` of some nodes, for a caller that keeps them.
+        """
+        near, far = smoothers(graph, self.config)
+        vectors, rows = np.zeros((len(positions), self.dim), np.float32), near.rows(positions)
+        if self.content is not None:
+            wide = far.rows(positions)
+            seen, (local, broad) = _compact(rows, wide)
+            compressed = compressed or self.content.compressed
+            own, around = compressed(graph, positions), compressed(graph, seen)
+            vectors[:, self.parts["content"]] = self.content.embed_some(own, around, local, broad)
+        if self.place is not None and known is not None:
+            seen, (local,) = _compact(rows)
+            vectors[:, self.parts["place"]] = self.place.embed_some(local, known[seen])
+        if self.role is not None:
+            around_them = Surroundings.of_some(graph, positions, rows)
+            columns = role_columns(graph, self.config, positions, around_them, self.profile(graph, positions))
+            vectors[:, self.parts["role"]] = self.role.embed(columns)
+        self._weigh(vectors)
+        return vectors
+
+
+def _compact(*matrices: csr_array) -> tuple[NDArray[np.int64], list[csr_array]]:
+    """Return the columns that hold anything in some matrices (r, n), and the matrices over these (r, m)."""
+    seen, indices = np.unique(np.concatenate([each.indices for each in matrices]), return_inverse=True)
+    ends = np.cumsum([len(each.indices) for each in matrices])[:-1]
+    return seen.astype(np.int64), [
+        csr_array((each.data, some, each.indptr), shape=(each.shape[0], len(seen)))
+        for each, some in zip(matrices, np.split(indices, ends), strict=True)
+    ]
+
+
+def _balance(has_content: bool, strength: float) -> dict[str, float]:
+    """Return the length of every part, given how much place says about links."""
+    strength = max(0.0, strength - _CHANCE) / (1 - _CHANCE)
+    if has_content:
+        return {"content": 1.0, "place": _PLACE * min(max(2 * strength, _LEAST), 1.0), "role": _ROLE}
+    odds = _ROLE_TO_PLACE * (1 - strength) / max(strength, 1e-2)
+    return {"place": float(1 / np.sqrt(1 + odds**2)), "role": float(odds / np.sqrt(1 + odds**2))}
+
+
+def _core(graph: Graph, config: Config) -> tuple[NDArray[np.int64], Graph]:
+    """Return the positions that means and directions are fitted on, and the graph between them.
+
+    All nodes, or of very many those that some random walks meet.
+    """
+    n, rng = len(graph), np.random.default_rng([config.seed, _SAMPLE])
+    if n <= config.training_nodes:
+        return np.arange(n), graph
+    count = max(config.training_nodes // _WALK_LENGTH, 1)
+    roots = np.sort(rng.choice(n, min(count, n), replace=False))
+    walks = plain_walks(graph.adjacency(), roots, 1, _WALK_LENGTH, config.seed, threads=config.threads)
+    met = np.unique(walks[walks >= 0])[: config.training_nodes].astype(np.int64)
+    return met, graph.subgraph(graph.names[met].tolist()) if graph.has_features else graph
+
+
+def parts_of(config: Config, graph: Graph, several: bool) -> tuple[str, ...]:
+    """Return the parts that a model of a graph has, in order; raise where one asked for cannot be."""
+    possible = {"content": graph.has_features, "place": not several, "role": True}
+    asked = tuple(config.parts)
+    if set(asked) != set(PARTS):
+        if "content" in asked and not possible["content"]:
+            raise MissingFeaturesError(
+                "parts asks for content, and the graph has no features; pass features, or leave it out"
+            )
+        if "place" in asked and several:
+            raise ParameterError(
+                "parts asks for place, and several networks have no place in common; fit one, or leave it out"
+            )
+    return tuple(name for name in PARTS if name in asked and possible[name])
+
+
+def divide(dim: int, names: tuple[str, ...], graph: Graph) -> dict[str, int]:
+    """Return the width of every part of a vector of ``dim`` numbers.
+
+    Role takes a tenth, at most 18. Content takes three fifths, or twice the encoded features if
+    these leave 32 to place; beside place at most three numbers for each feature. Place takes the rest. Of
+    fewer numbers than parts, the first parts get one each.
+    """
+    names = names[:dim]
+    widths, left = dict.fromkeys(names, 0), dim
+    if "role" in names:
+        widths["role"] = dim if len(names) == 1 else min(len(NAMES) + 1, max(1, dim // 10))
+        left -= widths["role"]
+    if "content" in names:
+        f, place = graph.num_features, "place" in names
+        wanted = min(max(dim * 3 // 5, min(2 * f, left - 32)), 3 * f, left - 1) if place else left
+        widths["content"] = max(1, wanted)
+        left -= widths["content"]
+    if "place" in names:
+        widths["place"] = left
+    return widths

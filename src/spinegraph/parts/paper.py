@@ -1,0 +1,331 @@
+"""The paper's generator: smoothed features times a trained matrix (Eq. 4), by NumPy and SciPy alone."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
+
+from spinegraph.config import PaperConfig
+from spinegraph.errors import MissingFeaturesError, ModelFormatError
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.graph import GraphLike
+from spinegraph.graph.names import draw_keys
+from spinegraph.parts.content import encode, require_features
+from spinegraph.structure.columns import structural_columns
+from spinegraph.structure.pagerank import RootedPageRank, rooted_pagerank
+from spinegraph.structure.smoothing import multiply
+
+_BOUND = np.float32(2)  # of structural columns, in standard deviations
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """One line of the training history: losses after so many steps.
+
+    Attributes
+    ----------
+    step : int
+        Steps done.
+    loss : float
+        Objective on the last training batch.
+    held_out_loss : float
+        Objective on held-out pairs.
+    """
+
+    step: int
+    loss: float
+    held_out_loss: float
+
+
+def profile_of(
+    graph: GraphLike, config: PaperConfig, positions: NDArray[np.int64] | None = None
+) -> RootedPageRank:
+    """Return the profile of all nodes, or of some, with the settings of a config."""
+    keys = None
+    if config.rpr_method == "walks":  # drawn by names, which outlive positions
+        keys = draw_keys(graph.names if positions is None else graph.names[positions])
+    return rooted_pagerank(
+        graph,
+        k=config.k,
+        continuation=config.continuation,
+        method=config.rpr_method,  # type: ignore[arg-type]
+        tolerance=config.tolerance,
+        threshold=config.threshold,
+        walks=config.walks,
+        walk_length=config.walk_length,
+        seed=config.seed,
+        roots=positions,
+        keys=keys,
+        threads=config.threads,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """The matrix T F (r, f), kept as T and F."""
+
+    operator: csr_array  # T (r, n)
+    features: Any  # F, csr_array or float32 array (n, f)
+    threads: int | None = None
+
+    def matrix(self) -> Any:
+        """Return T F itself; sparse stays sparse."""
+        return self.operator @ self.features
+
+    def times(self, right: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return T F right, (r, d), in the cheaper order of T (F right) and (T F) right."""
+        if self._is_cheaper_smoothed(right.shape[1]):
+            return multiply(self.matrix(), right, self.threads)
+        return multiply(self.operator, multiply(self.features, right, self.threads), self.threads)
+
+    def _is_cheaper_smoothed(self, width: int) -> bool:
+        filled = self.features.size  # of a sparse matrix, the entries it holds
+        per_row = filled / max(self.features.shape[0], 1)
+        sums = self.operator.nnz * per_row  # work for T F
+        smoothed = min(self.operator.shape[0] * self.features.shape[1], sums)
+        return bool(sums + smoothed * width < (filled + self.operator.nnz) * width)
+
+
+def _no_columns() -> NDArray[np.float32]:
+    return np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a generator reads: features; in models of version 0.1.0 also structural columns.
+
+    Attributes
+    ----------
+    config : PaperConfig
+        Its structural settings decide T.
+    encoder : FeatureEncoder or None
+        Scales the features; None where a model reads structural columns alone.
+    columns : tuple of str (s,)
+    mean, scale : float32 array (s,)
+        Of the columns in training.
+    columns_smoothed, columns_direct : bool
+        Whether T smooths the columns like features, or they are added as they are.
+    norm_power : float
+        Smoothed content is divided by this power of its length; 0 without features.
+    """
+
+    config: PaperConfig
+    encoder: FeatureEncoder | None
+    columns: tuple[str, ...] = ()
+    mean: NDArray[np.float32] = field(default_factory=_no_columns)
+    scale: NDArray[np.float32] = field(default_factory=_no_columns)
+    columns_smoothed: bool = False
+    columns_direct: bool = False
+    norm_power: float = 0.0
+
+    @classmethod
+    def of(cls, graph: GraphLike, config: PaperConfig) -> "Inputs":
+        """Fit the scale of a graph's features."""
+        if not graph.has_features:
+            raise MissingFeaturesError(
+                "the paper's method reads features, and the graph has none; pass features, or fit SPINE(), "
+                "which does without"
+            )
+        return cls(
+            config, FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
+        )
+
+    @property
+    def num_smoothed(self) -> int:
+        """Rows of W_M whose inputs T smooths."""
+        features = 0 if self.encoder is None else self.encoder.num_features
+        return features + len(self.columns) * self.columns_smoothed
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name every row of W_M."""
+        features = () if self.encoder is None else self.encoder.feature_names_
+        smoothed = tuple(f"around: {name}" for name in self.columns * self.columns_smoothed)
+        return (*features, *smoothed, *self.columns * self.columns_direct)
+
+    def structural(
+        self,
+        graph: GraphLike,
+        positions: NDArray[np.int64] | None = None,
+        profile: RootedPageRank | None = None,
+    ) -> NDArray[np.float32]:
+        """Return the standardised structural columns (r, s) of all nodes or of some."""
+        profile = profile_of(graph, self.config, positions) if profile is None else profile
+        columns = structural_columns(
+            graph, positions, profile=profile, names=self.columns, threads=self.config.threads
+        ).values
+        # Softly bounded: a network unlike the training one must not dominate the vectors.
+        return _BOUND * np.tanh((columns - self.mean) / (self.scale * _BOUND))
+
+    def around(
+        self,
+        graph: GraphLike,
+        positions: NDArray[np.int64] | None = None,
+        profile: RootedPageRank | None = None,
+    ) -> Any:
+        """Return F, the inputs that T smooths, of all nodes or of some; sparse stays sparse."""
+        parts = []
+        if self.encoder is not None:
+            parts.append(encode(self.encoder, graph, positions))
+        if self.columns_smoothed:
+            parts.append(self.structural(graph, positions, profile))
+        return _beside(parts)
+
+    def smoothed(
+        self, graph: GraphLike, profile: RootedPageRank, positions: NDArray[np.int64] | None = None
+    ) -> Smoothed:
+        """Return T F of the nodes whose profile is given, reading only the rows that T needs."""
+        threads = self.config.threads
+        operator = profile.operator(threads)
+        if positions is None:
+            return Smoothed(operator, self.around(graph, None, profile), threads)
+        seen, indices = np.unique(operator.indices, return_inverse=True)
+        local = csr_array((operator.data, indices, operator.indptr), shape=(len(profile), len(seen)))
+        return Smoothed(local, self.around(graph, seen.astype(np.int64)), threads)
+
+    def matrix(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> Any:
+        """Return the generator's whole input [T F | columns], (r, f + s): what W_M multiplies."""
+        profile = profile_of(graph, self.config, positions)
+        parts = [self.smoothed(graph, profile, positions).matrix()]
+        if self.columns_direct:
+            parts.append(self.structural(graph, positions, profile))
+        return _beside(parts)
+
+
+def _beside(parts: list[Any]) -> Any:
+    """Put matrices side by side; one sparse part makes all sparse."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(issparse(part) for part in parts):
+        return csr_array(hstack([csr_array(part) for part in parts], format="csr", dtype=np.float32))
+    return np.hstack(parts)
+
+
+def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:
+    """Apply the activation of Eq. 4."""
+    if activation == "relu":
+        return np.maximum(values, 0)
+    if activation == "tanh":
+        return np.tanh(values)
+    if activation == "elu":
+        return np.where(values > 0, values, np.expm1(np.minimum(values, 0))).astype(np.float32)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class PaperGenerator:
+    """The paper's generator, e = activation(x W_M), x being a node's row of T F; of models of 0.1.0 as well.
+
+    Those also divide the content by a power of its length, and add direct structural columns as they are.
+
+    Attributes
+    ----------
+    inputs : Inputs
+    weights : float32 array (f + s, d)
+        W_M; finite.
+    """
+
+    inputs: Inputs
+    weights: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        """Check that the matrix fits its inputs."""
+        rows = self.inputs.num_smoothed + len(self.inputs.columns) * self.inputs.columns_direct
+        if self.weights.ndim != 2 or self.weights.shape[0] != rows:
+            raise ModelFormatError(f"W_M must have one row per input, {rows}; got shape {self.weights.shape}")
+        if not np.isfinite(self.weights).all():
+            raise ModelFormatError("W_M must be finite; got NaN or infinity")
+
+    @property
+    def config(self) -> PaperConfig:
+        """The settings."""
+        return self.inputs.config
+
+    @property
+    def encoder(self) -> FeatureEncoder | None:
+        """What scales the features, if it reads any."""
+        return self.inputs.encoder
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return int(self.weights.shape[1])
+
+    @property
+    def parts(self) -> dict[str, slice]:
+        """The columns of its one part: content, or role where it reads structure alone."""
+        return {"role" if self.encoder is None else "content": slice(0, self.dim)}
+
+    def with_config(self, **changes: Any) -> "PaperGenerator":
+        """Return the same generator with other settings."""
+        return replace(self, inputs=replace(self.inputs, config=replace(self.config, **changes).check()))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return all that vectors follow from, as JSON values and arrays."""
+        inputs = self.inputs
+        encoder, arrays = (None, {}) if inputs.encoder is None else inputs.encoder.state()
+        about = {
+            "settings": self.config.deciding(),
+            "encoder": encoder,
+            "structural_columns": list(inputs.columns),
+            "through": inputs.columns_smoothed,
+            "past": inputs.columns_direct,
+            "norm_power": inputs.norm_power,
+        }
+        own = {"weights": self.weights, "structural_mean": inputs.mean, "structural_scale": inputs.scale}
+        return about, own | {f"encoder.{key}": array for key, array in arrays.items()}
+
+    def require_features(self, graph: GraphLike) -> None:
+        """Refuse a graph whose features are not those the model was fitted with."""
+        if self.encoder is not None:
+            require_features(self.encoder, graph)
+
+    def profile(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> RootedPageRank:
+        """Return the profile of all nodes, or of some; T is made of it."""
+        return profile_of(graph, self.config, positions)
+
+    def known(self, graph: GraphLike, same_network: bool | None = None) -> None:
+        """Return None: these vectors have no place."""
+
+    def embed(
+        self,
+        graph: GraphLike,
+        known: NDArray[np.int64] | None = None,
+        *,
+        profile: RootedPageRank | None = None,
+    ) -> NDArray[np.float32]:
+        """Return the vectors (n, d) of all nodes; their profile is computed unless given."""
+        profile = self.profile(graph) if profile is None else profile
+        width = self.inputs.num_smoothed
+        vectors = self.activated(self.inputs.smoothed(graph, profile).times(self.weights[:width]))
+        if self.inputs.columns_direct:
+            vectors += self.inputs.structural(graph, None, profile) @ self.weights[width:]
+        return vectors
+
+    def embed_some(
+        self, graph: GraphLike, positions: NDArray[np.int64], known: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Return the vectors (r, d) of some nodes at their cost alone."""
+        profile, width, threads = (
+            self.profile(graph, positions),
+            self.inputs.num_smoothed,
+            self.config.threads,
+        )
+        smoothed = self.inputs.smoothed(graph, profile, positions)
+        # Sparse products in one order: the last bits of a dense one depend on its number of rows.
+        content = multiply(csr_array(smoothed.features), self.weights[:width], threads)
+        vectors = self.activated(multiply(smoothed.operator, content, threads))
+        if self.inputs.columns_direct:
+            columns = csr_array(self.inputs.structural(graph, positions, profile))
+            vectors += multiply(columns, self.weights[width:], threads)
+        return vectors
+
+    def activated(self, content: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Apply Eq. 4's activation to T F W_M, (r, d), then divide by the power of the length."""
+        vectors, power = activate(content, self.config.activation), self.inputs.norm_power
+        if power == 0:
+            return vectors
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        return vectors * (np.where(lengths > 0, lengths, 1) ** np.float32(-power))[:, None]

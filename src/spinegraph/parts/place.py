@@ -1,0 +1,250 @@
+"""The place part: where in the training network a node lives, from the positions of the nodes around it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from spinegraph.config import Config
+from spinegraph.errors import ParameterError
+from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.graph.overlay import Overlay
+from spinegraph.structure.pagerank import rooted_pagerank
+from spinegraph.structure.smoothing import Smoother, main_directions, multiply
+
+KNOWN_MASS = 0.05  # of T on nodes with a position, below which a node has no place
+_SAMPLE = 1_000  # links by which the training network is recognised
+_SAME = 0.5  # share of them that must be there
+CONTINUATION, LENGTH = 0.95, 40  # of the walks that positions are made from
+_WALKS, _VISITED = 200, 300  # walks from a node, and the most visited nodes that are kept, at most
+_STEPS, _ENTRIES = 2.5e8, 1.2e7  # walked and kept in all, about; large networks get fewer for each node
+ROUNDS = 3  # of the decomposition
+_NODES_PER_DIMENSION = 8  # at least
+_MANY_NODES, _MANY_NODES_WIDTH = 200_000, 64  # beyond so many nodes, so many dimensions
+_HIDDEN, _FEW_LINKS, _MAX_PAIRS = 0.2, 100, 100_000  # links, when the strength of place is measured
+_CHECK_WIDTH, _CHECK_WALKS = 32, 50
+_USUAL_STRENGTH = 0.7
+_POSITIONS = 51  # stage of the random draws
+Positions = Callable[[Graph, int, Config], NDArray[np.float32]]  # graph, width, settings -> (n, p)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Positions of the training network's nodes; a node's place is the mean of those around it.
+
+    Attributes
+    ----------
+    names : array (n,)
+        The training nodes.
+    positions : float32 array (n, p)
+    links : int64 array (s, 2)
+        Some links of the training network, by which it is recognised.
+    dim : int
+        Length of this part; dimensions beyond p are 0.
+    """
+
+    names: NDArray[Any]
+    positions: NDArray[np.float32]
+    links: NDArray[np.int64]
+    dim: int
+
+    @classmethod
+    def fit(cls, graph: Graph, width: int, config: Config, positions: "Positions") -> "Place":
+        """Return the positions of a graph's nodes, scaled so that places have mean 0 and mean square 1."""
+        found = positions(graph, width, config)
+        near = Smoother.of(graph, config.near, tolerance=config.tolerance, threads=config.threads)
+        places = near.smooth(found)
+        mean = places.mean(axis=0)
+        places -= mean
+        square = sum(float(np.einsum("ij,ij->", some, some)) for some in np.array_split(places, 64))
+        found -= mean
+        found *= np.float32(1 / (np.sqrt(square / max(len(graph), 1)) or 1))
+        return cls(graph.names, found, _some_links(graph, config.seed), width)
+
+    def smoothed(self, near: Smoother, known: NDArray[np.int64], columns: slice) -> NDArray[np.float32]:
+        """Return some columns (n, c) of this part of all nodes; ``known`` (n,): their training positions."""
+        return _means(near.smooth(self._at(known, columns)))
+
+    def embed_some(self, near: csr_array, known: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return this part (r, d) of some nodes: rows of T_near (r, m) over nodes known as ``known`` (m,)."""
+        found = np.zeros((near.shape[0], self.dim), np.float32)
+        found[:, : self.positions.shape[1]] = _means(multiply(near, self._at(known, slice(None)), 1))
+        return found
+
+    def _at(self, known: NDArray[np.int64], columns: slice) -> NDArray[np.float32]:
+        """Return columns of the positions of nodes, 0 where there is none, and whether there is one."""
+        some = self.positions[:, columns]
+        values = np.zeros((len(known), some.shape[1] + 1), np.float32)
+        is_known = known >= 0
+        values[is_known, :-1], values[is_known, -1] = some[known[is_known]], 1
+        return values
+
+    def known(self, graph: GraphLike, *, sure: bool = False) -> NDArray[np.int64] | None:
+        """Return each node's training position, or -1, (n,); None where a graph is not the training network.
+
+        It is, if at least half of the sampled training links between nodes that it names are there, or if
+        the caller is ``sure``.
+        """
+        if not len(self.positions):
+            if sure:
+                raise ParameterError(
+                    "this model was saved without place (place=False), so it knows no network"
+                )
+            return None
+        base: Any = graph.base if isinstance(graph, Overlay) else graph
+        n, names = len(self.names), base.names
+        if len(base) >= n and _are_equal(names[:n], self.names):
+            there = np.arange(n)
+        else:
+            there = base._name_index.find(self.names)
+        is_there = there >= 0
+        known = np.full(len(graph), -1, np.int64)
+        known[there[is_there]] = np.flatnonzero(is_there)
+        if isinstance(graph, Overlay):
+            known[np.setdiff1d(np.arange(len(graph)), graph.standing)] = -1
+        if sure:
+            return known
+        ends = there[self.links]
+        ends = ends[(ends >= 0).all(axis=1)]
+        if not len(ends):
+            return known if not len(self.links) and is_there.all() else None
+        return known if _are_linked(base, ends).mean() >= _SAME else None
+
+
+def _means(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Divide sums of positions (n, d) by the mass that was known, the last column; 0 where it is small."""
+    mass = values[:, -1:]
+    found: NDArray[np.float32] = np.where(
+        mass >= KNOWN_MASS, values[:, :-1] / np.maximum(mass, KNOWN_MASS), 0
+    )
+    return found
+
+
+def _are_equal(some: Any, names: NDArray[Any]) -> bool:
+    return bool(np.array_equal(np.asarray(some), names))
+
+
+def _some_links(graph: Graph, seed: int) -> NDArray[np.int64]:
+    rng = np.random.default_rng([seed, _POSITIONS])
+    entries = (
+        np.sort(rng.permutation(len(graph.indices))[:_SAMPLE])
+        if len(graph.indices) < 2**24
+        else np.unique(rng.integers(len(graph.indices), size=_SAMPLE))
+    )
+    sources = np.searchsorted(graph.indptr, entries, side="right") - 1
+    return np.stack([sources, graph.indices[entries]], axis=1).astype(np.int64)
+
+
+def _are_linked(graph: Graph, ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which pairs of positions (m, 2) are links."""
+    found = np.zeros(len(ends), bool)
+    for row, (source, target) in enumerate(ends.tolist()):
+        start, stop = graph.indptr[source], graph.indptr[source + 1]
+        at = start + np.searchsorted(graph.indices[start:stop], target)
+        found[row] = at < stop and graph.indices[at] == target
+    return found
+
+
+def strength(graph: Graph, config: Config) -> float:
+    """Return how much place says about links, from 0 to 1.
+
+    A fifth of the links is hidden. With a chance of (1 + strength) / 2 the ends of one are nearer in place
+    than one of them is to an end of another, so that popular nodes are no help.
+    """
+    if len(graph) > config.training_nodes or graph.num_edges < _FEW_LINKS:
+        return _USUAL_STRENGTH
+    rng = np.random.default_rng([config.seed, _POSITIONS, 1])
+    rest, left, right = hidden_links(graph, _HIDDEN, rng)
+    near = Smoother.of(rest, config.near, tolerance=config.tolerance, threads=config.threads)
+    found = near.smooth(positions(rest, _CHECK_WIDTH, config, _CHECK_WALKS))
+    turned = rng.random(len(left)) < 0.5
+    left, right = np.where(turned, right, left), np.where(turned, left, right)
+    return max(0.0, 2 * share_nearer(found - found.mean(axis=0), left, right, rng.permutation(right)) - 1)
+
+
+def hidden_links(
+    graph: Graph, share: float, rng: np.random.Generator
+) -> tuple[Graph, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the graph, features and all, without a random share of its links, and both ends of those."""
+    rows = np.repeat(np.arange(len(graph)), np.diff(graph.indptr))
+    once = np.flatnonzero(rows < graph.indices)
+    is_hidden = rng.random(len(once)) < share
+    hidden, kept = once[is_hidden], once[~is_hidden]
+    edges = np.stack([rows[kept], graph.indices[kept].astype(np.int64)], axis=1)
+    weights = None if graph.weights is None else graph.weights[kept]
+    rest = Graph.from_edges(edges, num_nodes=len(graph), weights=weights, features=graph.features)
+    if len(hidden) > _MAX_PAIRS:
+        hidden = rng.choice(hidden, _MAX_PAIRS, replace=False)
+    return rest, rows[hidden], graph.indices[hidden].astype(np.int64)
+
+
+def share_nearer(
+    values: NDArray[np.float32], left: NDArray[np.int64], right: NDArray[np.int64], other: NDArray[np.int64]
+) -> float:
+    """Return how often the cosine of left to right is above that of left to other; half for equal ones."""
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    unit = values / np.where(lengths > 0, lengths, 1)
+    linked, random = ((unit[left] * unit[ends]).sum(axis=1) for ends in (right, other))
+    return float((linked > random).mean() + (linked == random).mean() / 2) if len(left) else 0.5
+
+
+class Plan(NamedTuple):
+    """How positions are made: walks from a node, the most visited nodes kept of each, and dimensions."""
+
+    walks: int
+    visited: int
+    width: int
+
+    @classmethod
+    def of(cls, n: int, width: int, most_walks: int = _WALKS) -> "Plan":
+        """Return the plan for n nodes; small networks have fewer dimensions, and very large ones 64."""
+        walks = int(np.clip(_STEPS / (LENGTH * max(n, 1)), 10, most_walks))
+        visited = int(np.clip(_ENTRIES / max(n, 1), 30, _VISITED))
+        limit = width if n <= _MANY_NODES else _MANY_NODES_WIDTH
+        return cls(walks, visited, min(width, limit, max(n // _NODES_PER_DIMENSION, 2), n))
+
+
+def positions(graph: Graph, width: int, config: Config, most_walks: int = _WALKS) -> NDArray[np.float32]:
+    """Return positions (n, p) of a graph's nodes: a factorisation of how often walks from one visit another.
+
+    The matrix holds log(share of visits / the visited node's share of links), where that is above 0. At most
+    ``width`` dimensions; small networks have fewer than nodes, and very large ones 64.
+    """
+    n = len(graph)
+    plan = Plan.of(n, width, most_walks)
+    profile = rooted_pagerank(
+        graph,
+        k=min(plan.visited, n),
+        continuation=CONTINUATION,
+        method="walks",
+        walks=plan.walks,
+        walk_length=LENGTH,
+        seed=config.seed,
+        threads=config.threads,
+    )
+    strengths = np.where(graph.strengths > 0, graph.strengths, 1)
+    shares = (strengths / strengths.sum()).astype(np.float32)
+    matrix = _ratios(profile, shares)
+    turned = matrix.T.tocsr()
+
+    def times(right: NDArray[np.float32]) -> NDArray[np.float32]:
+        both = multiply(matrix, right, config.threads) + multiply(turned, right, config.threads)
+        return np.asarray(both / np.float32(2))
+
+    directions, values = main_directions(times, times, n, plan.width, config.seed, ROUNDS)
+    return np.asarray(times(directions) / np.sqrt(np.maximum(values, 1e-6)).astype(np.float32))
+
+
+def _ratios(profile: Any, shares: NDArray[np.float32]) -> csr_array:
+    """Return the logarithms of visits over expected visits, those above 0, as (n, n)."""
+    n, k = profile.nodes.shape
+    nodes = profile.nodes.reshape(-1)
+    values = (profile.weights * profile.mass[:, None].astype(np.float32)).reshape(-1)
+    with np.errstate(divide="ignore"):
+        values = np.log(values / shares[np.maximum(nodes, 0)])
+    is_kept = (nodes >= 0) & (values > 0)
+    indptr = np.concatenate([[0], np.cumsum(is_kept.reshape(n, k).sum(axis=1))])
+    return csr_array((values[is_kept], nodes[is_kept], indptr), shape=(n, n))

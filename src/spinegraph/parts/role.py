@@ -1,0 +1,173 @@
+"""The role part: what a node looks like from its links alone, at several scales."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from spinegraph.config import Config
+from spinegraph.graph.graph import GraphLike
+from spinegraph.graph.names import draw_keys
+from spinegraph.parts.content import Ramps, principal
+from spinegraph.structure.columns import structural_columns
+from spinegraph.structure.pagerank import RootedPageRank, rooted_pagerank
+from spinegraph.structure.smoothing import Smoother, multiply, row_products
+
+COLUMNS = (
+    *("log_degree", "log_mean_weight", "log_smaller_neighbors", "log_h_index", "clustering"),
+    *("neighbor_log_degree_mean", "neighbor_log_degree_deviation", "overlap_10", "overlap_25", "overlap_50"),
+    *("spread", "log_profile_1", "log_profile_3", "log_profile_10"),
+)
+AROUND = ("second_log_degree_mean", "near_log_degree", "near_log_degree_deviation")
+NAMES = COLUMNS + AROUND
+_BOUND = np.float32(2)  # of a column, in standard deviations
+PUSH_TOLERANCE, PUSH_THRESHOLD = 0.05, 5e-5
+_CONSTANT = 1e30  # scale of a column that does not vary: it counts nothing
+_FEW = 4  # dimensions that are all needed for columns
+_ROWS = 65_536  # nodes at a time: bounds memory
+
+
+def profile_of(
+    graph: GraphLike, config: Config, positions: NDArray[np.int64] | None = None
+) -> RootedPageRank:
+    """Return the profile of all nodes, or of some, with the settings of a config."""
+    keys = None
+    if config.rpr_method == "walks":  # drawn by names, which outlive positions
+        keys = draw_keys(graph.names if positions is None else graph.names[positions])
+    return rooted_pagerank(
+        graph,
+        k=config.k,
+        continuation=config.near,
+        method=config.rpr_method,  # type: ignore[arg-type]
+        tolerance=PUSH_TOLERANCE,
+        threshold=PUSH_THRESHOLD,
+        walks=config.walks,
+        walk_length=config.walk_length,
+        seed=config.seed,
+        roots=positions,
+        keys=keys,
+        threads=config.threads,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Role:
+    """Structural columns, standardised by those of the training nodes.
+
+    Attributes
+    ----------
+    mean, scale : float32 array (s,)
+    rotation : float32 array (s, d)
+    constant : float
+        One more dimension, the same for all nodes: ordinary nodes, which lie near the mean, then point the
+        same way, and cosines tell them from others. 0 in very short parts, which have no room for it.
+    ramps : Ramps or None
+        Fill the part where it has more room than columns.
+    """
+
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    rotation: NDArray[np.float32]
+    constant: float = 0.0
+    ramps: Ramps | None = None
+
+    @property
+    def dim(self) -> int:
+        """Length of this part."""
+        more = 0 if self.ramps is None else len(self.ramps.offset)
+        return int(self.rotation.shape[1]) + more + (self.constant > 0)
+
+    @classmethod
+    def fit(cls, columns: NDArray[np.float32], width: int, seed: int) -> "Role":
+        """Fit means and scales on columns (m, s); fewer dimensions than columns take principal directions."""
+        deviation = columns.std(axis=0)
+        scale = np.where(deviation > 1e-5, deviation, _CONSTANT).astype(np.float32)
+        role = cls(columns.mean(axis=0), scale, np.eye(len(scale), dtype=np.float32))
+        constant = float(width >= _FEW)
+        width -= int(constant)
+        if width < len(scale):
+            role = replace(role, rotation=principal(role.embed(columns), width))
+        values = role.embed(columns)
+        length = np.sqrt(np.square(values, dtype=np.float64).sum() / max(len(values), 1)) or 1
+        role = replace(role, rotation=(role.rotation / length).astype(np.float32))
+        if width > len(scale):
+            role = replace(role, ramps=Ramps.fit(role.embed(columns), width - len(scale), seed))
+        return replace(role, constant=constant)
+
+    def embed(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return this part (r, d) of nodes with columns (r, s)."""
+        # Softly bounded: a network unlike the training one must not dominate the vectors.
+        bounded = _BOUND * np.tanh((columns - self.mean) / (self.scale * _BOUND))
+        values = row_products(bounded, self.rotation)
+        values = values if self.ramps is None else self.ramps.beside(values)
+        if not self.constant:
+            return values
+        return np.hstack([values, np.full((len(values), 1), self.constant, np.float32)])
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What role columns read of the nodes around: of all nodes, or of those that some nodes read."""
+
+    neighbor_means: NDArray[np.float32]  # (n,) mean log degree of a node's neighbours
+    near: NDArray[np.float32]  # (r, 2) mean over T_near of log degrees and of their squares
+
+    @classmethod
+    def of(cls, graph: GraphLike, near: Smoother) -> "Surroundings":
+        """Return those of all nodes."""
+        logarithms = _log_degrees(graph)
+        n = len(graph)
+        means = [_neighbor_means(graph, some, logarithms) for some in _blocks(n)]
+        smoothed = near.smooth(np.stack([logarithms, logarithms**2], axis=1))
+        return cls(np.concatenate([*means, np.zeros(0, np.float32)]), smoothed)
+
+    @classmethod
+    def of_some(cls, graph: GraphLike, positions: NDArray[np.int64], near: csr_array) -> "Surroundings":
+        """Return what some nodes read, given their rows of T_near."""
+        logarithms = _log_degrees(graph)
+        around = np.unique(graph.adjacency().neighbors(positions)[1]).astype(np.int64)
+        means = np.zeros(len(graph), np.float32)
+        means[around] = _neighbor_means(graph, around, logarithms)
+        return cls(means, multiply(near, np.stack([logarithms, logarithms**2], axis=1), 1))
+
+
+def role_columns(
+    graph: GraphLike,
+    config: Config,
+    positions: NDArray[np.int64],
+    around: Surroundings,
+    profile: RootedPageRank,
+) -> NDArray[np.float32]:
+    """Return the columns (r, s) of some nodes, as ``NAMES`` names them.
+
+    ``around.near`` and ``profile`` have one row for each of these nodes.
+    """
+    columns = structural_columns(graph, positions, profile=profile, names=COLUMNS, threads=config.threads)
+    second = _neighbor_means(graph, positions, around.neighbor_means)
+    mean, square = around.near.T
+    deviation = np.sqrt(np.maximum(square - mean**2, 0))
+    return np.column_stack([columns.values, second, mean, deviation]).astype(np.float32)
+
+
+def _log_degrees(graph: GraphLike) -> NDArray[np.float32]:
+    return np.log1p(graph.degrees).astype(np.float32)
+
+
+def _blocks(n: int) -> Iterator[NDArray[np.int64]]:
+    for start in range(0, n, _ROWS):
+        yield np.arange(start, min(start + _ROWS, n))
+
+
+def _neighbor_means(
+    graph: GraphLike, positions: NDArray[np.int64], values: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the mean of values (n,) over each node's neighbours, (r,); 0 without any."""
+    indptr, neighbors = graph.adjacency().neighbors(positions)
+    found = np.zeros(len(positions))
+    has_any = indptr[1:] > indptr[:-1]
+    if has_any.any():  # each sum for itself: its bits do not depend on the other nodes
+        sums = np.add.reduceat(values[neighbors].astype(np.float64), indptr[:-1][has_any])
+        found[has_any] = sums / np.diff(indptr)[has_any]
+    return found.astype(np.float32)

@@ -1,0 +1,274 @@
+"""Smoothing: each node's weighted mean of values around it, T = (1 - b) (I - b P)^-1 exact to a tolerance.
+
+P is one step of a walk, b the probability that it continues. A whole graph takes a few products of P with the
+values of all nodes. A few nodes take the walks from them, where these end soon, else the same products.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse, vstack
+
+from spinegraph.graph.graph import GraphLike
+from spinegraph.kernels import smoothing as kernels
+from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.runtime import run_blocks
+from spinegraph.kernels.sparse import sparse_times_dense
+
+_ROWS_PER_BLOCK, _VALUES_PER_BLOCK = 512, 1 << 16  # at least: starting a thread costs as much
+_COLUMNS = 64  # smoothed at a time: bounds memory to three arrays of so many columns
+_QUICK = 2_000_000  # steps along edges that take about a millisecond
+_LEAST = 1e-6  # walkers for each neighbour below which all of them stop
+EARLY = 0.1  # share of walkers that may stop early
+_ROOTS = 64  # rows computed by products at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Smoother:
+    """T of one graph and one reach.
+
+    Attributes
+    ----------
+    adjacency : Adjacency
+    degrees : int64 array (n,)
+    strengths : float64 array (n,)
+        Sums of edge weights.
+    continuation : float
+        Probability b that the walk continues: how far a node looks.
+    symmetric : bool
+        Whether a node's own value takes part in every step, and values are divided by the root of the degree
+        before and multiplied by it after, as in graph convolutions; else plain means.
+    tolerance : float
+        Largest error of a smoothed value relative to the largest value, by products.
+    threads : int, optional
+        The result does not depend on it.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> path = Graph.from_edges([(0, 1), (1, 2)])
+    >>> Smoother.of(path, 0.5).smooth(np.array([[1], [0], [0]], np.float32)).round(2).ravel()
+    array([0.58, 0.17, 0.08], dtype=float32)
+    """
+
+    adjacency: Adjacency
+    degrees: NDArray[np.int64]
+    strengths: NDArray[np.float64]
+    continuation: float
+    symmetric: bool = False
+    tolerance: float = 0.01
+    threads: int | None = None
+
+    @classmethod
+    def of(cls, graph: GraphLike, continuation: float, **settings: Any) -> "Smoother":
+        """Return T of a graph; settings are the attributes."""
+        return cls(graph.adjacency(), graph.degrees, graph.strengths, continuation, **settings)
+
+    @cached_property
+    def loops(self) -> NDArray[np.float32]:
+        """Weight of every node's step to itself, (n,): its mean edge weight, or 0."""
+        if not self.symmetric:
+            return np.zeros(len(self.degrees), np.float32)
+        return (self.strengths / np.maximum(self.degrees, 1)).astype(np.float32)
+
+    @cached_property
+    def inverse(self) -> NDArray[np.float32]:
+        """One over the weight of all steps from a node, (n,); 0 for nodes without neighbours."""
+        total = self.strengths + self.loops
+        return np.divide(1, total, out=np.zeros(len(total)), where=self.degrees > 0).astype(np.float32)
+
+    @cached_property
+    def _root_degrees(self) -> NDArray[np.float32]:
+        """Root of the weight of all steps from a node, (n, 1); 1 for nodes without neighbours."""
+        total = np.where(self.degrees > 0, self.strengths + self.loops, 1)
+        return np.sqrt(total)[:, None].astype(np.float32)
+
+    @property
+    def num_products(self) -> int:
+        """Products after which the error of Chebyshev's iteration is below the tolerance."""
+        growth = 1 / self.continuation + np.sqrt(1 / self.continuation**2 - 1)
+        return max(1, int(np.ceil(np.log(2 / self.tolerance) / np.log(growth))))
+
+    def smooth(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return T values, (n, d), of the values (n, d) of all nodes."""
+        out, solve = np.empty(values.shape, np.float32), _solver.get() or Smoother._solve
+        for start in range(0, values.shape[1], _COLUMNS):
+            some = np.array(values[:, start : start + _COLUMNS], np.float32, order="C")
+            if self.symmetric:
+                some /= self._root_degrees
+            some = solve(self, some)
+            if self.symmetric:
+                some *= self._root_degrees
+            out[:, start : start + _COLUMNS] = some
+        return out
+
+    def _solve(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Solve (I - b P) y = (1 - b) values by Chebyshev's iteration."""
+        b = self.continuation
+        walk = self.adjacency, self.inverse, self.loops
+        block = max(_ROWS_PER_BLOCK, _VALUES_PER_BLOCK // max(values.shape[1], 1))
+
+        def advance(
+            factor: float, now: NDArray[np.float32], before: NDArray[np.float32], out: NDArray[np.float32]
+        ) -> None:
+            rates = factor * b, factor * (1 - b), 1 - factor
+
+            def task(start: int, stop: int) -> None:
+                kernels.step(*walk, now, values, before, rates, start, stop, out)
+
+            run_blocks(task, len(values), block=block, threads=self.threads)
+
+        before, now = values.copy(), np.empty_like(values)
+        advance(1.0, before, before, now)
+        for factor in self.factors():
+            advance(factor, now, before, before)
+            before, now = now, before
+        return now
+
+    def factors(self) -> Iterator[float]:
+        """Yield the factor of every step of Chebyshev's iteration but the first, whose factor is 1."""
+        b, factor = self.continuation, 1.0
+        for number in range(1, self.num_products):
+            factor = 2 / (2 - b * b) if number == 1 else 1 / (1 - b * b * factor / 4)
+            yield factor
+
+    def rows(self, roots: NDArray[np.int64]) -> csr_array:
+        """Return the rows of T (r, n) of some nodes, at their cost alone.
+
+        By the walks from a node at most ``EARLY`` of its weight lies elsewhere than in T; small graphs, and
+        nodes whose walks go on for too long, take the products of ``smooth``.
+        """
+        by_products = np.ones(len(roots), bool)
+        found = csr_array((0, len(self.degrees)), dtype=np.float32)
+        if self.num_products * self.adjacency.num_entries > _QUICK and len(roots):
+            found, early = self._walks(roots)
+            by_products = early > EARLY
+        if not by_products.any():
+            return found
+        exact = [self._exact(some) for some in _chunks(roots[by_products])]
+        if by_products.all():
+            return csr_array(vstack(exact, format="csr"))
+        order = np.argsort(np.concatenate([np.flatnonzero(~by_products), np.flatnonzero(by_products)]))
+        return csr_array(vstack([found[~by_products], *exact], format="csr")[order])
+
+    def _exact(self, roots: NDArray[np.int64]) -> csr_array:
+        """Return rows of T by products: T is symmetric but for the degrees."""
+        scale = np.where(self.degrees > 0, self.strengths + self.loops, 1).astype(np.float32)
+        scale = np.sqrt(scale) if self.symmetric else scale
+        found = np.empty((len(roots), len(self.degrees)), np.float32)
+
+        def task(start: int, stop: int) -> None:
+            for row in range(start, stop):
+                values = np.zeros(len(self.degrees), np.float32)
+                values[roots[row]] = 1 / scale[roots[row]]
+                walk = self.adjacency, self.inverse, self.loops
+                kernels.solve_one(*walk, values, self.continuation, self.num_products, found[row])
+                found[row] *= scale
+
+        run_blocks(task, len(roots), block=4, threads=self.threads)
+        return csr_array(found)
+
+    def _walks(self, roots: NDArray[np.int64]) -> tuple[csr_array, NDArray[np.float64]]:
+        """Return rows of T by walks, and the share of each that stopped early."""
+        n, walk = len(self.degrees), (self.adjacency, self.inverse, self.loops)
+        early = np.zeros(len(roots))
+
+        def task(start: int, stop: int) -> tuple[Any, ...]:
+            walkers, indptr = kernels.room(n), np.zeros(stop - start + 1, np.int64)
+            size, done = 1 << 15, 0
+            indices, data = np.empty(size, np.int32), np.empty(size)
+            while True:
+                rest = roots[start + done : stop], self.continuation, _LEAST, walkers
+                out = indptr[done:], indices, data, early[start + done : stop]
+                done += kernels.walks_from(*walk, *rest, *out)
+                if done == stop - start:
+                    return indptr, indices[: indptr[-1]], data[: indptr[-1]].astype(np.float32)
+                indices, data = (np.concatenate([each, np.empty_like(each)]) for each in (indices, data))
+
+        parts = run_blocks(task, len(roots), block=64, threads=self.threads)
+        ends = np.cumsum([0, *(part[0][-1] for part in parts)])
+        indptr = np.concatenate([[0], *(part[0][1:] + end for part, end in zip(parts, ends, strict=False))])
+        indices, data = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+        if self.symmetric:
+            scale = self._root_degrees[:, 0]
+            data = data * np.repeat(scale[roots], np.diff(indptr)) / scale[indices]
+        return csr_array((data, indices, indptr), shape=(len(roots), n)), early
+
+
+_solver: ContextVar[Callable[[Smoother, NDArray[np.float32]], NDArray[np.float32]] | None] = ContextVar(
+    "solver", default=None
+)
+
+
+@contextmanager
+def solved_by(solve: Callable[[Smoother, NDArray[np.float32]], NDArray[np.float32]]) -> Iterator[None]:
+    """Let another device solve (I - b P) y = (1 - b) values for all values smoothed inside."""
+    token = _solver.set(solve)
+    try:
+        yield
+    finally:
+        _solver.reset(token)
+
+
+def _chunks(roots: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return [roots[start : start + _ROOTS] for start in range(0, len(roots), _ROOTS)]
+
+
+def multiply(left: Any, right: NDArray[np.float32], threads: int | None = None) -> NDArray[np.float32]:
+    """Return left @ right as dense float32: BLAS where left is dense, our own threads where it is sparse."""
+    right = np.ascontiguousarray(right, dtype=np.float32)
+    if not issparse(left):
+        return np.asarray(left @ right, dtype=np.float32)
+    rows = csr_array(left)
+    data = rows.data.astype(np.float32, copy=False)
+    return sparse_times_dense(rows.indptr, rows.indices, data, right, threads)
+
+
+def row_products(left: Any, right: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return left @ right; unlike BLAS's, the bits of a row do not depend on the other rows."""
+    return multiply(csr_array(left), right, 1)
+
+
+def main_directions(
+    multiply: Any, transposed: Any, width: int, count: int, seed: int, rounds: int = 2
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Return the leading right singular vectors (width, count) of a matrix and its singular values (count,).
+
+    By random projection. ``multiply`` and ``transposed`` return the matrix times (width, c), and its
+    transpose times what ``multiply`` returned.
+    """
+    size = min(count + 16, width)
+    rng = np.random.default_rng([seed, 17])
+    found = rng.standard_normal((width, size)).astype(np.float32)
+    for _ in range(rounds):
+        found = transposed(orthonormal(multiply(orthonormal(found))))
+    found = orthonormal(found)
+    small = multiply(found)
+    values, vectors = np.linalg.eigh(small.T.astype(np.float64) @ small)
+    directions = found @ vectors[:, ::-1][:, :count]
+    return signed(directions), np.sqrt(np.maximum(values[::-1][:count], 0))
+
+
+def signed(directions: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Return directions (f, r) turned so that each one's largest entry is positive.
+
+    Either sign is right, and which one comes out depends on rounding, so on the number of BLAS's threads.
+    """
+    if not directions.size:
+        return np.ascontiguousarray(directions, dtype=np.float32)
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=0)[None], axis=0)
+    return np.ascontiguousarray(directions * np.sign(largest), dtype=np.float32)
+
+
+def orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return an orthonormal basis of the columns' span, main directions first, by their small Gram matrix."""
+    values, vectors = np.linalg.eigh(columns.T.astype(np.float64) @ columns)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    kept = values > max(1e-10 * values.max(initial=0), 1e-300)
+    return np.asarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])), dtype=np.float32)
