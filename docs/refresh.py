@@ -5,13 +5,15 @@ Run by hand after defaults have changed: ``python docs/refresh.py``. The tests s
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from spinegraph.apps.cli.app import COMMANDS, examples
 from spinegraph.apps.cli.demo import Demo, run_demo
-from spinegraph.config import Config
+from spinegraph.config import Config, PaperConfig
 
 ROOT = Path(__file__).parent.parent
 LIST = re.compile(r"(?<=<!-- commands -->\n).*?(?=<!-- end of commands -->)", re.DOTALL)
@@ -19,16 +21,22 @@ TABLE = re.compile(r"(?<=<!-- demo table -->\n).*?(?=<!-- end of demo table -->)
 
 
 def parameters(page: str) -> str:
-    """Return the page with its tables of settings as Config declares them."""
-    lines = [page.partition("\n## ")[0].rstrip()]
+    """Return the page with its tables of settings: those of SPINE by groups, those of SPINE.paper in one."""
+    begin, _, paper = page.partition("<!-- settings -->\n")
+    paper = paper[paper.index("## SPINE.paper") :].partition("<!-- paper -->\n")[0]
+    lines = []
     for group, settings in groupby(fields(Config), key=lambda field: field.metadata["group"]):
-        lines += [f"\n## {group}\n", "| setting | default | paper | what it changes | when to touch it |"]
-        lines += ["|---|---|---|---|---|"]
-        for field in settings:
-            about = field.metadata
-            values = f"{field.default!r} | {about['paper']!r}"
-            lines += [f"| `{field.name}` | {values} | {about['help']} | {about['when']} |"]
-    return "\n".join(lines) + "\n"
+        lines += [f"## {group}", "", *_table(settings), ""]
+    listed = "\n".join(_table(fields(PaperConfig)))
+    return f"{begin}<!-- settings -->\n" + "\n".join([*lines, f"{paper}<!-- paper -->\n{listed}\n"])
+
+
+def _table(settings: Iterable[Any]) -> list[str]:
+    lines = ["| setting | default | what it changes | when to touch it |", "|---|---|---|---|"]
+    for field in settings:
+        about = field.metadata
+        lines += [f"| `{field.name}` | {field.default!r} | {about['help']} | {about['when']} |"]
+    return lines
 
 
 def commands(page: str) -> str:

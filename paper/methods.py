@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from spinegraph.config import PaperConfig
 from spinegraph.errors import ParameterError, SpineWarning
 from spinegraph.estimator import SPINE
 from spinegraph.graph.graph import Graph
-from spinegraph.parts.paper import Inputs
+from spinegraph.parts.paper import Inputs, PaperGenerator
 
 Score = Callable[[Embed], float]  # how good a fit is by labels that it may see; higher is better
 Fit = Callable[[Graph, int, int, Score | None], Embed]
@@ -24,7 +24,7 @@ Fit = Callable[[Graph, int, int, Score | None], Embed]
 SPINE_VERSION = 4  # SPINE with its defaults, one part of it, and without learning
 PAPER_VERSION = 3  # the rows with the paper's settings
 _VERSIONS = {
-    "random W_M": 4,
+    "random W_M": 4,  # of the paper's method
     "raw features": 1,
     "T F": 1,
     "PCA of T F": 1,
@@ -48,11 +48,11 @@ _OURS: dict[str, dict[str, Any]] = {  # row: settings other than the defaults of
 _PAPERS: dict[str, dict[str, Any]] = {  # the same of SPINE.paper
     PAPER: {},
     "SPINE-p (paper's settings)": {"auxiliary_init": "node2vec"},
-    "random W_M": {"steps": 0},  # where training starts
 }
+_RANDOM = "random W_M"  # the paper's method with a random matrix of the trained one's size
 _ROLE = "SPINE, role"  # one part of SPINE's vectors
 BY_WALKS = " by walks"  # ends the row of a control whose T is counted on walks
-CONTROLS = ("raw features", "T F", "PCA of T F", "random W_M")
+CONTROLS = ("raw features", "T F", "PCA of T F", _RANDOM)
 _UNTRAINED = ("raw features", "T F", "PCA of T F", "log degree")
 _BASELINES = ("HOPE", "node2vec", "struc2vec", "n+s", "n+s+f")
 _NEURAL = ("SDNE", "GraphSAGE")
@@ -82,6 +82,8 @@ def method(name: str, *, several: bool = False) -> Method:
     """Return the method of a row; ``several`` where it is fitted on a union of networks, without a place."""
     if name in _PAPERS:
         return paper_method(_PAPERS[name])
+    if name == _RANDOM:
+        return Method(_fit_random_matrix)
     if name in _OURS or name == _ROLE:
         parts = {"parts": ("content", "role")} if several else {}
         return Method(_fit_ours(_OURS.get(name, {}) | parts, "role" if name == _ROLE else None))
@@ -103,7 +105,7 @@ def method(name: str, *, several: bool = False) -> Method:
 
 def known_rows() -> list[str]:
     """Return the names of all rows that have vectors."""
-    return [*_OURS, _ROLE, *_PAPERS, *_UNTRAINED, "Random", *_BASELINES, *_NEURAL]
+    return [*_OURS, _ROLE, *_PAPERS, _RANDOM, *_UNTRAINED, "Random", *_BASELINES, *_NEURAL]
 
 
 def version_of(name: str) -> int:
@@ -119,19 +121,32 @@ def shared_fit(name: str) -> str:
         return "walks"
     if name.removesuffix(BY_WALKS) in _UNTRAINED:
         return f"T{BY_WALKS}" if name.endswith(BY_WALKS) else "T"
-    return "SPINE" if name == _ROLE else name
+    return {_ROLE: "SPINE", _RANDOM: PAPER}.get(name, name)
 
 
 def paper_method(settings: Mapping[str, Any]) -> Method:
     """Return the paper's method with some settings."""
 
     def fit(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
-        # One thread, so that several runs can share a machine.
-        model = SPINE.paper(**{"threads": 1, **settings, "dim": dim, "seed": seed})
-        embed: Embed = model.fit(graph, vectors=False).generator_.embed
-        return embed
+        return _fit_paper(graph, seed, tuple(sorted({**settings, "dim": dim}.items()))).embed
 
     return Method(fit)
+
+
+def _fit_random_matrix(graph: Graph, dim: int, seed: int, score: Score | None) -> Embed:
+    generator = _fit_paper(graph, seed, (("dim", dim),))
+    drawn = np.random.default_rng([seed, 99]).standard_normal(generator.weights.shape)
+    drawn *= np.linalg.norm(generator.weights) / np.linalg.norm(drawn)
+    return replace(generator, weights=drawn.astype(np.float32)).embed
+
+
+@lru_cache(maxsize=2)
+def _fit_paper(graph: Graph, seed: int, settings: tuple[tuple[str, Any], ...]) -> PaperGenerator:
+    """Fit the paper's method once, for its own row and the control beside it."""
+    # One thread, so that several runs can share a machine.
+    model = SPINE.paper(**{"threads": 1, **dict(settings), "seed": seed}).fit(graph, vectors=False)
+    generator: PaperGenerator = model.generator_
+    return generator
 
 
 def _fit_ours(settings: Mapping[str, Any], part: str | None) -> Fit:

@@ -23,9 +23,8 @@ PRELOADED = (
     "spinegraph.analysis.roles",
     "spinegraph.apps.cli.fit",
     "spinegraph.estimator",
-    "spinegraph.learning.training",
 )
-QUICK = ("--dim", "8", "--steps", "25", "--passes", "1e6", "--threads", "1")
+QUICK = ("--dim", "8", "--threads", "1")
 
 
 def spine(*arguments, cwd=None, **options):

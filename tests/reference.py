@@ -38,6 +38,21 @@ def rooted_pagerank(graph: Any, continuation: float) -> np.ndarray:
     ).T
 
 
+def smoothing(graph: Any, continuation: float, symmetric: bool) -> np.ndarray:
+    """T = (1 - b) (I - b S)^-1 (n, n), float64.
+
+    S is P, or, symmetric, steps with a loop of the mean edge weight at every node, divided by the roots of
+    both ends' sums of weights.
+    """
+    step = transition_matrix(graph)
+    if symmetric:
+        loops = graph.strengths / np.maximum(graph.degrees, 1)
+        sums = np.where(graph.degrees > 0, graph.strengths + loops, 1.0)
+        weights = step * np.where(graph.degrees > 0, graph.strengths, 1)[:, None]
+        step = (weights + np.diag(loops)) / np.sqrt(sums[:, None] * sums)
+    return (1 - continuation) * np.linalg.inv(np.eye(len(graph)) - continuation * step)
+
+
 def walk_expectation(graph: Any, continuation: float, walk_length: int) -> np.ndarray:
     """Expected share of the positions of a rooted walk of finite length at each node, (n roots, n)."""
     step, identity = transition_matrix(graph), np.eye(len(graph))

@@ -1,4 +1,4 @@
-"""Draw every picture of the pages anew: ``python docs/pictures``."""
+"""Draw every picture of the pages: ``python docs/pictures``."""
 
 from result import result
 from stages import STAGES

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
-from paper.palette import BLUE, GREY, ORANGE, plotting
+from paper.figures import BLUE, GREY, ORANGE, plotting
 
 from spinegraph import made
 

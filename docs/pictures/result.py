@@ -1,11 +1,8 @@
-"""The picture of the first page: one map of two organisations, by department and by role."""
-
-from typing import Any
+"""The picture of the first page: two organisations on one map, by content and by role."""
 
 import numpy as np
 from drawing import plt, save
-from numpy.typing import NDArray
-from paper.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
+from paper.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 
 import spinegraph as sg
 from spinegraph.analysis.layout import layout
@@ -17,34 +14,27 @@ ROLES = {"leader": RED, "bridge": BLUE, "member": "#CFCFCF", "fringe": GREEN}
 def result() -> None:
     """Draw docs/figures/result.png."""
     here, there = sg.made.planted(seed=0), sg.made.planted(seed=1)
-    model = sg.SPINE(dim=64, seed=0, threads=1).fit(here.graph)
-    unseen = model.transform(there.graph)
-    places = layout(np.vstack([model.embeddings_.vectors, unseen.vectors]))
-    known = np.arange(len(places)) < len(here.graph)
-    community = np.concatenate([here.community, there.community])
-    role = np.concatenate([here.role, there.role])
+    model = sg.SPINE(seed=0, threads=1).fit(here.graph)
+    both = model.embeddings_, model.transform(there.graph)
+    is_known = np.arange(len(here.graph) + len(there.graph)) < len(here.graph)
+    community = np.array(DEPARTMENTS)[np.concatenate([here.community, there.community])]
+    role = np.array([*ROLES.values()])[np.concatenate([here.role, there.role])]
+    assert [*ROLES] == list(here.role_names)
 
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.9), layout="constrained")
-    colors = np.array(DEPARTMENTS)[community]
-    _dots(axes[0], places, colors, known)
-    axes[0].set_title("where people live: eight departments")
-    chosen = np.array([ROLES[name] for name in here.role_names])[role]
-    order = np.argsort(role != here.role_names.index("member"), kind="stable")  # the rarer on top
-    _dots(axes[1], places[order], chosen[order], known[order])
-    axes[1].set_title("what role they play: leader, bridge, member, fringe")
+    for axis, part, colors in ((axes[0], "content", community), (axes[1], "role", role)):
+        places = layout(np.vstack([vectors.part(part).vectors for vectors in both]))
+        axis.scatter(*places[is_known].T, s=13, c=colors[is_known], linewidths=0)
+        axis.scatter(
+            *places[~is_known].T, s=13, facecolor="white", edgecolor=colors[~is_known], linewidths=1
+        )
+        axis.axis("off")
+        axis.set_aspect("equal", adjustable="datalim")
+    axes[0].set_title("by content: eight departments")
+    axes[1].set_title("by role: leader, bridge, member, fringe")
+    axes[0].scatter([], [], s=26, color=GREY, label="fitted")
+    axes[0].scatter([], [], s=26, facecolor="white", edgecolor=GREY, label="never seen")
     for name, color in ROLES.items():
         axes[1].scatter([], [], s=26, color=color, label=name)
-    axes[1].legend(loc="upper center", bbox_to_anchor=(0.5, 0.01), ncols=4, handletextpad=0.1)
-    axes[0].scatter([], [], s=26, color=GREY, label="fitted")
-    axes[0].scatter(
-        [], [], s=26, facecolor="white", edgecolor=GREY, label="never seen, embedded by transform"
-    )
-    axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, 0.01), ncols=2, handletextpad=0.1)
+    figure.legend(loc="outside lower center", ncols=6, handletextpad=0.1)
     save(figure, "result.png")
-
-
-def _dots(axis: Any, places: NDArray[Any], colors: NDArray[Any], known: NDArray[np.bool_]) -> None:
-    axis.scatter(*places[known].T, s=13, c=colors[known], linewidths=0)
-    axis.scatter(*places[~known].T, s=13, facecolor="white", edgecolor=colors[~known], linewidths=1)
-    axis.axis("off")
-    axis.set_aspect("equal")

@@ -1,17 +1,16 @@
-"""The pictures of "How it works": the paper's idea and each stage, on Zachary's karate club."""
+"""The pictures of "How it works": near is not alike, and the parts, on Zachary's karate club."""
 
 from typing import Any
 
 import numpy as np
-from drawing import CLUB, HEAT, INK, INSTRUCTOR, PALE, PRESIDENT, PUPIL, SIDES, club, places, plt, save
-from numpy.typing import NDArray
-from paper.palette import BLUE, GREEN, GREY, ORANGE, RED
+from drawing import CLUB, HEAT, INSTRUCTOR, PRESIDENT, PUPIL, SIDES, club, plt, save
+from paper.figures import BLUE, GREEN, ORANGE, RED
 
 import spinegraph as sg
-from spinegraph.structure.similarity import candidates, similar_nodes, warping
+from spinegraph.analysis.search import Search
+from spinegraph.parts.content import smoothers
 
-K, CONTINUATION = 20, sg.Config().continuation
-RATE = sg.Config().structural_rate
+K, CONTINUATION = 20, sg.Config().near
 PROFILE = sg.rooted_pagerank(CLUB, k=K, continuation=CONTINUATION, tolerance=1e-6)
 TITLES = {INSTRUCTOR: "instructor", PRESIDENT: "president", PUPIL: "pupil"}
 
@@ -47,83 +46,39 @@ def profiles() -> None:
 
 
 def smoothing() -> None:
-    """Show one feature before and after T: what few hold becomes what a surrounding holds."""
-    held = np.zeros(34, dtype=np.float32)
+    """Show one feature and what T makes of it, near and far: what few hold becomes what a surrounding holds."""
+    held = np.zeros((34, 1), dtype=np.float32)
     held[[4, 5, 10, 16, 24, 25]] = 1
-    around = PROFILE.smooth(held[:, None])[:, 0]
-    figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.7), layout="constrained")
-    club(axes[0], HEAT(0.8 * held), "F: six members have a word in their profile")
-    club(axes[1], HEAT(0.8 * around / around.max()), "T F: how much of it is around each member")
+    near, far = (smoother.smooth(held)[:, 0] for smoother in smoothers(CLUB, sg.Config()))
+    figure, axes = plt.subplots(1, 3, figsize=(10.4, 3.3), layout="constrained")
+    panels = ((held[:, 0], "F: six have a word"), (near, "near: around each"), (far, "far: further around"))
+    for axis, (values, title) in zip(axes, panels, strict=True):
+        club(axis, HEAT(0.8 * values / values.max()), title)
     save(figure, "how_smoothing.svg")
 
 
-def warped() -> None:
-    """Match the instructor's profile to the president's and to a pupil's."""
-    figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.7), layout="constrained", sharey=True)
-    for axis, other, color in zip(axes, (PRESIDENT, PUPIL), (ORANGE, GREEN), strict=True):
-        _match(axis, INSTRUCTOR, other, color)
-    axes[0].set_ylabel("logarithm of the share")
-    save(figure, "how_warping.svg")
+def place_and_role() -> None:
+    """Compare everybody with the instructor by place and by role."""
+    vectors = sg.SPINE(seed=0, threads=1).fit(CLUB).embeddings_
+    figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.7), layout="constrained")
+    named = {INSTRUCTOR: "instructor", PRESIDENT: "president"}
+    for axis, part in zip(axes, ("place", "role"), strict=True):
+        cosines = Search(vectors, by=part).cosines(INSTRUCTOR)
+        club(axis, HEAT(0.8 * np.maximum(cosines, 0)), f"alike the instructor by {part}", labels=named)
+    save(figure, "how_place_role.svg")
 
 
-def _match(axis: Any, one: int, other: int, color: str) -> None:
-    found = warping(PROFILE.weights[one], PROFILE.weights[other])
-    upper, lower = (np.log10(PROFILE.weights[node] + 1e-3) for node in (one, other))
-    lower = lower - 1.6  # apart on paper only
-    for (i, j), cost in zip(found.path, found.costs, strict=True):
-        axis.plot([i + 1, j + 1], [upper[i], lower[j]], color=RED if cost > 0.5 else PALE, lw=1)
-    axis.plot(np.arange(1, K + 1), upper, color=BLUE, marker="o", ms=4, label=TITLES[one])
-    axis.plot(np.arange(1, K + 1), lower, color=color, marker="s", ms=4, label=TITLES[other])
-    axis.set_title(
-        f"{TITLES[one]} and {TITLES[other]}: {len(found.path)} steps, distance {found.distance:.1f}"
-    )
-    axis.set_xlabel("place in the profile")
-    axis.set_yticks([])
-    axis.legend()
-
-
-def pairs() -> None:
-    """Draw whom the instructor is drawn to, and from whom pushed, in training."""
-    similar = similar_nodes(PROFILE, candidates(CLUB.degrees, PROFILE.weights))
-    twins = [int(node) for node in similar.nodes[INSTRUCTOR][np.argsort(-similar.weights[INSTRUCTOR])][:3]]
-    near = [int(node) for node in CLUB.neighbors(INSTRUCTOR) if node not in twins]
-    far = [14, 20, 26, 24]
-    colors: NDArray[Any] = np.full(34, "#F4F4F4", dtype=object)
-    for nodes, color in ((near, BLUE), (twins, ORANGE), (far, GREY), ([INSTRUCTOR], INK)):
-        colors[nodes] = color
-    figure, axis = plt.subplots(figsize=(9.6, 3.7), layout="constrained")
-    club(axis, list(colors), sizes=120)
-    start = places()[INSTRUCTOR]
-    for nodes, color, style in ((twins, ORANGE, "-|>"), (far, GREY, "<|-")):
-        for node in nodes:
-            arrow = {"arrowstyle": style, "color": color, "lw": 1.6, "connectionstyle": "arc3,rad=0.25"}
-            arrow |= {"shrinkA": 7, "shrinkB": 7, "mutation_scale": 13}
-            axis.annotate("", start, places()[node], arrowprops=arrow, zorder=3)
-    for color, words in (
-        (INK, "the anchor, here the instructor"),
-        (BLUE, f"met on a plain walk: pulled near (chance {1 - RATE:g})"),
-        (ORANGE, f"structural twins: pulled near (chance {RATE:g})"),
-        (GREY, "drawn at random: pushed away"),
-    ):
-        axis.scatter([], [], s=60, color=color, label=words)
-    figure.legend(loc="outside right center")
-    save(figure, "how_pairs.svg")
-
-
-def channels() -> None:
-    """Two halves of a vector: likeness by content, by structure, and by both, of nine people."""
+def parts() -> None:
+    """Compare nine people with each other by every part, and by all together."""
     office = sg.made.planted(seed=0)
-    model = sg.SPINE(dim=64, seed=0, threads=1).fit(office.graph)
-    inputs, weights = model.generator_.inputs, model.generator_.weights
-    structure = inputs.structural(office.graph) @ weights[inputs.num_smoothed :]
-    both = model.embeddings_.vectors
+    vectors = sg.SPINE(seed=0, threads=1).fit(office.graph).embeddings_
     chosen, names = _nine(office)
-    figure, axes = plt.subplots(1, 3, figsize=(10.4, 3.4), layout="constrained")
-    parts = {"content and place": both - structure, "structure": structure, "the vector: both": both}
-    for axis, (title, vectors) in zip(axes, parts.items(), strict=True):
-        rows = vectors[chosen] / np.linalg.norm(vectors[chosen], axis=1, keepdims=True)
+    figure, axes = plt.subplots(1, 4, figsize=(10.4, 2.9), layout="constrained")
+    for axis, part in zip(axes, ("content", "place", "role", "all"), strict=True):
+        found = vectors.weighted(part).vectors[chosen]
+        rows = found / np.linalg.norm(found, axis=1, keepdims=True)
         drawn = axis.imshow(rows @ rows.T, cmap="PuOr_r", vmin=-1, vmax=1)
-        axis.set_title(title)
+        axis.set_title("all: their mean" if part == "all" else part)
         axis.set_xticks([])
         axis.set_yticks(range(len(chosen)), names if axis is axes[0] else [""] * len(chosen))
         axis.spines[:].set_visible(False)
@@ -131,7 +86,7 @@ def channels() -> None:
             axis.axhline(line, color="white", lw=2)
             axis.axvline(line, color="white", lw=2)
     figure.colorbar(drawn, ax=axes, shrink=0.85, label="cosine")
-    save(figure, "how_channels.svg")
+    save(figure, "how_parts.svg")
 
 
 def _nine(office: Any) -> tuple[list[int], list[str]]:
@@ -148,4 +103,4 @@ def _nine(office: Any) -> tuple[list[int], list[str]]:
     return chosen, names
 
 
-STAGES = (idea, profiles, smoothing, warped, pairs, channels)
+STAGES = (idea, smoothing, place_and_role, profiles, parts)

@@ -6,7 +6,7 @@ import numpy as np
 from drawing import INK, PALE, plt, save
 from matplotlib.collections import LineCollection
 from numpy.typing import NDArray
-from paper.palette import BLUE, GREEN, RED
+from paper.figures import BLUE, GREEN, RED
 from result import DEPARTMENTS
 
 import spinegraph as sg

@@ -80,7 +80,8 @@ class _Settings:
                 plain[each.name] = value if fault or value is None else _kind(each.type)(value)
             if fault:
                 wrong.append(f"{each.name} must {fault}; got {value!r}")
-        if not wrong and plain.get("lambda1", 0) + plain.get("lambda2", 0) > 1 + 1e-9:
+        are_numbers = not any(line.startswith("lambda") for line in wrong)
+        if are_numbers and plain.get("lambda1", 0) + plain.get("lambda2", 0) > 1 + 1e-9:
             wrong.append(
                 "lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; "
                 f"got {plain['lambda1']} + {plain['lambda2']}"
@@ -169,7 +170,7 @@ class Config(_Settings):
     )
     tolerance: float = _reach(
         0.01,
-        "largest error of a smoothed value, relative to the largest value",
+        "largest error of smoothed values, relative to how far smoothing moves them",
         "up for speed",
         between=(0, 1),
         strict=True,

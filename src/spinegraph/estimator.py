@@ -60,7 +60,7 @@ class SPINE:
         How far a node looks: probability that a walk continues rather than stops, for what is near a node
         (profile, place, features near it) and for features far around.
     tolerance : float
-        Largest error of a smoothed value, relative to the largest value.
+        Largest error of smoothed values, relative to how far smoothing moves them.
     k : int
         Length of a profile, the structural description of a node.
     rpr_method : {"push", "walks"}
@@ -178,7 +178,7 @@ class SPINE:
         if graph is not whole and "place" in config.parts:
             message = "several networks have no place in common, so the vectors have no place part"
             warnings.warn(
-                f"{message}; parts=('content', 'role') says that this is meant", SpineWarning, stacklevel=2
+                f"{message}; parts={(*generator.parts,)} says that this is meant", SpineWarning, stacklevel=2
             )
         embeddings = None
         if vectors:

@@ -77,6 +77,15 @@ class PaperSPINE(SPINE):
     ----------
     history_ : list of TrainingRecord
         Losses during training; the other attributes are those of SPINE.
+
+    Examples
+    --------
+    >>> from spinegraph import SPINE, made
+    >>> model = SPINE.paper(dim=8, steps=50).fit(made.planted(seed=0).graph)
+    >>> model.embeddings_
+    Embeddings(599 nodes, 8 dimensions: content 8)
+    >>> [record.step for record in model.history_]
+    [25, 50]
     """
 
     _config: ClassVar[Any] = PaperConfig

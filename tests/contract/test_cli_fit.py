@@ -22,7 +22,7 @@ def cora(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cora")
     write_cora(folder)
     files = ("cora.csv", "--features", "words.npz", "--labels", "labels.csv")
-    run = spine("fit", *files, "-o", "model", "--dim", 32, "--steps", 50, "--json", cwd=folder)
+    run = spine("fit", *files, "-o", "model", "--dim", 32, "--json", cwd=folder)
     assert run.returncode == 0, run.stderr
     (folder / "fit.json").write_text(run.stdout)
     return folder
@@ -37,12 +37,12 @@ def test_fit_says_what_it_did_and_what_comes_next(place):
     for part in (
         "nodes     12, edges 26",
         "encoded from a table",
-        "8 dimensions",
-        "25 steps",
+        "vectors   8 numbers: content 4, place 3, role 1",
+        "of hidden links recognised",
         "spine embed model edges.csv --features people.",
     ):
         assert part in said
-    assert "s  training\n" in said
+    assert "s  learning from hidden links\n" in said
     assert "\x1b" not in said
 
 
@@ -64,7 +64,8 @@ def test_every_format_holds_the_same_vectors(place, tmp_path, ending):
     path = tmp_path / f"v.{ending}"
     files = ("edges.csv", "--features", "people.csv")
     run = spine("embed", "model", *files, "-o", path, "--json", cwd=place)
-    assert json.loads(run.stdout) == {"output": str(path), "nodes": 12, "dim": 8}
+    facts = {"output": str(path), "nodes": 12, "dim": 8, "same_network": True}
+    assert json.loads(run.stdout) == facts
     np.testing.assert_allclose(Embeddings.load(path).vectors, vectors(place), atol=1e-6)
 
 
@@ -112,28 +113,56 @@ def test_several_networks_are_fitted_together(place, tmp_path):
     assert "1 files of features for 2 of edges" in run.stderr
 
 
-def test_presets_and_options_are_settings_of_config(place, tmp_path):
-    options = (
-        "--preset",
-        "paper",
-        "--structural-rate",
-        0.25,
-        "--seed",
-        7,
-        "--steps",
-        2,
-        "--dim",
-        4,
-        "--json",
-    )
-    run = spine("fit", "edges.csv", "--features", "people.csv", "-o", tmp_path / "m", *options, cwd=place)
-    found = json.loads(run.stdout)["settings"]
-    assert (found["structural_rate"], found["window"], found["seed"], found["start"]) == (
-        0.25,
-        5,
-        7,
-        "random",
-    )
+def test_the_papers_method_is_a_preset_with_the_settings_it_has(place, tmp_path):
+    order = ("fit", "edges.csv", "--features", "people.csv", "-o", tmp_path / "m", "--preset", "paper")
+    run = spine(*order, "--seed", 7, "--dim", 4, "--k", 5, "--json", cwd=place)
+    found = json.loads(run.stdout)
+    settings = found["settings"]
+    assert (settings["k"], settings["seed"], settings["window"], settings["rpr_method"]) == (5, 7, 5, "walks")
+    assert (found["parts"], found["learned"]) == ({"content": 4}, None)
+    assert type(estimator.SPINE.load(tmp_path / "m")).__name__ == "PaperSPINE"
+    run = spine(*order, "--far", 0.5, cwd=place)
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].startswith("error: --far is no setting of the paper's method")
+
+
+def test_parts_and_weights_are_chosen(place, tmp_path):
+    order = ("fit", "edges.csv", "--features", "people.csv", "--json", *QUICK)
+    chosen = ("--parts", "role,content", "--weights", "role=2", "-o", tmp_path / "m")
+    found = json.loads(spine(*order, *chosen, cwd=place).stdout)
+    assert found["parts"] == {"content": 7, "role": 1}
+    assert (found["settings"]["parts"], found["settings"]["weights"]) == (["content", "role"], {"role": 2})
+    plain = json.loads(spine(*order, "--parts", "role,content", "-o", tmp_path / "n", cwd=place).stdout)
+    assert plain["parts"] == found["parts"]
+    weighted, other = vectors(tmp_path, "m"), vectors(tmp_path, "n")
+    np.testing.assert_allclose(weighted[:, 7], 2 * other[:, 7], rtol=1e-6)
+    np.testing.assert_allclose(weighted[:, :7], other[:, :7], rtol=1e-6)
+
+
+def test_a_model_may_be_saved_without_place(place, tmp_path):
+    assert spine("fit", "edges.csv", "-o", tmp_path / "m", "--no-place", *QUICK, cwd=place).returncode == 0
+    run = spine("embed", tmp_path / "m", "edges.csv", "-o", tmp_path / "v.csv", "--json", cwd=place)
+    assert json.loads(run.stdout)["same_network"] is False
+    run = spine("embed", tmp_path / "m", "edges.csv", "-o", tmp_path / "v.csv", "--same-network", cwd=place)
+    assert run.returncode == 1
+    assert "saved without place" in run.stderr
+
+
+def test_another_network_has_no_place_and_embed_says_so(place, tmp_path):
+    assert spine("fit", "edges.csv", "-o", tmp_path / "m", *QUICK, cwd=place).returncode == 0
+    names = (place / "edges.csv").read_text().split(",")
+    (tmp_path / "other.csv").write_text(",other ".join(names))
+    for option, is_same, is_said in (((), False, True), (("--other-network",), False, False)):
+        order = ("embed", tmp_path / "m", tmp_path / "other.csv", "-o", tmp_path / "v.npz", "--json")
+        run = spine(*order, *option)
+        assert json.loads(run.stdout)["same_network"] is is_same
+        assert ("is another network than the fitted one" in run.stderr) is is_said
+        found = Embeddings.load(tmp_path / "v.npz")
+        assert not found.part("place").vectors.any()
+        assert found.part("role").vectors.any()
+    run = spine("embed", tmp_path / "m", "edges.csv", "-o", tmp_path / "v.npz", "--other-network", cwd=place)
+    assert run.returncode == 0, run.stderr
+    assert not Embeddings.load(tmp_path / "v.npz").part("place").vectors.any()
 
 
 @pytest.mark.data
@@ -142,7 +171,8 @@ def test_cora_fits_from_tables_and_its_labels_are_predicted_beside_controls(cora
     assert (found["nodes"], found["edges"], found["features"], found["dim"]) == (2708, 5278, 1433, 32)
     scores = {score["vectors"]: score["accuracy"] for score in found["classes"]}
     assert scores["SPINE"] > 0.75
-    assert {"raw features", "T F", "PCA of T F", "log degree", "largest class"} <= scores.keys()
+    assert {"raw features", "PCA of T F", "structural columns", "largest class"} <= scores.keys()
+    assert {"content alone", "place alone", "role alone"} <= scores.keys()
     assert scores["largest class"] == pytest.approx(818 / 2708, abs=0.01)
 
 
@@ -159,7 +189,7 @@ def test_evaluate_asks_cora_for_links_and_clusters(cora):
     found = json.loads(spine("evaluate", "model", *options, cwd=cora).stdout)
     links = {(score["vectors"], score["by"]): score["auc"] for score in found["links"]}
     assert links["SPINE", "cosine"] > 0.8
-    assert {"common neighbours", "preferential attachment", "T F", "PCA of T F"} <= {
+    assert {"common neighbours", "preferential attachment", "place alone", "PCA of T F"} <= {
         name for name, _ in links
     }
     clusters = {score["vectors"]: score for score in found["clusters"]}
@@ -175,9 +205,12 @@ def test_evaluate_takes_vectors_of_a_file_and_shows_a_table(cora, tmp_path):
     alone = spine("evaluate", tmp_path / "v.npz", *more).stdout
     assert "There is no control: pass the network with --graph." in alone
     run = spine("evaluate", tmp_path / "v.npz", *more, "--graph", real("cora.npz"))
-    for name in ("vectors", "raw features", "T F", "PCA of T F", "log degree", "largest class"):
+    for name in ("vectors", "raw features", "PCA of T F", "log degree", "largest class"):
         assert f"\n  {name} " in run.stdout
     assert "the best control" in " ".join(run.stdout.split())
+    run = spine("evaluate", tmp_path / "v.npz", *more, "--weights", "role=2")
+    assert run.returncode == 1
+    assert "no part 'role'; these vectors have no parts" in run.stderr
     run = spine("evaluate", tmp_path / "v.npz", "--task", "links")
     assert run.returncode == 1
     assert "none is left to predict" in run.stderr
@@ -195,8 +228,11 @@ def test_fewer_nodes_than_the_default_number_of_clusters_are_evaluated(tmp_path)
         (("fit",), "Missing argument"),
         (("fit", "edges.csv"), "Missing option"),
         (("fit", "edges.csv", "-o", "m", "--dim", "many"), "should be a valid integer"),
-        (("fit", "edges.csv", "-o", "m", "--start", "anywhere"), "is not one of"),
-        (("fit", "edges.csv", "-o", "m", "--resume"), "needs --checkpoint DIR"),
+        (("fit", "edges.csv", "-o", "m", "--rpr-method", "anyhow"), "is not one of"),
+        (("fit", "edges.csv", "-o", "m", "--parts", "contents"), "expected some of content, place, role"),
+        (("fit", "edges.csv", "-o", "m", "--weights", "role"), "such as role=2,place=0.5; got 'role'"),
+        (("evaluate", "model", "--weights", "role=-1"), "expected numbers >= 0 for some of content"),
+        (("evaluate", "model", "--weights", "content=0,place=0,role=0"), "not 0 for all"),
         (("fit", "edges.csv", "-o", "m", "--dimension", "8"), "No such option"),
         (("embed", "model", "edges.csv"), "Missing option"),
         (("embed", "model", "edges.csv", "-o", "-", "--json"), "would print JSON among the vectors"),
@@ -218,7 +254,11 @@ def test_wrong_usage_is_exit_code_2(place, arguments, message):
         (("fit", "edges.csv", "-o", "m", "--features", "teams.csv", "--labels", "gone.csv"), "no such file"),
         (("fit", "edges.csv", "-o", "edges.csv"), "edges.csv: is a file"),
         (("fit", "edges.csv", "-o", "m", "--device", "warp9"), "device must name a Torch device"),
-        (("fit", "edges.csv", "-o", "m", "--structural-columns", "none"), "has no features"),
+        (
+            ("fit", "edges.csv", "-o", "m", "--parts", "content"),
+            "parts asks for content, and the graph has no",
+        ),
+        (("fit", "edges.csv", "-o", "m", "--weights", "place=0,role=0"), "weights are 0 for place and role"),
         (("embed", "gone", "edges.csv", "-o", "v.csv"), "gone: no such folder"),
         (("embed", "model", "edges.csv", "-o", "v.pkl"), "embeddings are saved as"),
         (("embed", "model", "edges.csv", "-o", "nowhere/v.csv"), "there is no folder nowhere"),
@@ -246,7 +286,7 @@ def test_a_place_that_holds_something_else_is_refused_before_the_work(place, tmp
     run = spine("fit", place / "edges.csv", "-o", tmp_path, *QUICK)
     assert run.returncode == 1
     assert "holds 'mine.txt', which saving a model here would delete" in run.stderr
-    assert "training" not in run.stderr
+    assert "s  place" not in run.stderr
 
 
 @pytest.mark.parametrize("command", ["fit", "embed"])
@@ -256,32 +296,29 @@ def test_a_read_only_place_is_refused_before_the_work(place, tmp_path, command):
     run = in_small_place([SPINE, command, *order, "-o", tmp_path / "out.csv"], tmp_path, "ro")
     assert run.returncode == 1
     assert "may not be written to; choose another place" in run.stderr
-    assert "s  training" not in run.stderr
+    assert "s  place" not in run.stderr
     assert run.stdout == ""
 
 
 @pytest.mark.parametrize(
     "ending",
     [
-        *("model", "checkpoint", "v.csv"),
+        *("model", "v.csv"),
         *(pytest.param(other, marks=pytest.mark.slow) for other in ("v.npz", "v.parquet", "v.txt")),
     ],
 )
 def test_a_full_place_keeps_nothing_half_written(place, tmp_path, ending):
     files = (place / "edges.csv", "--features", place / "people.csv")
     order = ("embed", place / "model", *files, "-o", tmp_path / ending)
-    if ending in ("model", "checkpoint"):
-        output = (tmp_path if ending == "model" else place) / "unwritten"
-        order = ("fit", *files, *QUICK, "--steps", 50, "-o", output, "--checkpoint", tmp_path / "states")
-        order = order if ending == "checkpoint" else order[:-2]
+    if ending == "model":
+        order = ("fit", *files, *QUICK, "-o", tmp_path / "unwritten")
     run = in_small_place([SPINE, *order], tmp_path, "size=4k", filled=True)
     assert run.returncode == 1, run.stderr
     errors = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1
     assert "cannot be written (No space left on device); nothing was changed there" in errors[0]
     assert "Traceback" not in run.stderr
-    assert set(run.stdout.splitlines()) <= {"left: filler", "left: states"}
-    assert not (place / "unwritten").exists()
+    assert set(run.stdout.splitlines()) <= {"left: filler"}
 
 
 WRITING = {
@@ -346,44 +383,22 @@ def stopped(command, is_time, **options):
     return run.returncode, said
 
 
-def test_ctrl_c_says_how_to_resume_and_resuming_gives_the_same_vectors(place, tmp_path):
-    settings = ("--dim", 8, "--steps", 1000, "--passes", 1e6, "--batch-size", 64, "--threads", 1)
-    order = ("fit", "edges.csv", "--features", "people.csv", *settings)
-    states = tmp_path / "states"
-    resumable = [SPINE, *map(str, order), "-o", str(tmp_path / "m"), "--checkpoint", str(states)]
-    code, (out, errors) = stopped(resumable, lambda: any(states.glob("*.safetensors")), cwd=place)
-    assert (code, out) == (130, "")
-    last = errors.splitlines()[-1]
-    assert last == f"interrupted: the training state is in {states}; run the same command with --resume"
-    assert sorted(os.listdir(tmp_path)) == ["states"]
-
-    again = subprocess.run(resumable, capture_output=True, text=True, cwd=place, env=ALONE)
-    assert again.returncode == 1
-    assert "add --resume to resume" in again.stderr
-    run = subprocess.run([*resumable, "--resume"], capture_output=True, text=True, cwd=place, env=ALONE)
-    assert run.returncode == 0, run.stderr
-    assert ", resumed after " in run.stdout
-    whole = spine(*order, "-o", tmp_path / "whole", cwd=place)
-    assert whole.returncode == 0
-    np.testing.assert_array_equal(vectors(tmp_path, "m"), vectors(tmp_path, "whole"))
-
-
-def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_written(place, tmp_path):
+def test_ctrl_c_in_a_fit_leaves_nothing(place, tmp_path):
     marker = tmp_path / "begun"
     code = (
-        "import pathlib, sys\n"
+        "import pathlib, sys, time\n"
         "from spinegraph.apps.cli import main, options\n"
         "def call(stage, done, total):\n"
-        f"    if stage == 'training': pathlib.Path({str(marker)!r}).touch()\n"
+        "    if stage == 'role':\n"
+        f"        pathlib.Path({str(marker)!r}).touch()\n"
+        "        time.sleep(60)\n"
         "options._line_callback = lambda console: call\n"
         "main(sys.argv[1:])\n"
     )
-    order = ("fit", "edges.csv", "-o", str(tmp_path / "m"), "--steps", "1000000", "--passes", "1e8")
+    order = ("fit", "edges.csv", "-o", str(tmp_path / "m"))
     ended, (_, errors) = stopped([sys.executable, "-c", code, *order], marker.exists, cwd=place)
     assert ended == 130
-    assert (
-        "interrupted: nothing was written; with --checkpoint DIR an interrupted run can be resumed" in errors
-    )
+    assert errors.splitlines()[-1] == "interrupted"
     assert os.listdir(tmp_path) == ["begun"]
 
 
@@ -408,14 +423,3 @@ def test_ctrl_c_in_the_middle_of_writing_leaves_what_was_there(place, tmp_path):
     assert errors.splitlines()[-1] == "interrupted"
     before = tmp_path.with_name(f"{tmp_path.name} before")
     assert subprocess.run(["diff", "-r", before, tmp_path]).returncode == 0
-
-
-@pytest.mark.slow
-def test_a_resumed_run_that_finds_no_state_of_its_own_says_so(place, tmp_path):
-    run = spine(
-        *("fit", "edges.csv", "-o", tmp_path / "m", *QUICK, "--checkpoint", tmp_path / "states", "--resume"),
-        cwd=place,
-    )
-    assert run.returncode == 0
-    assert "note: " in run.stderr
-    assert "holds no state of this run" in run.stderr

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from typer import BadParameter
 
 from command import spine
 from spinegraph.apps.cli.app import COMMANDS, examples
-from spinegraph.apps.cli.options import settings, some_settings
-from spinegraph.config import Config
+from spinegraph.apps.cli.options import read_parts, read_weights, settings, some_settings
+from spinegraph.config import Config, PaperConfig
 from spinegraph.errors import ParameterError
 
 ROOT = Path(__file__).parents[2]
@@ -59,15 +60,27 @@ def test_every_setting_is_an_option_of_its_own_kind():
     options = settings.__signature__.parameters
     assert sorted(options) == sorted(["preset", *names])
     kinds = {name: option.annotation.__args__[0] for name, option in options.items()}
-    assert get_args(get_args(kinds["similarity"])[0]) == ("dtw", "euclidean", "cosine")
-    assert (kinds["dim"], kinds["lambda1"]) == (int | None, float | None)
+    assert get_args(get_args(kinds["rpr_method"])[0]) == ("push", "walks")
+    assert (kinds["dim"], kinds["near"], kinds["learning"]) == (int | None, float | None, bool | None)
 
 
 def test_settings_begin_with_a_preset_and_are_checked_together():
-    paper = Config.paper(dim=64).to_json()
     given = {name: None for name in settings.__signature__.parameters if name != "preset"}
-    assert settings(preset="paper", **{**given, "dim": 64}).to_json() == paper
+    assert settings(preset="paper", **{**given, "dim": 64}) == PaperConfig(dim=64)
     assert settings(**given) == Config()
-    with pytest.raises(ParameterError, match=r"dim must be .*\nsteps must be"):
-        settings(dim=0, steps=-1)
+    with pytest.raises(ParameterError, match=r"dim must be .*\nk must be"):
+        settings(dim=0, k=0)
+    with pytest.raises(ParameterError, match=r"^--parts is no setting of the paper's method"):
+        settings(preset="paper", parts=("role",))
     assert some_settings("threads")(threads=2) == {"threads": 2}
+
+
+def test_parts_and_weights_are_read_from_text():
+    assert read_parts("role, content") == ("role", "content")
+    assert read_weights("role=2, place=0.5") == {"role": 2.0, "place": 0.5}
+    for text in ("", "roles", "content;role"):
+        with pytest.raises(BadParameter, match="such as content,role"):
+            read_parts(text)
+    for text in ("", "role", "role=", "role=x", "role=-1", "role=nan", "hub=1", "content=0,place=0,role=0"):
+        with pytest.raises(BadParameter, match=r"such as role=2,place=0\.5"):
+            read_weights(text)

@@ -46,7 +46,7 @@ def office(tmp_path_factory):
     """A model of one organisation, and another organisation in files."""
     folder = tmp_path_factory.mktemp("office")
     here, there = (made.planted(5, 40, feature_noise=0.3, role_strength=1.0, seed=seed) for seed in (42, 43))
-    SPINE(dim=32, steps=30).fit(here.graph).save(folder / "model")
+    SPINE(dim=32).fit(here.graph).save(folder / "model")
     write_network(folder, "here", here)
     write_network(folder, "there", there)
     return folder
@@ -55,7 +55,7 @@ def office(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cora(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "cora"
-    SPINE(dim=32, steps=20).fit(datasets.load("cora", DATA).graph).save(folder)
+    SPINE(dim=32).fit(datasets.load("cora", DATA).graph).save(folder)
     return folder
 
 
@@ -122,7 +122,7 @@ def test_the_number_of_roles_can_be_chosen(office):
 
 
 def test_a_model_of_several_networks_without_features(tmp_path):
-    SPINE(dim=8, steps=5).fit([made.karate(), made.barbell(6, 2)]).save(tmp_path / "clubs")
+    SPINE(dim=8, parts=("role",)).fit([made.karate(), made.barbell(6, 2)]).save(tmp_path / "clubs")
     run = spine("roles", tmp_path / "clubs")
     assert run.returncode == 0, run.stderr
     assert "48 nodes" in run.stdout
@@ -132,7 +132,7 @@ def test_a_model_of_several_networks_without_features(tmp_path):
 
 def test_wrong_input_is_one_clear_line(office, tmp_path):
     model = office / "model"
-    SPINE(dim=8, steps=5).fit(made.karate()).save(tmp_path / "bare", data=False)
+    SPINE(dim=8).fit(made.karate()).save(tmp_path / "bare", data=False)
     (tmp_path / "strangers.csv").write_text("name,label\nnobody,x\n")
     cases = [
         (("roles", tmp_path / "gone"), "gone"),

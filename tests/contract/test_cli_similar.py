@@ -33,7 +33,7 @@ def joined(text):
 def office(tmp_path_factory):
     """A model of a made organisation: its folder, and the model."""
     folder = tmp_path_factory.mktemp("models") / "office"
-    model = SPINE(dim=32, steps=20, seed=0).fit(made.planted(seed=1).graph)
+    model = SPINE(dim=32, seed=0).fit(made.planted(seed=1).graph)
     model.save(folder)
     return folder, model
 
@@ -42,7 +42,7 @@ def office(tmp_path_factory):
 def two_clubs(tmp_path_factory):
     """A model of two networks whose names overlap."""
     folder = tmp_path_factory.mktemp("models") / "clubs"
-    SPINE(dim=8, steps=5).fit([made.karate(), made.barbell(4, 1)]).save(folder)
+    SPINE(dim=8, parts=("role",)).fit([made.karate(), made.barbell(4, 1)]).save(folder)
     return folder
 
 
@@ -51,7 +51,7 @@ def cora(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "cora"
     graph = datasets.load("cora", DATA).graph
     graph = graph.with_features(graph.features, [f"word {place}" for place in range(graph.features.shape[1])])
-    SPINE(dim=32, steps=20, seed=0).fit(graph).save(folder)
+    SPINE(dim=32, seed=0).fit(graph).save(folder)
     return folder
 
 
@@ -60,14 +60,15 @@ def test_similar_lists_whom_the_search_finds_with_reasons(office):
     name = model.graph_.names[3]
     run = spine("similar", folder, name, "-n", 4, env={**os.environ, "COLUMNS": "120"})
     assert run.returncode == 0, run.stderr
-    assert run.stdout.startswith(f"Most like {name}, by vectors")
+    assert run.stdout.startswith(f"Most like {name}, by all parts")
     for match in Search(model.embeddings_).similar(name, 4):
         line = next(line for line in run.stdout.splitlines() if match.name in line)
         assert f"{match.score:.3f}" in line
     assert any(word in run.stdout for word in model.graph_.feature_names)
+    assert re.search(r"score +node +content +place +role +neighbours", run.stdout)
 
 
-@pytest.mark.parametrize("by", ["structure", "both"])
+@pytest.mark.parametrize("by", ["all", "content", "place", "role", "profile"])
 def test_similar_prints_json(office, by):
     folder, model = office
     name = model.graph_.names[3]
@@ -77,9 +78,26 @@ def test_similar_prints_json(office, by):
     assert (found["node"], found["by"], len(found["similar"])) == (name, by, 3)
     for match in found["similar"]:
         assert sum(match["parts"].values()) == pytest.approx(match["similarity"], abs=1e-5)
-    if by == "structure":
-        roles = StructuralSearch(model.graph_, model.generator_.inputs.profile(model.graph_))
-        assert [match["name"] for match in found["similar"]] == [m.name for m in roles.similar(name, 3)]
+    search = StructuralSearch(model.graph_, model.generator_.profile(model.graph_))
+    if by != "profile":
+        search = Search(model.embeddings_, by=by)
+    assert [match["name"] for match in found["similar"]] == [m.name for m in search.similar(name, 3)]
+
+
+def test_parts_are_weighed_in_a_question(office):
+    folder, model = office
+    name = model.graph_.names[3]
+    weights = {"role": 5.0, "place": 0.0}
+    run = spine("similar", folder, name, "--weights", "role=5,place=0", "-n", 3, "--json")
+    assert run.returncode == 0, run.stderr
+    found, expected = json.loads(run.stdout)["similar"], Search(model.embeddings_, weights=weights)
+    assert [match["name"] for match in found] == [m.name for m in expected.similar(name, 3)]
+    assert all(match["similarity"] == pytest.approx(match["score"], abs=0.01) for match in found)
+    other = found[0]["name"]
+    run = spine("explain", folder, name, other, "--weights", "role=5,place=0", "--json")
+    why = json.loads(run.stdout)
+    assert {part["name"]: part["weight"] for part in why["parts"]} == {"content": 1, **weights}
+    assert why["similarity"] == pytest.approx(found[0]["similarity"], abs=1e-6)
 
 
 def test_quiet_similar_prints_scores_and_names_alone(office):
@@ -91,7 +109,7 @@ def test_quiet_similar_prints_scores_and_names_alone(office):
     assert run.stderr == ""
 
 
-@pytest.mark.parametrize("by", ["embedding", "both"])
+@pytest.mark.parametrize("by", ["all", "role"])
 def test_all_nodes_go_into_a_table(office, tmp_path, by):
     folder, model = office
     run = spine("similar", folder, "--all", "--by", by, "-n", 2, "-o", tmp_path / "twins.parquet")
@@ -101,10 +119,9 @@ def test_all_nodes_go_into_a_table(office, tmp_path, by):
     assert list(table) == ["node", "rank", "match", "score"]
     assert table["node"][::2] == model.graph_.names.tolist()
     assert table["rank"][:4] == [1, 2, 1, 2]
-    if by == "embedding":
-        first = Search(model.embeddings_).similar(table["node"][0], 2)
-        assert table["match"][:2] == [match.name for match in first]
-        assert table["score"][:2] == [match.score for match in first]
+    first = Search(model.embeddings_, by=by).similar(table["node"][0], 2)
+    assert table["match"][:2] == [match.name for match in first]
+    assert table["score"][:2] == [match.score for match in first]
 
 
 def test_all_nodes_can_be_printed(two_clubs):
@@ -165,11 +182,11 @@ def test_explain_prints_json_whose_parts_add_up(office):
     run = spine("explain", folder, a, b, "--json")
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
-    vectors = model.embeddings_.of([a, b]).astype(np.float64)
+    vectors = model.embeddings_.weighted().of([a, b]).astype(np.float64)
     cosine = vectors[0] @ vectors[1] / np.linalg.norm(vectors, axis=1).prod()
-    assert found["similarity"] == pytest.approx(cosine, abs=1e-4)
-    assert sum(part["alike"] for part in found["parts"]) == pytest.approx(found["similarity"], abs=1e-6)
-    assert sum(part["weight"] for part in found["parts"]) == pytest.approx(1, abs=1e-6)
+    assert found["similarity"] == pytest.approx(cosine, abs=0.01)  # of one node alone: within the tolerance
+    assert sum(part["share"] for part in found["parts"]) == pytest.approx(found["similarity"], abs=1e-6)
+    assert [part["name"] for part in found["parts"]] == ["content", "place", "role"]
     assert found["a"]["degree"] == model.graph_.degrees[3]
     assert found["rank"]["others"] == len(model.graph_) - 1
 
@@ -189,7 +206,7 @@ def test_explain_writes_a_page_that_needs_no_network(office, tmp_path):
 
 def test_the_page_is_drawn_without_an_error(tmp_path):
     club = made.karate().relabel([f"<b>member {place}</b>" for place in range(34)])
-    SPINE(dim=8, steps=5).fit(club).save(tmp_path / "model")
+    SPINE(dim=8).fit(club).save(tmp_path / "model")
     a, b = club.names[[0, 33]].tolist()
     assert spine("explain", tmp_path / "model", a, b, "--html", tmp_path / "why.html", "-q").returncode == 0
     with lone_page() as (page, faults):
@@ -211,7 +228,7 @@ def test_a_model_without_its_network_asks_for_one(office, tmp_path):
 
 def test_another_network_is_searched_with_graph(tmp_path):
     club = made.karate()
-    SPINE(dim=8, steps=5).fit(club).save(tmp_path / "model", data=False)
+    SPINE(dim=8).fit(club).save(tmp_path / "model", data=False)
     edges = tmp_path / "other.csv"
     edges.write_text("source,target\nann,bob\nbob,cy\ncy,dan\ncy,ann\n")
     run = spine("similar", tmp_path / "model", "ann", "--graph", edges, "-q")
@@ -219,6 +236,9 @@ def test_another_network_is_searched_with_graph(tmp_path):
     assert {line.split()[1] for line in run.stdout.splitlines()} == {"bob", "cy", "dan"}
     run = spine("explain", tmp_path / "model", "ann", "bob", "--graph", edges, "-q")
     assert joined(run.stdout).startswith("ann and bob are nearly the same")
+    run = spine("similar", tmp_path / "model", "ann", "--graph", edges, "--by", "place")
+    assert run.returncode == 1
+    assert "so its nodes have no place; search by content or by role" in run.stderr
     run = spine("similar", tmp_path / "model", "ann", "--features", edges)
     assert run.returncode == 1
     assert "--features belongs to --graph" in run.stderr
@@ -233,6 +253,10 @@ def test_another_network_is_searched_with_graph(tmp_path):
         (["similar", "MODEL", "x", "-o", "out.csv"], 2, "--all and --output FILE belong together"),
         (["similar", "MODEL", "x", "-n", "0"], 2, "Invalid value for '-n' / '--count'"),
         (["similar", "MODEL", "x", "--by", "magic"], 2, "'magic' is not one of"),
+        (["similar", "MODEL", "0:1", "--by", "place"], 1, "no part 'place'; these vectors have role"),
+        (["similar", "MODEL", "x", "--weights", "role"], 2, "such as role=2,place=0.5; got 'role'"),
+        (["similar", "MODEL", "x", "--weights", "role=2", "--by", "role"], 2, "for all parts together"),
+        (["explain", "MODEL", "0:1", "0:2", "--weights", "role=0"], 1, "must not be 0 for all parts"),
         (["similar", "MODEL", "--all", "-o", "out.xlsx"], 1, "similar nodes are written as .csv, .parquet"),
         (["similar", "MODEL", "--all", "-o", "nowhere/out.csv"], 1, "there is no folder nowhere"),
         (["similar", "missing", "x"], 1, "missing: no such folder"),
@@ -277,8 +301,8 @@ def test_cora_is_searched_and_explained(cora, tmp_path):
     text = joined(run.stdout)
     assert text.startswith(f"Node 35 and node {found[0]['name']} are ")
     assert "Of the 2,707 other nodes none is more like node 35." in text
-    assert re.search(r"What makes them alike most: word \d+, word \d+", text)
-    run = spine("similar", cora, "--all", "-n", 3, "--by", "structure", "-o", tmp_path / "roles.csv")
+    assert re.search(r"What makes them alike most: [^.]*word \d+", text)
+    run = spine("similar", cora, "--all", "-n", 3, "--by", "profile", "-o", tmp_path / "roles.csv")
     assert run.returncode == 0, run.stderr
     assert len((tmp_path / "roles.csv").read_text().splitlines()) == 1 + 3 * 2708
     run = spine("explain", cora, "35", "99999")
@@ -295,7 +319,7 @@ def test_interrupting_the_search_of_all_leaves_nothing(cora, tmp_path):
         str(cora),
         "--all",
         "--by",
-        "both",
+        "profile",
         "-o",
         str(tmp_path / "twins.csv"),
     ]
@@ -319,7 +343,7 @@ def test_the_command_that_is_shown_can_be_typed(capsys):
     from spinegraph.apps.cli.similar import Similar, print_similar
 
     club = made.karate().relabel(["O'Brien", "$HOME", *map(str, range(2, 34))])
-    reason = explain(club, SPINE(dim=8, steps=5).fit(club).generator_, "O'Brien", "$HOME")
-    print_similar(Similar("O'Brien", "embedding", [Match("$HOME", 0.5)], [reason]), Console(width=80))
+    reason = explain(club, SPINE(dim=8).fit(club).generator_, "O'Brien", "$HOME")
+    print_similar(Similar("O'Brien", "all", [Match("$HOME", 0.5)], [reason]), Console(width=80))
     shown = next(line for line in capsys.readouterr().out.splitlines() if "why:" in line)
     assert shlex.split(shown.partition("why: ")[2]) == ["spine", "explain", "MODEL", "O'Brien", "$HOME"]

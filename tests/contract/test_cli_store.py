@@ -44,7 +44,8 @@ def test_damage_is_one_line(stored, tmp_path):
 
 
 def test_a_model_of_a_store_holds_no_copy_of_it_unless_asked(stored, tmp_path):
-    assert sorted(path.name for path in (stored / "model").iterdir()) == ["config.json", "model.safetensors"]
+    files = ["config.json", "model.safetensors", "place.safetensors"]
+    assert sorted(path.name for path in (stored / "model").iterdir()) == files
     run = spine("fit", stored / "net.store", "-o", "model", "--data", *QUICK, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "model" / "vectors.safetensors").exists()
@@ -53,7 +54,7 @@ def test_a_model_of_a_store_holds_no_copy_of_it_unless_asked(stored, tmp_path):
 def test_vectors_go_to_a_folder_in_parts_and_a_second_run_finds_them_done(stored, tmp_path):
     run = spine("embed", stored / "model", stored / "net.store", "-o", f"{tmp_path}/parts/")
     assert run.returncode == 0, run.stderr
-    assert "parts/: 12 vectors of 8 dimensions in 1 part, " in run.stdout
+    assert "parts/: 12 vectors of 8 dimensions in 1 file, " in run.stdout
     assert "nodes a second" in run.stdout
     run = spine("embed", stored / "model", stored / "net.store", "-o", f"{tmp_path}/parts/", "--json")
     assert json.loads(run.stdout)["embedded_now"] == 0

@@ -166,6 +166,23 @@ def test_another_twin_and_another_kind_of_likeness_can_be_chosen(page, network):
     page.click("text=Structural twins")  # stays as chosen from node to node
 
 
+def test_nodes_alike_by_one_part_are_shown_and_explained(page, network):
+    find(page, "n7")
+    page.wait_for_selector(".why li")
+    for part in ("content", "place", "role"):
+        page.click(f"text=By {part}")
+        first = network.get("/v1/nodes/n7/similar", n=1, by=part)["matches"][0]["name"]
+        page.wait_for_function(
+            "words => document.querySelector('.why h4').textContent === words", arg=f"Why {first} is like n7"
+        )
+        told = network.get(f"/v1/nodes/n7/explain/{first}")
+        (cosine,) = [one["cosine"] for one in told["parts"] if one["name"] == part]
+        assert f"{part} {cosine:.2f}" in page.locator("button.card small").first.inner_text()
+        shown = page.locator(".why .parts .note").inner_text()
+        assert all(one["name"] in shown for one in told["parts"] if one["share"] > 0.005)
+    page.click("text=Structural twins")
+
+
 def test_names_that_are_markup_are_shown_as_they_are(page):
     page.fill("#find", "<img")
     page.wait_for_selector("[role=option]")
@@ -414,6 +431,7 @@ def test_a_hundred_thousand_points_move_smoothly(chromium, network):
         "descriptions": list("abcde"),
         "label": None,
         "labels": [],
+        "parts": [],
     }
     page = chromium.new_page(viewport={"width": 1280, "height": 800})
     body = json.dumps(told)

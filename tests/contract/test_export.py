@@ -142,7 +142,7 @@ def test_features_without_a_graph_are_refused(office, to, capsys):
 
 
 def test_sql_finds_the_similar_nodes_that_search_finds(to, ask):
-    embeddings = SPINE(dim=16, steps=10, seed=0).fit(made.planted(seed=1).graph).embeddings_
+    embeddings = SPINE(dim=16, seed=0).fit(made.planted(seed=1).graph).embeddings_
     assert write(to, "alike", embeddings).index == "made"
     search = Search(embeddings, exact=True)
     for name in embeddings.names[::60].tolist():
@@ -391,7 +391,7 @@ def test_a_server_that_is_not_there_is_one_line(office, capsys, tmp_path):
 def test_a_fingerprint_is_the_models_own_and_survives_saving(office, tmp_path):
     model = SPINE.load(office / "model")
     assert model_fingerprint(model) == model_fingerprint(SPINE.load(office / "model"))
-    other = SPINE(dim=8, steps=3, seed=5).fit(made.karate())
+    other = SPINE(dim=8, seed=5).fit(made.karate())
     other.save(tmp_path / "other")
     assert model_fingerprint(SPINE.load(tmp_path / "other")) == model_fingerprint(other)
     assert model_fingerprint(other) != model_fingerprint(model)

@@ -19,7 +19,7 @@ from spinegraph import atomic as tensor_file
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError
 from spinegraph.storage import model_folder
 
-SETTINGS = {"dim": 8, "steps": 4, "batch_size": 32, "threads": 1}
+SETTINGS = {"dim": 8, "threads": 1}
 FILES = ["config.json", "graph.safetensors", "model.safetensors", "vectors.safetensors"]
 
 
@@ -574,5 +574,5 @@ def test_no_file_named_in_the_config_is_ever_read(folder, tmp_path):
 
 def test_what_cleaning_did_to_the_edges_comes_back_with_the_model(tmp_path):
     graph = Graph.from_edges([(0, 1), (1, 0), (1, 2), (1, 2), (2, 3)])
-    SPINE(dim=4, steps=5).fit(graph).save(tmp_path / "model")
+    SPINE(dim=4).fit(graph).save(tmp_path / "model")
     assert SPINE.load(tmp_path / "model").graph_.report == graph.report

@@ -12,7 +12,7 @@ TABLE = {"team": ["red", "blue", "red", "green"], "age": [30.0, 41.0, None, 25.0
 def fitted():
     encoder = sg.FeatureEncoder()
     graph = sg.Graph.from_edges([(0, 1), (1, 2), (2, 3)], features=encoder.fit_transform(TABLE))
-    return sg.SPINE(dim=4, steps=3).fit(graph, encoder=encoder), encoder
+    return sg.SPINE(dim=4).fit(graph, encoder=encoder), encoder
 
 
 def test_a_loaded_model_encodes_a_new_table_as_before(tmp_path):
@@ -25,7 +25,7 @@ def test_a_loaded_model_encodes_a_new_table_as_before(tmp_path):
 
 
 def test_a_model_fitted_without_a_table_has_no_table_encoder(tmp_path):
-    model = sg.SPINE(dim=4, steps=3).fit(sg.Graph.from_edges([(0, 1), (1, 2)]))
+    model = sg.SPINE(dim=4).fit(sg.Graph.from_edges([(0, 1), (1, 2)]))
     model.save(tmp_path / "model")
     assert sg.SPINE.load(tmp_path / "model").table_encoder_ is None
 
@@ -33,7 +33,7 @@ def test_a_model_fitted_without_a_table_has_no_table_encoder(tmp_path):
 def test_an_encoder_of_other_features_is_refused():
     graph = sg.Graph.from_edges([(0, 1)], features=[[1.0], [0.0]])
     with pytest.raises(ParameterError, match="the graph has 1; pass the encoder"):
-        sg.SPINE(dim=2, steps=1).fit(graph, encoder=sg.FeatureEncoder().fit(TABLE))
+        sg.SPINE(dim=2).fit(graph, encoder=sg.FeatureEncoder().fit(TABLE))
 
 
 def test_a_damaged_table_encoder_is_a_model_format_error(tmp_path):

@@ -33,7 +33,7 @@ for command in json.loads(sys.argv[1]):
         if end.code:
             raise
 """
-QUICK = ["--dim", "8", "--steps", "5", "--threads", "1"]
+QUICK = ["--dim", "8", "--threads", "1"]
 
 
 def run_without(commands, folder):

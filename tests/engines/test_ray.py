@@ -26,7 +26,7 @@ from spinegraph.errors import ClusterError, MissingPackageError, ParameterError
 from spinegraph.graph.store import open_store, write_store
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spinegraph[ray]'")
-SETTINGS = {"dim": 8, "steps": 10, "threads": 1}
+SETTINGS = {"dim": 8, "threads": 1}
 MEMORY = 80 * 2**20  # of a node's object store
 pytestmark = [
     # Ray leaves its processes' pipes and its event loops to the garbage collector.
@@ -65,25 +65,10 @@ def joined(folder):
 
 
 def test_a_fit_has_the_bits_of_the_local_engine(cluster, featured, monkeypatch):
-    monkeypatch.setattr(ray_engine, "_MIN_ROOTS", 32)
+    monkeypatch.setattr(ray_engine, "ROWS", 64)
     model = SPINE(**SETTINGS, engine="ray", address=cluster.address).fit(featured.graph_)
     np.testing.assert_array_equal(model.embeddings_.vectors, featured.embeddings_.vectors)
-    assert model.history_ == featured.history_
     assert model.config_.engine == "ray"
-
-
-@pytest.mark.parametrize("settings", [{}, {"rpr_method": "walks"}, {"threshold": 0.0}], ids=str)
-def test_stages_have_the_bits_of_the_local_engine(cluster, bare, settings, monkeypatch):
-    monkeypatch.setattr(ray_engine, "_MIN_ROOTS", 32)
-    graph, config = bare.graph_, Config(**SETTINGS, **settings)
-    nodes = np.arange(290, 10, -1)
-    here, there = local.LocalEngine(), RayEngine()
-    profiles = [each.profile(graph, config, nodes) for each in (here, there)]
-    for name, value in vars(profiles[0]).items():
-        np.testing.assert_array_equal(getattr(profiles[1], name), value, err_msg=name)
-    similar = [each.similar(profiles[0], graph.degrees[nodes], config) for each in (here, there)]
-    np.testing.assert_array_equal(similar[1].nodes, similar[0].nodes)
-    np.testing.assert_array_equal(similar[1].weights, similar[0].weights)
 
 
 @pytest.mark.parametrize("kind", ["featured", "bare"])
@@ -91,8 +76,9 @@ def test_vectors_of_a_large_graph_are_those_of_the_local_engine(cluster, kind, r
     model = request.getfixturevalue(kind)
     for module in (ray_engine, local):
         monkeypatch.setattr(module, "ROWS", 64)
-    found = RayEngine().embed(model.generator_, model.graph_)
-    np.testing.assert_array_equal(found, local.LocalEngine().embed(model.generator_, model.graph_))
+    known = np.arange(300)
+    found = RayEngine().embed(model.generator_, model.graph_, known)
+    np.testing.assert_array_equal(found, model.embeddings_.vectors)
 
 
 @pytest.mark.parametrize("kind", ["featured", "bare"])
@@ -107,6 +93,7 @@ def test_a_folder_holds_the_files_of_the_local_engine(cluster, kind, request, tm
     np.testing.assert_array_equal(joined(there), joined(here))
     ShardFolder.open(there, run_of(model.generator_, model.graph_), 300, 64).verify()
     assert told[0] == ("embedding nodes", 0, 300)
+    assert any(stage == "smoothing" for stage, _, _ in told)
     assert told[-1] == ("embedding nodes", 300, 300)
 
 
@@ -117,21 +104,6 @@ def test_a_store_is_opened_by_its_path(cluster, featured, tmp_path):
     here = local.embed_to_folder(featured.generator_, featured.graph_, tmp_path / "here", rows=64)
     np.testing.assert_array_equal(joined(folder), joined(here))
     assert Shared.of(graph).reference == ()
-
-
-def test_a_machine_that_does_not_see_the_folder_sends_its_vectors(cluster, featured, tmp_path, monkeypatch):
-    run_tasks, kinds = ray_engine.run_tasks, set()
-
-    def without_marker(function, calls):
-        calls[0][-1].unlink()
-        for index, found in run_tasks(function, calls):
-            kinds.add(type(found))
-            yield index, found
-
-    monkeypatch.setattr(ray_engine, "run_tasks", without_marker)
-    found = embed_to_folder(featured.generator_, featured.graph_, tmp_path / "vectors", rows=64)
-    assert kinds == {Embeddings}
-    ShardFolder.open(found, run_of(featured.generator_, featured.graph_), 300, 64).verify()
 
 
 class StoppedError(Exception):
@@ -152,11 +124,12 @@ def test_an_interrupted_run_is_resumed(cluster, featured, tmp_path):
     found = embed_to_folder(
         generator, graph, tmp_path / "vectors", rows=20, progress=lambda *line: told.append(line)
     )
+    assert told[0] == ("embedding nodes", told[0][1], 300)
     assert told[0][1] >= 100
     assert sum((found / name).stat().st_mtime_ns == written for name, written in kept.items()) >= 5
     here = local.embed_to_folder(generator, graph, tmp_path / "here", rows=20)
     np.testing.assert_array_equal(joined(found), joined(here))
-    assert not list(found.glob(".seen*"))
+    assert not list(found.glob(".smoothed*"))
 
 
 def test_a_node_that_is_killed_in_the_middle_costs_nothing_but_time(cluster, featured, tmp_path):

@@ -17,7 +17,7 @@ from spinegraph.engines.local import embed_to_folder
 from spinegraph.engines.shards import MANIFEST, Shard, ShardFolder, plan, run_of
 from spinegraph.errors import GraphFormatError, ParameterError
 
-SETTINGS = {"dim": 8, "steps": 10, "threads": 1}
+SETTINGS = {"dim": 8, "threads": 1}
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def test_a_store_beyond_the_memory_limit_is_embedded(tmp_path):
     try:
         rng = np.random.default_rng(0)
         some = made.random_graph(500, 3, seed=1).with_features(rng.random((500, COLUMNS), dtype=np.float32))
-        SPINE(dim=8, steps=5, threads=1).fit(some).save(tmp_path / "model", data=False)
+        SPINE(dim=8, threads=1).fit(some).save(tmp_path / "model", data=False)
         # Neighbours are near each other, as in most numberings: else every look is a read from disk.
         places = np.arange(NODES)
         links = Graph.from_edges(np.concatenate([np.c_[places, (places + d) % NODES] for d in (1, 2, 5)]))

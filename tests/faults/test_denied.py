@@ -24,7 +24,6 @@ UNREADABLE = {
 }
 READ_ONLY = {
     "fit": (*FIT, "-o", "closed/new"),
-    "states": (*FIT, "-o", "new", "--checkpoint", "closed/states"),
     "embed": (*EMBED, "-o", "closed/out.parquet"),
     "report": ("report", "model", "-o", "closed/report.html", "--quiet"),
     "roles": ("roles", "model", "-o", "closed/roles.json", "--quiet"),

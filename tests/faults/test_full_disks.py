@@ -14,7 +14,6 @@ EMBED = ("embed", "model", "later.csv", "--features", "people_later.csv", "--qui
 ORDERS = {
     "fit": (*FIT, "-o", "new"),
     "fit over a model": (*FIT, "-o", "model"),
-    "fit with states": (*FIT, "-o", "new", "--checkpoint", "states"),
     "embed parquet": (*EMBED, "-o", "out.parquet"),
     "embed npz": (*EMBED, "-o", "out.npz"),
     "embed csv": (*EMBED, "-o", "out.csv"),

@@ -109,28 +109,6 @@ def test_commands_stopped_at_many_moments_leave_the_old_or_the_new(place, comman
     check_stops(command, place, 30, injected, seed=1)
 
 
-def check_resumed_fit(place, times, injected):
-    order = (*FIT, "--steps", "400", "-o", "new", "--checkpoint", "states", "--quiet")
-    with begin(*order[:-3], "--quiet", "-o", "whole", cwd=place) as run:
-        assert run.wait(timeout=300) == 0, run.stderr.read()
-    expected = SPINE.load(place / "whole").embeddings_.vectors.tobytes()
-    draw = random.Random(3)
-    for number in range(times):
-        resume = ("--resume",) if number else ()
-        stop((*order, *resume), place, SIGNALS[number % 3], draw.uniform(0.5, 4))
-        if (place / "new").exists():
-            break
-    with begin(*order, "--resume", cwd=place) as run:
-        assert run.wait(timeout=300) == 0, run.stderr.read()
-    assert SPINE.load(place / "new").embeddings_.vectors.tobytes() == expected
-    injected("stopped fits that went on", times)
-
-
-@pytest.mark.slow
-def test_a_fit_stopped_again_and_again_ends_with_the_same_vectors(place, injected):
-    check_resumed_fit(place, 12, injected)
-
-
 SAVING = """
 import sys
 from spinegraph import SPINE

@@ -431,7 +431,7 @@ def test_an_edge_of_a_removed_node_may_be_named_as_well():
 
 def test_transform_of_an_overlay_leaves_removed_nodes_out():
     comb = Graph.from_edges([(i, i + 1) for i in range(9)] + [(i, i + 10) for i in range(10)])
-    model = SPINE(dim=4, steps=5).fit(comb)
+    model = SPINE(dim=4).fit(comb)
     overlay = comb.overlay(["new"], [("new", 3)]).remove([15])
     found, plain = model.transform(overlay), model.transform(overlay.materialize())
     assert found.names.tolist() == plain.names.tolist()

@@ -112,7 +112,7 @@ def test_a_store_is_fitted_embedded_and_described_like_the_graph(tmp_path, featu
     graph = made.random_graph(120, 3, features=features, seed=4).relabel([f"node {i}" for i in range(120)])
     write_store(graph, tmp_path / "store")
     stored = open_store(tmp_path / "store")
-    settings = {"dim": 8, "steps": 10, "threads": 1}
+    settings = {"dim": 8, "threads": 1}
     one, other = SPINE(**settings).fit(graph), SPINE(**settings).fit(stored)
     assert (one.embeddings_.vectors == other.embeddings_.vectors).all()
     assert one.fingerprint_ == other.fingerprint_

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from itertools import groupby
 from threading import Event
 
@@ -14,7 +15,7 @@ from spinegraph import SPINE, Graph, made
 from spinegraph.analysis.search import Search
 from spinegraph.apps.server import lookup as lookup_module
 from spinegraph.apps.server import writer as writer_module
-from spinegraph.apps.server.live import BLOCK_ROWS, Change, ContentCache, Live, RowBlocks, embedder
+from spinegraph.apps.server.live import BLOCK_ROWS, Change, Live, RowBlocks
 from spinegraph.apps.server.lookup import Lookup, Twins
 from spinegraph.apps.server.store import Store, open_store, restore
 from spinegraph.apps.server.writer import ClosedError, Writer
@@ -364,27 +365,12 @@ def grown(graph):
 def test_kept_rows_are_the_same_bits_in_whatever_order_they_are_met(reading_model):
     before, after = reading_model.graph_, grown(reading_model.graph_)
     content = reading_model.generator_.content
-    cache = ContentCache(content)
     for node in range(0, 90, 7):
-        cache(before, np.array([node]))
-    for node in range(90, 130):
-        cache(after, np.array([node]))
+        content.compressed(before, np.array([node]))
     some = np.arange(124, 4, -3)  # known in part by then
-    np.testing.assert_array_equal(cache(after, some), content.compressed(after, some))
-
-
-def test_vectors_are_those_of_the_generator(reading_model):
-    after, generator = grown(reading_model.graph_), reading_model.generator_
-    embed, everybody, known = embedder(generator), np.arange(len(after)), generator.known(after)
-    for some in (everybody[:3], everybody[95:99], everybody):
-        expected = generator.embed_some(after, some, known)
-        np.testing.assert_array_equal(embed(after, some, known), expected)
-    np.testing.assert_allclose(expected, generator.embed(after, known), atol=0.01)
-
-
-def test_models_that_read_no_features_keep_nothing():
-    plain = SPINE(dim=8, k=10).fit(small_graph().with_features(None))
-    assert embedder(plain.generator_) == plain.generator_.embed_some
+    found = content.compressed(after, some)
+    fresh = replace(content, _kept=type(content._kept)())
+    np.testing.assert_array_equal(found, fresh.compressed(after, some))
 
 
 def cosine(one, other):

@@ -10,18 +10,15 @@ from spinegraph import Graph, made
 from spinegraph.kernels import runtime as kernel_threads
 from spinegraph.structure import pagerank as pagerank_module
 from spinegraph.structure.columns import COLUMNS, structural_columns
-from spinegraph.structure.pagerank import Smoothed, multiply, principal_directions, rooted_pagerank
+from spinegraph.structure.pagerank import rooted_pagerank
 from spinegraph.structure.similarity import pair_distances, similar_nodes, weights_from_distances
+from spinegraph.structure.smoothing import Smoother, multiply
 
 KARATE = made.karate()
 WEIGHTED = Graph.from_edges([(0, 1), (1, 2), (2, 0)], weights=[1, 2, 3])
 ROWS = np.full((4, 2), 0.5, np.float32)
 OTHERS = [[1, 2], [0, 3], [0, -1], [1, -1]]
 HALF = csr_array(np.full((4, 4), 0.25, np.float32))
-
-
-def smoothed(threads, features=ROWS):
-    return Smoothed(HALF, features, threads)
 
 
 STAGES = {
@@ -42,10 +39,10 @@ STAGES = {
         np.array([[1], [0]], np.int32), np.array([[2], [np.inf]], np.float32), threads
     ),
     "multiply": lambda threads: multiply(HALF, ROWS, threads),
-    "smoothed": lambda threads: smoothed(threads).times(np.ones((2, 1), np.float32)),
-    "smoothed sparse": lambda threads: smoothed(threads, csr_array(ROWS)).times(np.ones((2, 9), np.float32)),
-    "transposed": lambda threads: smoothed(threads, csr_array(ROWS)).transposed_times(ROWS),
-    "directions": lambda threads: principal_directions(smoothed(threads, csr_array(ROWS)), 1, 0),
+    "smoothed": lambda threads: Smoother.of(KARATE, 0.5, threads=threads).smooth(
+        np.eye(34, dtype=np.float32)
+    ),
+    "rows": lambda threads: Smoother.of(KARATE, 0.5, threads=threads).rows(np.arange(3)),
 }
 
 

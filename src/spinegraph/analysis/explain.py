@@ -30,6 +30,7 @@ HOPS = 3
 _NAMED_NEIGHBORS = 5
 _TOLERANCE = 1e-6  # of similarities that count as equal in a rank
 _COLUMNS = 12  # listed in the JSON
+ORDINARY = "ordinary"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Column:
 class Columns:
     """Contributions of all input columns that are not 0 for both nodes, as arrays.
 
-    Those of a part add up to its share, but for the mean that content is centred by, and for ramps.
+    Those of a part add up to its share, but for the mean that content is centred by, and for ramps. Role has
+    a column more than its own: how ordinary a node is, the constant over the length of the part.
     """
 
     names: NDArray[Any]  # (p,)
@@ -381,14 +383,18 @@ def _content_columns(
 
 
 def _role_columns(role: Role, columns: NDArray[np.float32], factor: float) -> Columns:
-    """Return what structural columns (2, s) add."""
-    plain = replace(role, rotation=np.eye(len(role.mean), dtype=np.float32), ramps=None)
+    """Return what structural columns (2, s) add, and what the constant adds: that nodes are ordinary."""
+    plain = replace(role, rotation=np.eye(len(role.mean), dtype=np.float32), constant=0.0, ramps=None)
     inputs, width = plain.embed(columns), role.rotation.shape[1]  # standardised and bounded
+    vectors = role.embed(columns)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    shown = np.hstack([inputs, role.constant / np.where(lengths > 0, lengths, 1)])
+    inputs = np.hstack([inputs, np.full((2, 1), role.constant, np.float32)])
 
     def back(toward: Floats) -> Floats:
-        return np.asarray(toward[:, :width] @ role.rotation.T)[None]
+        return np.hstack([toward[:, :width] @ role.rotation.T, toward[:, -1:]])[None]
 
-    found = _contributions(NAMES, inputs[None], back, role.embed(columns), factor, inputs)
+    found = _contributions((*NAMES, ORDINARY), inputs[None], back, vectors, factor, shown)
     return replace(found, is_structural=np.ones(len(found.names), bool))
 
 
@@ -509,6 +515,7 @@ _NAMED_COLUMNS = {
     "overlap_25": "circles shared with less close neighbours",
     "overlap_50": "circles shared with neighbours",
     "spread": "how widely a walk spreads",
+    ORDINARY: "nothing unusual about their links",
     "log_profile_1": "pull of the closest node",
     "log_profile_3": "pull of the closest nodes",
     "log_profile_10": "pull of nodes further off",

@@ -68,9 +68,11 @@ class LocalEngine:
             found = (
                 (shard, generator.embed_some(graph, np.arange(shard.start, shard.stop))) for shard in missing
             )
-            parts.fill(
-                ((shard, Embeddings(graph.names[shard.start : shard.stop], some)) for shard, some in found)
+            named = (
+                (shard, Embeddings(graph.names[shard.start : shard.stop], some, generator.parts))
+                for shard, some in found
             )
+            parts.fill(named, progress)
         elif missing:
             parts.fill(self._finished(generator, graph, parts, missing, progress), progress)
         for file in parts.folder.glob(f"{_SMOOTHED}-*"):
@@ -87,20 +89,20 @@ class LocalEngine:
     ) -> Iterator[tuple[Shard, Embeddings]]:
         """Yield the vectors of missing shards; what smoothing makes lies in files until then."""
         known = generator.known(graph)
-        files = {chunk: _file(parts.folder, chunk) for chunk in generator.chunks(known)}
-        unmade = [chunk for chunk, file in files.items() if not file.exists()]
+        chunks = generator.chunks(known)
+        unmade = [chunk for chunk in chunks if not _file(parts.folder, chunk).exists()]
         for done, (chunk, values) in enumerate(self.smoothed(generator, graph, unmade, known)):
             if progress is not None:
                 progress("smoothing", done, len(unmade))
-            with whole_file(files[chunk]) as partial:
+            with whole_file(_file(parts.folder, chunk)) as partial:
                 values.tofile(partial)
-        maps = {
-            chunk: np.memmap(file, np.float32, "r").reshape(len(graph), -1) for chunk, file in files.items()
-        }
+        maps = [
+            np.memmap(_file(parts.folder, chunk), np.float32, "r").reshape(len(graph), -1) for chunk in chunks
+        ]
         same_network = None if generator.place is None else known is not None
         for shard, role in self.role_rows(generator, graph, missing):
             vectors = np.zeros((len(shard), generator.dim), np.float32)
-            for chunk, values in maps.items():
+            for chunk, values in zip(chunks, maps, strict=True):
                 vectors[:, generator.at(chunk)] = values[shard.start : shard.stop]
             generator.finish(vectors, role)
             names = graph.names[shard.start : shard.stop]

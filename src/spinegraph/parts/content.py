@@ -1,7 +1,8 @@
 """The content part: what a node and the nodes around it are about, from features."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ParameterError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.graph.overlay import Overlay
 from spinegraph.parts.place import hidden_links, share_nearer
 from spinegraph.structure.smoothing import Smoother, main_directions, multiply, row_products, signed
 
@@ -51,6 +53,7 @@ class Content:
     offset: NDArray[np.float32]
     scale: float = 1.0
     ramps: "Ramps | None" = None
+    _kept: "_Rows" = field(default_factory=lambda: _Rows(), repr=False)
 
     @property
     def dim(self) -> int:
@@ -141,8 +144,25 @@ class Content:
         return found
 
     def compressed(self, graph: GraphLike, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the compressed features (m, r) of some nodes; a row does not depend on the others."""
-        return row_products(encode(self.encoder, graph, positions), self.directions)
+        """Return the compressed features (m, r) of some nodes; a row does not depend on the others.
+
+        Rows of the graph, or of an overlay's base, are kept for the next call.
+        """
+        require_features(self.encoder, graph)
+        base = graph.base if isinstance(graph, Overlay) else graph
+        kept, is_kept = self._kept.of(base, self.directions.shape[1])
+        is_base = positions < len(base)
+        mine = positions[is_base]
+        missing = np.unique(mine[~is_kept[mine]])
+        if len(missing):
+            kept[missing] = row_products(encode(self.encoder, graph, missing), self.directions)
+            is_kept[missing] = True
+        if is_base.all():
+            return kept[mine]
+        found = np.empty((len(positions), kept.shape[1]), np.float32)
+        found[is_base] = kept[mine]
+        found[~is_base] = row_products(encode(self.encoder, graph, positions[~is_base]), self.directions)
+        return found
 
     def embed_some(
         self, own: NDArray[np.float32], around: NDArray[np.float32], near: csr_array, far: csr_array
@@ -171,6 +191,24 @@ class Content:
     def require_features(self, graph: GraphLike) -> None:
         """Refuse a graph whose features are not those the model was fitted with."""
         require_features(self.encoder, graph)
+
+
+class _Rows:
+    """Rows of one graph that were computed; those never written take no memory."""
+
+    def __init__(self) -> None:
+        self._held: tuple[Any, NDArray[np.float32], NDArray[np.bool_]] | None = None
+
+    def of(self, graph: GraphLike, width: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Return the rows (n, width) of a graph, and which are computed, (n,)."""
+        held = self._held
+        if held is None or held[0]() is not graph:
+            held = ref(graph), np.empty((len(graph), width), np.float32), np.zeros(len(graph), bool)
+            self._held = held
+        return held[1:]
+
+    def __reduce__(self) -> Any:
+        return _Rows, ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +293,7 @@ def _values(content: Content, graph: Graph, config: Config) -> NDArray[np.float3
 def _turn(apart: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the matrix (d, d) that multiplies each direction by its share of agreement."""
     values, vectors = np.linalg.eigh(spread + 0.01 * np.trace(spread) / len(spread) * np.eye(len(spread)))
+    values = np.maximum(values, 1e-12)  # where all nodes have the same content
     whiten, color = (vectors * values**-0.5) @ vectors.T, (vectors * values**0.5) @ vectors.T
     disagreement, axes = np.linalg.eigh(whiten @ apart @ whiten)
     agreement = np.clip(1 - disagreement, 0, 1)

@@ -244,20 +244,17 @@ class Generator:
         graph: GraphLike,
         positions: NDArray[np.int64],
         known: NDArray[np.int64] | None = None,
-        compressed: "Callable[[GraphLike, NDArray[np.int64]], NDArray[np.float32]] | None" = None,
     ) -> NDArray[np.float32]:
         """Return the vectors (r, d) of some nodes at their cost alone.
 
-        A vector does not depend, to the last bit, on which others are asked for. ``compressed`` returns
-        ``Content.compressed`` of some nodes, for a caller that keeps them.
+        A vector does not depend, to the last bit, on which others are asked for.
         """
         near, far = smoothers(graph, self.config)
         vectors, rows = np.zeros((len(positions), self.dim), np.float32), near.rows(positions)
         if self.content is not None:
             wide = far.rows(positions)
             seen, (local, broad) = _compact(rows, wide)
-            compressed = compressed or self.content.compressed
-            own, around = compressed(graph, positions), compressed(graph, seen)
+            own, around = (self.content.compressed(graph, some) for some in (positions, seen))
             vectors[:, self.parts["content"]] = self.content.embed_some(own, around, local, broad)
         if self.place is not None and known is not None:
             seen, (local,) = _compact(rows)
@@ -306,7 +303,7 @@ def _core(graph: Graph, config: Config) -> tuple[NDArray[np.int64], Graph]:
 
 def parts_of(config: Config, graph: Graph, several: bool) -> tuple[str, ...]:
     """Return the parts that a model of a graph has, in order; raise where one asked for cannot be."""
-    possible = {"content": graph.has_features, "place": not several, "role": True}
+    possible = {"content": graph.num_features > 0, "place": not several, "role": True}
     asked = tuple(config.parts)
     if set(asked) != set(PARTS):
         if "content" in asked and not possible["content"]:

@@ -1,8 +1,9 @@
 """The place part: where in the training network a node lives, from the positions of the nodes around it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,10 @@ class Place:
     positions: NDArray[np.float32]
     links: NDArray[np.int64]
     dim: int
+    _last: list[Any] = field(default_factory=list, repr=False)  # the graph that was recognised last
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_last": []}
 
     @classmethod
     def fit(cls, graph: Graph, width: int, config: Config, positions: "Positions") -> "Place":
@@ -95,23 +100,35 @@ class Place:
                 )
             return None
         base: Any = graph.base if isinstance(graph, Overlay) else graph
-        n, names = len(self.names), base.names
-        if len(base) >= n and _are_equal(names[:n], self.names):
+        found, is_same = self._recognised(base)
+        if not (is_same or sure):
+            return None
+        known = np.full(len(graph), -1, np.int64)
+        known[: len(base)] = found
+        if isinstance(graph, Overlay) and graph.num_nodes < len(graph):
+            known[np.setdiff1d(np.arange(len(graph)), graph.standing)] = -1
+        return known
+
+    def _recognised(self, graph: Graph) -> tuple[NDArray[np.int64], bool]:
+        """Return each node's training position, (n,) with -1, and whether the training links are there."""
+        if self._last and self._last[0]() is graph:
+            return self._last[1], self._last[2]
+        n = len(self.names)
+        if len(graph) >= n and np.array_equal(np.asarray(graph.names[:n]), self.names):
             there = np.arange(n)
         else:
-            there = base._name_index.find(self.names)
+            there = graph._name_index.find(self.names)
         is_there = there >= 0
         known = np.full(len(graph), -1, np.int64)
         known[there[is_there]] = np.flatnonzero(is_there)
-        if isinstance(graph, Overlay):
-            known[np.setdiff1d(np.arange(len(graph)), graph.standing)] = -1
-        if sure:
-            return known
         ends = there[self.links]
         ends = ends[(ends >= 0).all(axis=1)]
-        if not len(ends):
-            return known if not len(self.links) and is_there.all() else None
-        return known if _are_linked(base, ends).mean() >= _SAME else None
+        if len(ends):
+            is_same = bool(_are_linked(graph, ends).mean() >= _SAME)
+        else:
+            is_same = not len(self.links) and bool(is_there.all())
+        self._last[:] = [ref(graph), known, is_same]
+        return known, is_same
 
 
 def _means(values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -121,10 +138,6 @@ def _means(values: NDArray[np.float32]) -> NDArray[np.float32]:
         mass >= KNOWN_MASS, values[:, :-1] / np.maximum(mass, KNOWN_MASS), 0
     )
     return found
-
-
-def _are_equal(some: Any, names: NDArray[Any]) -> bool:
-    return bool(np.array_equal(np.asarray(some), names))
 
 
 def _some_links(graph: Graph, seed: int) -> NDArray[np.int64]:
@@ -226,7 +239,7 @@ def positions(graph: Graph, width: int, config: Config, most_walks: int = _WALKS
         threads=config.threads,
     )
     strengths = np.where(graph.strengths > 0, graph.strengths, 1)
-    shares = (strengths / strengths.sum()).astype(np.float32)
+    shares = np.maximum(strengths / strengths.sum(), 1e-30).astype(np.float32)  # a ratio stays finite
     matrix = _ratios(profile, shares)
     turned = matrix.T.tocsr()
 

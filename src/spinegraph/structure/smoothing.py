@@ -45,7 +45,8 @@ class Smoother:
         Whether a node's own value takes part in every step, and values are divided by the root of the degree
         before and multiplied by it after, as in graph convolutions; else plain means.
     tolerance : float
-        Largest error of a smoothed value relative to the largest value, by products.
+        Largest error by products, relative to how far smoothing moves the values: the root of the mean square
+        over nodes, each counted by the weight of its edges.
     threads : int, optional
         The result does not depend on it.
 

@@ -1,6 +1,5 @@
 """``spine demo``: SPINE fitted on a synthetic organisation and applied to an unseen one."""
 
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,8 +17,8 @@ from rich.text import Text
 from spinegraph.apps.cli.options import Json, Report, plain_table, print_json, shown_progress
 
 if TYPE_CHECKING:
+    from spinegraph.embeddings import Embeddings
     from spinegraph.estimator import SPINE
-    from spinegraph.generator import Generator
     from spinegraph.graph.synthetic import Planted
 
 NEXT_STEPS = """\
@@ -39,12 +38,9 @@ OWN_DATA = (
 )
 Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation; None for unseen where impossible
 _FOLDS = 5
-_ALL_INPUTS = "PCA of all inputs"
 _REPORT, _MODEL = "report.html", "model"
 _DIM = 64
 _THREADS = 1  # two are no faster on 600 people
-_WIDTH = 71  # of the reasons, indented in a terminal of 80
-_PARITY = 0.005
 
 
 def demo(
@@ -64,7 +60,6 @@ def demo(
 
     require_writable(output / "report.html")
     with shown_progress(quiet=quiet or json) as report:
-        report("loading PyTorch", 0, 0)
         found = run_demo(report, output)
     if json:
         print_json(asdict(found))
@@ -108,27 +103,27 @@ class Person:
 
 @dataclass(frozen=True)
 class LookAlike:
-    """A person like another, the cosine of the two vectors, and sentences that explain it."""
+    """A person like another, and the cosine of one part of their vectors."""
 
     person: Person
     similarity: float
-    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class LookAlikes:
-    """A person, and those of the unseen organisation whose vectors are nearest."""
+    """A person, and those of the unseen organisation who are nearest by content and by role."""
 
     of: Person
-    found: tuple[LookAlike, ...]
+    content: tuple[LookAlike, ...]
+    role: tuple[LookAlike, ...]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Shares of people whose nearest vector in the unseen organisation is of their department, their role."""
+    """Shares of people whose nearest in the unseen organisation shares what a part is about."""
 
-    department: float
-    role: float
+    department: float  # of the nearest by content
+    role: float  # of the nearest by role
 
 
 @dataclass(frozen=True)
@@ -140,7 +135,7 @@ class Demo:
     words: int
     departments: int
     roles: int
-    dim: int
+    parts: dict[str, int]  # name to width
     scores: tuple[Score, ...]  # SPINE first, the largest class last
     alike: LookAlikes  # of one person of the fitted organisation, in the unseen one
     agreement: Agreement
@@ -180,27 +175,30 @@ def run_demo(
         model = SPINE(**{"dim": _DIM, "threads": _THREADS, **settings})
         model.fit(here.graph, progress=lambda stage, *done: progress(f"SPINE: {stage}", *done))
         progress("embedding the unseen organisation", 0, 0)
-        vectors = model.transform(here.graph).vectors, model.transform(there.graph).vectors
+        known, unseen = model.transform(here.graph), model.transform(there.graph)
+        rows: dict[str, Vectors] = {"SPINE": (known.vectors, unseen.vectors)}
+        for part in ("content", "role"):
+            rows[f"SPINE, {part} alone"] = known.part(part).vectors, unseen.part(part).vectors
         progress("node2vec, which has no vectors for unseen people", 0, 0)
-        others = {"node2vec": (node2vec(here.graph, dim=model.generator_.dim), None)}
-        scores = _scores(here, there, {"SPINE": vectors, **others, **_controls(model, here, there)}, progress)
-        cosines = _cosines(*vectors)
-        alike = _look_alikes(here, there, cosines, model.generator_)
+        rows["node2vec"] = node2vec(here.graph, dim=model.generator_.dim), None
+        scores = _scores(here, there, {**rows, **_controls(model, here, there)}, progress)
+        cosines = {part: _cosines(known.part(part), unseen.part(part)) for part in ("content", "role")}
+        alike = _look_alikes(here, there, cosines)
         if folder is not None:
             _write(model, here, folder, progress)
-    nearest = cosines.argmax(axis=1)
+    nearest = {part: found.argmax(axis=1) for part, found in cosines.items()}
     return Demo(
         Size(len(here.graph), here.graph.num_edges),
         Size(len(there.graph), there.graph.num_edges),
         len(here.graph.feature_names or ()),
         len(here.community_names),
         len(here.role_names),
-        model.generator_.dim,
+        {name: part.stop - part.start for name, part in model.generator_.parts.items()},
         scores,
         alike,
         Agreement(
-            float((there.community[nearest] == here.community).mean()),
-            float((there.role[nearest] == here.role).mean()),
+            float((there.community[nearest["content"]] == here.community).mean()),
+            float((there.role[nearest["role"]] == here.role).mean()),
         ),
         None if folder is None else str(folder),
     )
@@ -208,28 +206,11 @@ def run_demo(
 
 def _controls(model: "SPINE", here: "Planted", there: "Planted") -> dict[str, Vectors]:
     """Return vectors that need no learning, by name."""
-    generator, graphs = model.generator_, (here.graph, there.graph)
-    inputs = [_dense(generator.inputs.matrix(graph)) for graph in graphs]
-    smoothed = [values[:, : generator.inputs.num_smoothed] for values in inputs]
-    words = [_dense(graph.features) for graph in graphs]
-    degrees = [np.log1p(graph.degrees)[:, None] for graph in graphs]
-    return {
-        "raw features": (words[0], words[1]),
-        "PCA of T F": _principal(generator.dim, *smoothed),
-        _ALL_INPUTS: _principal(generator.dim, *inputs),
-        "log degree": (degrees[0], degrees[1]),
-    }
+    from spinegraph.analysis.baselines import controls, dense
 
-
-def _dense(values: Any) -> NDArray[np.float64]:
-    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
-
-
-def _principal(dim: int, fitted: NDArray[Any], unseen: NDArray[Any]) -> Vectors:
-    """Project both on the principal directions of the first."""
-    centre = fitted.mean(axis=0)
-    directions = np.linalg.svd(fitted - centre, full_matrices=False)[2][:dim].T
-    return (fitted - centre) @ directions, (unseen - centre) @ directions
+    generator = model.generator_
+    found = controls(here.graph, generator.dim, generator.encoder, role=True, threads=_THREADS)
+    return {name: (dense(made(here.graph)), dense(made(there.graph))) for name, made in found.items()}
 
 
 def _scores(
@@ -272,34 +253,28 @@ def _accuracies(
     return right / len(known), probe_cv(both, np.concatenate([known, other]), train, test).accuracy
 
 
-def _cosines(fitted: NDArray[Any], unseen: NDArray[Any]) -> NDArray[Any]:
-    unit = [
-        rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12) for rows in (fitted, unseen)
-    ]
-    cosines: NDArray[Any] = unit[0] @ unit[1].T  # (n, n')
+def _cosines(fitted: "Embeddings", unseen: "Embeddings") -> NDArray[Any]:
+    from spinegraph.embeddings import unit_length
+
+    cosines: NDArray[Any] = unit_length(fitted.vectors) @ unit_length(unseen.vectors).T  # (n, n')
     return cosines
 
 
 def _look_alikes(
-    here: "Planted", there: "Planted", cosines: NDArray[Any], generator: "Generator", count: int = 3
+    here: "Planted", there: "Planted", cosines: dict[str, NDArray[Any]], count: int = 3
 ) -> LookAlikes:
-    """Find the first bridge's nearest people in the unseen organisation, with reasons."""
-    from spinegraph.analysis.explain import explain
-    from spinegraph.graph.graph import Graph
+    """Find the first bridge's nearest people in the unseen organisation by each of some parts."""
     from spinegraph.graph.synthetic import BRIDGE
 
     person = int(np.flatnonzero(here.role == BRIDGE)[0])
-    known = set(here.graph.names.tolist())
-    names = [f"{name} (unseen)" if name in known else name for name in there.graph.names.tolist()]
-    both = Graph.union([here.graph, there.graph.relabel(names)])
-    found = []
-    for other in np.argsort(-cosines[person], kind="stable")[:count].tolist():
-        a, b = both.names[[person, len(here.graph) + other]].tolist()
-        words = explain(both, generator, a, b).words
-        # Left out: the verdict, which the number gives, and that the two organisations share no link.
-        reasons = (*words[1:3], words[-1])
-        found.append(LookAlike(_person(there, other), float(cosines[person, other]), reasons))
-    return LookAlikes(_person(here, person), tuple(found))
+    found = {
+        part: tuple(
+            LookAlike(_person(there, other), float(rows[person, other]))
+            for other in np.argsort(-rows[person], kind="stable")[:count].tolist()
+        )
+        for part, rows in cosines.items()
+    }
+    return LookAlikes(_person(here, person), **found)
 
 
 def _person(planted: "Planted", node: int) -> Person:
@@ -342,35 +317,30 @@ def print_demo(demo: Demo, console: Console | None = None) -> None:
         f"  unseen  {unseen.people} other people, {unseen.ties:,} ties; "
         "vectors by transform, nothing retrained\n"
     )
-    console.print(f"[bold]Accuracy of a classifier on {demo.dim} numbers a person[/bold], in %")
-    _print_scores(demo.scores, console)
+    widths = ", ".join(f"{name} {width}" for name, width in demo.parts.items())
+    console.print(
+        f"[bold]Accuracy of a classifier on {sum(demo.parts.values())} numbers a person[/bold], in %"
+    )
+    _print_scores(demo.scores, widths, console)
     _print_alike(demo, console)
     _print_next(demo, console)
 
 
-def _print_scores(scores: tuple[Score, ...], console: Console) -> None:
-    def values(score: Score) -> tuple[float | None, ...]:
-        return score.community, score.community_unseen, score.role, score.role_unseen
-
-    def mean(score: Score) -> float:
-        known = [value for value in values(score) if value is not None]
-        return sum(known) / len(known)
-
+def _print_scores(scores: tuple[Score, ...], widths: str, console: Console) -> None:
     table = plain_table("", "departments\nfitted", "\nunseen", "roles\nfitted", "\nunseen")
     for score in scores:
         style = "bold" if score is scores[0] else "dim" if score is scores[-1] else ""
-        cells = ("cannot" if value is None else f"{100 * value:.1f}" for value in values(score))
+        values = score.community, score.community_unseen, score.role, score.role_unseen
+        cells = ("cannot" if value is None else f"{100 * value:.1f}" for value in values)
         table.add_row(escape(score.vectors), *cells, style=style)
     console.print(Padding(table, (0, 0, 1, 2), expand=False))
-    spine, control = mean(scores[0]), next(mean(one) for one in scores if one.vectors == _ALL_INPUTS)
-    verdict = "at parity with" if abs(spine - control) < _PARITY else "above" if spine > control else "below"
     note = (
         f"By logistic regression. fitted: {_FOLDS}-fold cross-validation; unseen: trained on labels of the "
-        "fitted organisation only. Raw features: the words of a profile; T F: words averaged around a "
-        "person by rooted PageRank. Roles show in ties alone; one leader, bridge and fringe in ten has those "
-        "of a member. node2vec has no vectors for people it was not trained on. Learning must beat a PCA of "
-        f"what it reads: on this easy network SPINE is {verdict} it, {100 * spine:.1f} and "
-        f"{100 * control:.1f} on average. Real networks: docs/study.md."
+        f"fitted organisation only. SPINE's vectors have parts: {widths}. Place is where in the fitted "
+        "organisation somebody is, so it is zero in the unseen one. Raw features: the words of a profile; "
+        "T F: words averaged around a person by rooted PageRank. Roles show in ties alone; one leader, "
+        "bridge and fringe in ten has those of a member. node2vec has no vectors for people it was not "
+        "trained on. Real networks: docs/study.md."
     )
     console.print(Padding(note, (0, 0, 1, 2)), style="dim")
 
@@ -378,21 +348,23 @@ def _print_scores(scores: tuple[Score, ...], console: Console) -> None:
 def _print_alike(demo: Demo, console: Console) -> None:
     person, agreement = demo.alike.of, demo.agreement
     console.print(f"[bold]Who in the unseen organisation is like {person.name}?[/bold]")
-    share = f"{100 * person.acquainted:.0f} % of which" if person.acquainted else "none of which"
-    console.print(f"        {person.role}, {person.department}; {person.ties} ties, {share} know each other")
-    for found in demo.alike.found:
-        other = found.person
-        console.print(
-            f"  {found.similarity:.2f}  [bold]{other.name}[/bold], {other.role}, {other.department}"
-        )
-        for reason in found.reasons:
-            for line in textwrap.wrap(reason, _WIDTH):
-                console.print(f"        {line}", markup=False)
+    console.print(f"        {_facts(person)}")
+    for title, found in (
+        ("about the same things (content)", demo.alike.content),
+        ("with the same role (role)", demo.alike.role),
+    ):
+        console.print(f"  {title}", style="dim")
+        for one in found:
+            console.print(f"  {one.similarity:.2f}  [bold]{one.person.name}[/bold], {_facts(one.person)}")
     console.print(
-        f"  The nearest vector over there is of the same department for {100 * agreement.department:.0f} % "
-        f"of the people,\n  of the same role for {100 * agreement.role:.0f} %.\n",
+        f"  The nearest by content is of the same department for {100 * agreement.department:.0f} % of the "
+        f"people,\n  the nearest by role of the same role for {100 * agreement.role:.0f} %.\n",
         style="dim",
     )
+
+
+def _facts(person: Person) -> str:
+    return f"{person.role}, {person.department}; {person.ties} ties, {100 * person.acquainted:.0f} % linked"
 
 
 def _print_next(demo: Demo, console: Console) -> None:

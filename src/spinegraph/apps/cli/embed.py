@@ -44,7 +44,7 @@ def embed(
             "-o",
             metavar="FILE",
             help=".parquet, .npz, .csv or .txt (word2vec); - prints CSV. "
-            "A folder, FOLDER/, gets Parquet parts; an interrupted run is resumed.",
+            "A folder, FOLDER/, gets Parquet files; an interrupted run is resumed.",
         ),
     ],
     features: Annotated[
@@ -96,7 +96,7 @@ def embed(
         count = len(graph if wanted is None else wanted)
         facts: dict[str, Any] = {"output": output, "nodes": count, "dim": fitted.generator_.dim}
         if is_folder:
-            found = _write_parts(fitted, graph, Path(output), report)
+            found = _write_files(fitted, graph, Path(output), report)
         else:
             report(f"embedding {count:,} nodes", 0, 0)
             vectors = fitted.transform(graph, wanted, same_network=same_network)
@@ -110,21 +110,21 @@ def embed(
         facts |= found
         if found["same_network"] is False and same_network is None:
             warnings.warn(
-                f"{edges} is another network than the fitted one, so its nodes have no place: that part is 0. "
-                "If it is the same, add --same-network",
+                f"{edges} is another network than the fitted one, so its nodes have no place: that part is "
+                "zero. If it is the same, add --same-network",
                 SpineWarning,
                 stacklevel=1,
             )
     if json:
         print_json(facts)
     elif not quiet and output != STANDARD_OUTPUT:
-        parts = f" in {facts['parts']} part{'s' * (facts['parts'] != 1)}" if is_folder else ""
+        files = f" in {facts['files']} file{'s' * (facts['files'] != 1)}" if is_folder else ""
         rate = f", {facts['nodes_per_second']:,.0f} nodes a second" if facts.get("embedded_now") else ""
-        typer.echo(f"{output}: {count:,} vectors of {facts['dim']} dimensions{parts}{rate}")
+        typer.echo(f"{output}: {count:,} vectors of {facts['dim']} dimensions{files}{rate}")
 
 
 def _is_folder(output: str, edges: Path) -> bool:
-    """Return whether vectors go to a folder of parts: FOLDER/, a folder, or no suffix for a store."""
+    """Return whether vectors go to a folder of files: FOLDER/, a folder, or no suffix for a store."""
     from spinegraph.graph.store import is_store
 
     suffix = Path(output).suffix
@@ -153,26 +153,27 @@ def _names(given: list[str], graph: "Graph") -> list[Any]:
     return [int(text) if is_integer(text) else text for text in texts]
 
 
-def _write_parts(fitted: "SPINE", graph: "Graph", folder: Path, report: Report) -> dict[str, Any]:
-    """Write all vectors to a folder, and return the number of parts and the speed of this run."""
+def _write_files(fitted: "SPINE", graph: "Graph", folder: Path, report: Report) -> dict[str, Any]:
+    """Write all vectors to a folder, and return the number of files and the speed of this run."""
     from spinegraph.engines.engine import embed_to_folder
 
     generator = fitted.generator_
     generator.require_features(graph)
     fitted.familiarity_.warn(graph)
-    resumed_at: int | None = None
+    resumed_at = len(graph)  # nothing is reported where all is there
 
-    def report_parts(stage: str, done: int, total: int) -> None:
+    def report_files(stage: str, done: int, total: int) -> None:
         nonlocal resumed_at
-        resumed_at = done if resumed_at is None else resumed_at
+        if stage == "embedding nodes":
+            resumed_at = min(resumed_at, done)
         report(stage, done, total)
 
     start = perf_counter()
-    embed_to_folder(generator, graph, folder, progress=report_parts)
-    embedded, seconds = len(graph) - (resumed_at or 0), perf_counter() - start
+    embed_to_folder(generator, graph, folder, progress=report_files)
+    embedded, seconds = len(graph) - resumed_at, perf_counter() - start
     return {
         "same_network": generator.known(graph) is not None if "place" in generator.parts else None,
-        "parts": len(list(folder.glob("part-*.parquet"))),
+        "files": len(list(folder.glob("part-*.parquet"))),
         "embedded_now": embedded,
         "nodes_per_second": round(embedded / max(seconds, 1e-9), 1),
     }

@@ -1,8 +1,7 @@
 """``spine evaluate``: vectors beside controls that learn nothing, for classes, links and clusters."""
 
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,22 +12,20 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from spinegraph.apps.cli.options import (
-    CheckpointFolder,
     GraphFeatures,
     Json,
     Quiet,
     Report,
-    Resume,
-    interruptible,
+    Weights,
     plain_table,
     print_json,
-    require_checkpoint,
     shown_progress,
     some_settings,
     takes,
 )
 from spinegraph.apps.cli.reading import Reading, load_one_network, read_known
-from spinegraph.errors import ParameterError, SpineWarning
+from spinegraph.embeddings import Embeddings
+from spinegraph.errors import ParameterError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,8 +35,8 @@ if TYPE_CHECKING:
     from spinegraph.graph.graph import Graph
 
 Rows = dict[str, Any]  # name -> vectors (n, d), dense or sparse
+_ALONE = " alone"  # ends the name of a row of one part
 _DEFAULT_CLUSTERS = 8
-_MAX_VALUES = 2**28  # of T F, made dense for its principal components
 _SCORERS = ("dot", "cosine", "hadamard")
 
 
@@ -71,8 +68,7 @@ def evaluate(
     clusters: Annotated[
         int | None, typer.Option(min=2, help="Clusters; by default as many as classes, else 8.")
     ] = None,
-    checkpoint: CheckpointFolder = None,
-    resume: Resume = False,
+    weights: Weights = None,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -81,26 +77,26 @@ def evaluate(
 ) -> None:
     """Measure what vectors are worth for classes, links and clusters, beside controls that learn nothing.
 
-    For links, a model with the same settings is fitted on the network without the edges to be predicted.
+    All parts together, and each alone. For links, a model with the same settings is fitted on the network
+    without the edges to be predicted.
 
     Example: spine evaluate model --labels teams.csv --task classes
     """
-    require_checkpoint(checkpoint, resume)
     seed = int(settings.get("seed", 0))
-    with shown_progress(quiet=quiet) as report, interruptible(checkpoint):
+    with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
         from spinegraph.analysis.scores import class_numbers, score_clusters
 
         subject = Subject.open(source, graph, features, how)
         known = None if labels is None else read_known(labels, subject.names)
         tasks = _possible_tasks(subject, known is not None, task or [])
-        rows = subject.rows(report) if set(tasks) - {Task.links} else {}
+        rows = subject.rows(weights, report) if set(tasks) - {Task.links} else {}
         numbers, classes = (None, []) if known is None else class_numbers(known)
         found = Evaluation(str(source), len(subject.names), subject.dim, num_classes=len(classes) or None)
         if Task.classes in tasks:
             found.classes = _score_classes(rows, numbers, report, train=train, repeats=repeats, seed=seed)
         if Task.links in tasks:
-            found.links, found.hidden = _score_links(subject, settings, hide, seed, checkpoint, report)
+            found.links, found.hidden = _score_links(subject, settings, hide, seed, weights, report)
         if Task.clusters in tasks:
             count = clusters or len(classes) or min(_DEFAULT_CLUSTERS, len(subject.names))
             found.num_clusters, found.clusters = count, []
@@ -122,27 +118,33 @@ class Subject:
     dim: int
     graph: "Graph | None"  # None only where the vectors of a file come without a network
     model: "SPINE | None" = None
-    vectors: "NDArray[Any] | None" = None  # (n, d), those of a file
+    vectors: Embeddings | None = None  # those of a file
 
     @classmethod
     def open(cls, source: Path, edges: Path | None, features: Path | None, how: Reading) -> "Subject":
         """Open a model's folder, or a file of vectors, with the network of a file where one is given."""
-        from spinegraph.embeddings import Embeddings
-
         if source.is_dir():
             model, own = load_one_network(source, edges, features, how)
             return cls(own.names, model.generator_.dim, own, model)
         found = Embeddings.load(source)
         if edges is None:
-            return cls(found.names, found.dim, None, None, found.vectors)
+            return cls(found.names, found.dim, None, None, found)
         graph = how.network(edges, features)
-        return cls(graph.names, found.dim, graph, None, found.of(graph.names.tolist()))
+        some = Embeddings(graph.names, found.of(graph.names.tolist()), found.parts)
+        return cls(graph.names, found.dim, graph, None, some)
 
-    def rows(self, report: Report) -> Rows:
+    def rows(self, weights: dict[str, float] | None, report: Report) -> Rows:
         """Return the vectors, and those of their controls."""
         if self.model is not None and self.graph is not None:
-            return _model_rows(self.model, self.graph, report)
-        return _file_rows(self.vectors, self.graph)
+            return _model_rows(self.model, self.graph, weights, report)
+        assert self.vectors is not None
+        rows = _part_rows("vectors", self.vectors, weights)
+        if self.graph is not None:
+            from spinegraph.analysis.baselines import controls
+
+            made = controls(self.graph, self.dim, role=True)
+            rows |= {name: vectors(self.graph) for name, vectors in made.items()}
+        return rows
 
 
 @dataclass
@@ -173,55 +175,26 @@ def _possible_tasks(subject: Subject, has_labels: bool, tasks: Sequence[Task]) -
     return tasks or [task for task, is_possible in possible.items() if is_possible]
 
 
-def _model_rows(model: "SPINE", graph: "Graph", report: Report) -> Rows:
+def _model_rows(model: "SPINE", graph: "Graph", weights: dict[str, float] | None, report: Report) -> Rows:
     """Return a model's vectors of a graph's nodes and those of its controls, which learn nothing."""
     from spinegraph.analysis.baselines import methods
     from spinegraph.graph.graph import Graph
 
-    train = model.graph_ if isinstance(model.graph_, Graph) else graph
-    embed = methods(model.generator_, train, model.config_.seed, role=True)
-    width = model.generator_.inputs.num_smoothed
-    if max(len(train), len(graph)) * width > _MAX_VALUES:
-        embed = {name: made for name, made in embed.items() if "T F" not in name}
-        _warn_of_width(len(graph), width)
-    rows = {}
+    own, generator = model.graph_, model.generator_
+    train = own if isinstance(own, Graph) and own.num_features == graph.num_features else graph
+    embed, rows = methods(generator, train, model.config_.seed, role=True), Rows()
     for done, (name, made) in enumerate(embed.items()):
         report("vectors and their controls", done, len(embed))
         rows[name] = made(graph)
-    return rows
+    spine = Embeddings(graph.names, rows["SPINE"], generator.parts)
+    return _part_rows("SPINE", spine, weights) | {name: rows[name] for name in rows if name != "SPINE"}
 
 
-def _file_rows(vectors: Any, graph: "Graph | None") -> Rows:
-    """Return vectors of a file and, where their network is given, controls made with default settings."""
-    import numpy as np
-
-    from spinegraph.analysis.baselines import principal
-    from spinegraph.config import Config
-    from spinegraph.generator import Inputs, profile_of
-
-    rows: Rows = {"vectors": vectors}
-    if graph is None:
-        return rows
-    config = Config()
-    profile = profile_of(graph, config)
-    inputs = Inputs.of(graph, config, None, profile)
-    if inputs.encoder is not None:
-        rows["raw features"] = inputs.encoder.transform(graph.features)
-    if len(graph) * inputs.num_smoothed <= _MAX_VALUES:
-        rows["T F"] = inputs.smoothed(graph, profile).matrix()
-        rows["PCA of T F"] = principal(lambda graph: rows["T F"], graph, vectors.shape[1])(graph)
-    else:
-        _warn_of_width(len(graph), inputs.num_smoothed)
-    return {**rows, "log degree": np.log1p(graph.degrees)[:, None]}
-
-
-def _warn_of_width(nodes: int, columns: int) -> None:
-    warnings.warn(
-        f"{nodes:,} nodes times {columns:,} columns are too many for the controls made of T F; left out. "
-        "Evaluate a part of the network to have them",
-        SpineWarning,
-        stacklevel=3,
-    )
+def _part_rows(name: str, found: Embeddings, weights: dict[str, float] | None) -> Rows:
+    """Return vectors, weighted where weights are given, and each of several parts that is not zero."""
+    rows = {name: (found if weights is None else found.weighted(weights=weights)).vectors}
+    parts = {part: found.part(part).vectors for part in found.parts} if len(found.parts) > 1 else {}
+    return rows | {f"{part}{_ALONE}": values for part, values in parts.items() if values.any()}
 
 
 def class_scores(
@@ -230,7 +203,7 @@ def class_scores(
     """Return how well a classifier reads labels from a model's vectors and from its controls."""
     from spinegraph.analysis.scores import class_numbers
 
-    return _score_classes(_model_rows(model, graph, report), class_numbers(known)[0], report, seed=seed)
+    return _score_classes(_model_rows(model, graph, None, report), class_numbers(known)[0], report, seed=seed)
 
 
 def _score_classes(rows: Rows, labels: Any, report: Report, **how: Any) -> "list[ClassScore]":
@@ -249,23 +222,18 @@ def _score_links(
     settings: dict[str, Any],
     hide: float,
     seed: int,
-    checkpoint: Path | None,
+    weights: dict[str, float] | None,
     report: Report,
 ) -> "tuple[list[LinkScore], int]":
     """Hide edges, fit on the rest with the model's settings, and score the hidden edges, also counted."""
     from spinegraph.analysis.scores import hide_edges, neighbour_scores, score_links
-    from spinegraph.estimator import SPINE
 
     assert subject.model is not None
     assert subject.graph is not None
-    config = replace(subject.model.config_, **settings).check()
     hidden = hide_edges(subject.graph, hide, seed=seed)
-    fitted = SPINE(**config.to_json()).fit(
-        hidden.graph,
-        checkpoint=checkpoint,
-        progress=lambda stage, done, total: report(f"links: {stage}", done, total),
-    )
-    rows = _model_rows(fitted, hidden.graph, report)
+    fitted = type(subject.model)(**subject.model.config_.to_json()).set_params(**settings)
+    fitted.fit(hidden.graph, progress=lambda stage, done, total: report(f"links: {stage}", done, total))
+    rows = _model_rows(fitted, hidden.graph, weights, report)
     rows.pop("log degree")  # preferential attachment is the same
     scores: list[LinkScore] = []
     for done, (name, vectors) in enumerate(rows.items()):
@@ -338,8 +306,8 @@ def _print_clusters(scores: "Sequence[ClusterScore]", count: int, console: Conso
 
 
 def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> str:
-    """Compare the first value with the best of the others, in the table's scale and digits."""
-    (name, value), *others = values.items()
+    """Compare the first value with the best of the controls, in the table's scale and digits."""
+    (name, value), *others = ((name, value) for name, value in values.items() if not name.endswith(_ALONE))
     if not others:
         return "There is no control: pass the network with --graph."
     control, best = max(others, key=lambda pair: pair[1])

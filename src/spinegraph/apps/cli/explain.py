@@ -15,7 +15,7 @@ from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text
 
-from spinegraph.apps.cli.options import GraphFeatures, Json, Model, plain_table, print_json
+from spinegraph.apps.cli.options import GraphFeatures, Json, Model, Weights, plain_table, print_json
 from spinegraph.apps.cli.reading import ModelNodes
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _WIDTH = 100
 _BAR, _HALF = 28, 24  # characters of a bar, and of one that grows to the left or right
 _COLUMNS, _STEPS = 6, 14  # shown at most
 _OFFSET = 1e-3  # of DTW: smaller values count as zero
-_COLORS = {"content": "cyan", "place": "green", "structure": "magenta"}
+_COLORS = {"content": "cyan", "place": "green", "role": "magenta"}
 _NEAR, _FAR = 0.1, 0.5  # relative differences up to which a step is green, or yellow
 
 
@@ -36,6 +36,7 @@ def explain(
     html: Annotated[
         Path | None, typer.Option("--html", help="Write words and figures to this file; it opens offline.")
     ] = None,
+    weights: Weights = None,
     graph: Annotated[Path | None, typer.Option(help="Edges of another network that holds the nodes.")] = None,
     features: GraphFeatures = None,
     json: Json = False,
@@ -49,8 +50,15 @@ def explain(
 
     nodes = ModelNodes.open(model, graph, features)
     first, second, generator = nodes.find(a), nodes.find(b), nodes.model.generator_
-    profile = generator.inputs.profile(nodes.graph)
-    found = explain_nodes(nodes.graph, generator, first, second, embeddings=nodes.embeddings, profile=profile)
+    found = explain_nodes(
+        nodes.graph,
+        generator,
+        first,
+        second,
+        embeddings=nodes.embeddings,
+        profile=generator.profile(nodes.graph),
+        weights=weights,
+    )
     if html is not None:
         _write_page(found, html)
     if json:
@@ -87,18 +95,14 @@ def _print_explanation(found: "Explanation", *, words_only: bool) -> None:
 
 
 def _parts_table(found: "Explanation") -> Table:
-    from spinegraph.analysis.explain import percent
-
-    table = plain_table("", "alike", "apart", "of the vectors", "", align="lrrrl", header_style="dim")
-    largest = max(part.weight for part in found.parts)
+    table = plain_table("", "cosine", "weight", "adds", "", align="lrrrl", header_style="dim")
     for part in found.parts:
         color = _COLORS.get(part.name, "white")
-        alike, apart = (max(value, 0) / largest for value in (part.alike, part.apart))
-        bar = Text.assemble(("█" * round(alike * _BAR), color), ("░" * round(apart * _BAR), "dim"))
-        numbers = [f"{round(value, 3) + 0.0:.3f}" for value in (part.alike, part.apart)]  # no -0.000
-        table.add_row(Text(part.name, style=color), *numbers, percent(part.weight), bar)
-    numbers = [f"{found.similarity:.3f}", f"{1 - found.similarity:.3f}"]
-    table.add_row("together", *numbers, "100 %", "", style="bold")
+        bar = Bar(1, 0, max(part.share, 0), width=_BAR, color=color)
+        cosine = "zero" if any(part.is_zero) else f"{part.cosine:.3f}"
+        share = f"{round(part.share, 3) + 0.0:.3f}"  # no -0.000
+        table.add_row(Text(part.name, style=color), cosine, f"{part.weight:g}", share, bar)
+    table.add_row("together", "", "", f"{found.similarity:.3f}", "", style="bold")
     return table
 
 
@@ -113,7 +117,7 @@ def _column_tables(found: "Explanation") -> tuple[Table, Table]:
         plain_table("", "takes", "", "more of it at", align="lrll", header_style="dim"),
     )
     for column in alike:
-        color = _COLORS["structure" if column.is_structural else "content"]
+        color = _COLORS["role" if column.is_structural else "content"]
         bar = Bar(largest, 0, column.alike, width=_BAR, color=color)
         tables[0].add_row(escape(column_title(column.name)), f"{column.alike:.3f}", bar)
     for column in apart:
@@ -192,10 +196,10 @@ p {{ margin: .5rem 0; }} p.first {{ font-size: 1.15rem; }}
 footer {{ color: {QUIET}; font-size: .85rem; border-top: 1px solid {LINE}; padding-top: 1rem; }}
 """
     footer = (
-        "Similarity is the cosine of the two vectors. Every input of the model has a share of it, and the "
-        "shares add up: <b>content</b> is what describes the nodes around each of the two, <b>place</b> what "
-        "both see at the same nodes, <b>structure</b> the shape of the links. A profile is how a walk that "
-        "keeps going back to its start spends its time, largest share first."
+        "Similarity is the mean of the cosines of the vectors' parts, which add up to it: <b>content</b> is "
+        "what the two and the nodes around them are about, <b>place</b> where in the training network they "
+        "live, <b>role</b> the shape of the links around them. A profile is how a walk that keeps going back "
+        "to its start spends its time, largest share first."
     )
     figure = to_html(
         explanation_figure(found), include_plotlyjs=True, full_html=False, config={"displaylogo": False}

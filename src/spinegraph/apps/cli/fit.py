@@ -171,8 +171,11 @@ def _print_fit(facts: dict[str, Any], files: Sequence[str], scores: "list[ClassS
     grid.add_row("  vectors", f"{facts['dim']} numbers: {widths}")
     if facts["learned"] is not None:
         before, after = facts["learned"]["before"], facts["learned"]["after"]
-        gained = f"; {100 * before:.1f} % without learning" if after > before else "; learning gained nothing"
-        grid.add_row("  learning", f"{100 * after:.1f} % of hidden links above a random pair{gained}")
+        if after > before:
+            text = f"{100 * after:.1f} % of hidden links recognised, {100 * before:.1f} % without it"
+        else:
+            text = f"nothing gained; {100 * before:.1f} % of hidden links recognised"
+        grid.add_row("  learning", text)
     console.print(grid)
     console.print()
     if scores is not None:

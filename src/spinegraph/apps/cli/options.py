@@ -149,7 +149,13 @@ def _setting(field: Field[Any], panel: str | None) -> inspect.Parameter:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return ",".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        ",".join(value)
+        if isinstance(value, tuple)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:

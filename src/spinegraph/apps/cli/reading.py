@@ -88,11 +88,12 @@ def load_one_network(
 ) -> "tuple[SPINE, Graph]":
     """Load a model, and the network of a file or else the one it was fitted on."""
     from spinegraph.estimator import SPINE
+    from spinegraph.graph.graph import Graph
 
     model = SPINE.load(folder)
     if edges is not None:
         return model, how.network(edges, features, model.table_encoder_)
-    if model.graph_ is None or isinstance(model.graph_, list):
+    if not isinstance(model.graph_, Graph):
         what = "without its network" if model.graph_ is None else f"with {len(model.graph_)} networks"
         raise ParameterError(
             f"{folder}: the model was saved {what}; "

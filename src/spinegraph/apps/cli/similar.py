@@ -16,6 +16,7 @@ from spinegraph.apps.cli.options import (
     GraphFeatures,
     Json,
     Model,
+    Weights,
     plain_table,
     print_json,
     require_output,
@@ -23,19 +24,20 @@ from spinegraph.apps.cli.options import (
     write_table,
 )
 from spinegraph.apps.cli.reading import ModelNodes
+from spinegraph.errors import ParameterError
 
 if TYPE_CHECKING:
     from spinegraph.analysis.explain import Explanation
     from spinegraph.analysis.search import Match
 
 _COLUMNS = 3  # shown of those that two nodes share
+_COSINE = "score: cosine of that part, 1 is the same"
 _HOW = {
-    "embedding": ("vectors", "score: cosine of the vectors, 1 is the same"),
-    "structure": ("role", "score: exp(-distance) of the profiles, 1 is the same role"),
-    "both": (
-        "vectors and role",
-        "score: share of nodes that are not more alike in the worse of the two ways",
-    ),
+    "all": ("all parts", "score: mean of the cosines of the parts, 1 is the same"),
+    "content": ("content", _COSINE),
+    "place": ("place", _COSINE),
+    "role": ("role", _COSINE),
+    "profile": ("profile", "score: exp(-distance) of the profiles, 1 is the same"),
 }
 
 
@@ -45,9 +47,10 @@ def similar(
         str | None, typer.Argument(help="A node's name; 1:ann is ann of the second network.")
     ] = None,
     by: Annotated[
-        Literal["embedding", "structure", "both"],
-        typer.Option(help="Vectors, roles (the shape of the links around a node), or high in both."),
-    ] = "embedding",
+        Literal["all", "content", "place", "role", "profile"],
+        typer.Option(help="All parts of the vectors, one of them, or the profile (DTW distance)."),
+    ] = "all",
+    weights: Weights = None,
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many.")] = 10,
     every: Annotated[bool, typer.Option("--all", help="Of every node, into a file.")] = False,
     output: Annotated[
@@ -63,7 +66,7 @@ def similar(
 ) -> None:
     """Find the nodes most like a node, with reasons; or those of every node.
 
-    Example: spine similar model ann --by both -n 5
+    Example: spine similar model ann --by role -n 5
     """
     if (node is None) != every:
         raise typer.BadParameter("pass one NODE, or --all for every node", param_hint="NODE")
@@ -71,14 +74,22 @@ def similar(
         raise typer.BadParameter("--all and --output FILE belong together", param_hint="--output")
     from spinegraph.analysis.explain import explain, shown
 
+    if weights is not None and by != "all":
+        raise typer.BadParameter("is for all parts together; leave out --by", param_hint="--weights")
     nodes = ModelNodes.open(model, graph, features)
     if output is not None:
-        _write_all(nodes, by, count, output, quiet=quiet, json=json)
+        _write_all(nodes, by, weights, count, output, quiet=quiet, json=json)
         return
     name = nodes.find(str(node))
-    matches = _search(nodes, by, exact=True).similar(name, count)  # an index does not pay for one query
-    generator = nodes.model.generator_
-    reasons = None if quiet else [explain(nodes.graph, generator, name, match.name) for match in matches]
+    # An index does not pay for one query.
+    matches = _search(nodes, by, weights, exact=True).similar(name, count)
+    generator, reasons = nodes.model.generator_, None
+    if not quiet:
+        known = generator.known(nodes.graph)
+        reasons = [
+            explain(nodes.graph, generator, name, match.name, weights=weights, known=known)
+            for match in matches
+        ]
     found = Similar(shown(name), by, matches, reasons)
     if json:
         print_json(found.to_json())
@@ -91,7 +102,7 @@ class Similar:
     """The nodes most like a node, with an explanation of each or without."""
 
     name: str
-    by: str  # "embedding", "structure" or "both"
+    by: str  # a key of _HOW
     matches: "Sequence[Match]"
     reasons: "list[Explanation] | None"  # one per match
 
@@ -104,7 +115,7 @@ class Similar:
         ]
         for entry, found in zip(listed, self.reasons or [], strict=False):
             entry["similarity"] = found.similarity
-            entry["parts"] = {part.name: part.alike for part in found.parts}
+            entry["parts"] = {part.name: part.share for part in found.parts}
             entry["neighbors"] = found.b.degree
             entry["links_apart"] = found.relation.links_apart
             entry["profile_difference"] = found.step_difference
@@ -114,7 +125,7 @@ class Similar:
 
 def print_similar(found: Similar, console: Console | None = None) -> None:
     """Print the nodes most like a node, most alike first."""
-    from spinegraph.analysis.explain import column_title, short_difference, shown, titled
+    from spinegraph.analysis.explain import column_title, shown, titled
 
     console = console or Console(highlight=False)
     if found.reasons is None:
@@ -129,19 +140,21 @@ def print_similar(found: Similar, console: Console | None = None) -> None:
     own = found.reasons[0].a
     neighbors = f"{own.degree:,} neighbour{'s' * (own.degree != 1)}"
     console.print(f"  {own.name} has {neighbors}\n", style="dim", markup=False)
-    titles = ("score", "node", "neighbours", "links apart", "role differs by", "alike in")
-    table = plain_table(*titles, align="rlrrrl", header_style="dim")
+    parts = [part.name for part in max((reason.parts for reason in found.reasons), key=len)]
+    titles = ("score", "node", *parts, "neighbours", "links apart", "alike in")
+    table = plain_table(*titles, align=f"rl{'r' * len(parts)}rrl", header_style="dim")
     table.columns[1].style = "bold"
-    has_content = any(part.name == "content" for reason in found.reasons for part in reason.parts)
+    has_content = "content" in parts
     for match, reason in zip(found.matches, found.reasons, strict=True):
         apart = reason.relation.links_apart
         columns = reason.columns.shared(_COLUMNS if has_content else 1)
+        cosines = {part.name: "-" if all(part.is_zero) else f"{part.cosine:.2f}" for part in reason.parts}
         table.add_row(
             f"{match.score:.3f}",
             escape(shown(match.name)),
+            *(cosines.get(part, "") for part in parts),
             f"{reason.b.degree:,}",
             "more than 6" if apart is None else f"{apart}",
-            short_difference(reason.step_difference),
             escape(", ".join(column_title(column.name) for column in columns)),
         )
     console.print(Padding(table, (0, 0, 1, 2), expand=False))
@@ -150,17 +163,31 @@ def print_similar(found: Similar, console: Console | None = None) -> None:
     console.print(f"  why: {command}", style="dim", markup=False, soft_wrap=True)
 
 
-def _search(nodes: ModelNodes, by: str, *, exact: bool | None = None) -> Any:
-    from spinegraph.analysis.search import Search, StructuralSearch, TwofoldSearch
+def _search(
+    nodes: ModelNodes, by: str, weights: dict[str, float] | None, *, exact: bool | None = None
+) -> Any:
+    from spinegraph.analysis.search import Search, StructuralSearch
 
-    if by == "embedding":
-        return Search(nodes.embeddings, exact=exact)
-    profile = nodes.model.generator_.inputs.profile(nodes.graph)
-    roles = StructuralSearch(nodes.graph, profile, exact=exact)
-    return roles if by == "structure" else TwofoldSearch(Search(nodes.embeddings, exact=True), roles)
+    if by == "profile":
+        return StructuralSearch(nodes.graph, nodes.model.generator_.profile(nodes.graph), exact=exact)
+    if by == "place" and nodes.embeddings.same_network is False:
+        raise ParameterError(
+            "this is another network than the fitted one, so its nodes have no place; "
+            "search by content or by role"
+        )
+    return Search(nodes.embeddings, by=by, weights=weights, exact=exact)
 
 
-def _write_all(nodes: ModelNodes, by: str, count: int, output: Path, *, quiet: bool, json: bool) -> None:
+def _write_all(
+    nodes: ModelNodes,
+    by: str,
+    weights: dict[str, float] | None,
+    count: int,
+    output: Path,
+    *,
+    quiet: bool,
+    json: bool,
+) -> None:
     """Write the nodes most like each node, and print how they were found."""
     import numpy as np
 
@@ -169,9 +196,9 @@ def _write_all(nodes: ModelNodes, by: str, count: int, output: Path, *, quiet: b
     require_output(output, (".csv", ".parquet"), "similar nodes")
     with shown_progress(quiet=quiet) as report:
         report("preparing the search", 0, 0)
-        search = _search(nodes, by)
+        search = _search(nodes, by, weights)
         found = search.neighbors(n=count, progress=lambda done, total: report("searching", done, total))
-        recall = 1.0 if search.exact or by == "both" else search.recall(count)
+        recall = search.recall(count)
     names, (n, count) = nodes.graph.names, found.positions.shape
     if names.dtype != np.int64:
         names = np.array([shown(name) for name in names.tolist()], dtype=object)
@@ -191,5 +218,4 @@ def _write_all(nodes: ModelNodes, by: str, count: int, output: Path, *, quiet: b
         how = "every node compared with every other"
         if not search.exact:
             how = f"{100 * recall:.1f} % of the true nearest found, measured on a sample of nodes"
-            how = "each compared with the 2,048 nodes of most like profiles" if by == "both" else how
         typer.echo(f"{count} nodes like each of {n:,}; {how}", err=is_printed)

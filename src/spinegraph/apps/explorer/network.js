@@ -10,6 +10,7 @@ export class Network {
     Object.assign(this, {
       version: told.version, method: told.method, names: told.names, degree: told.degree,
       role: told.role, titles: told.titles, descriptions: told.descriptions, label: told.label, labels: told.labels,
+      parts: told.parts,
     });
     this.x = Float32Array.from(told.x);
     this.y = Float32Array.from(told.y);

@@ -1,9 +1,7 @@
 """The state of a running service: a pure function of the base graph and of the ordered changes since."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -12,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from spinegraph.graph.edges import frozen
-from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import REMOVED, Overlay
-from spinegraph.parts.content import Content
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
@@ -121,41 +118,6 @@ def _runs(positions: NDArray[np.int64]) -> list[tuple[int, slice]]:
     return [(int(numbers[start]), slice(start, stop)) for start, stop in pairwise(bounds)]
 
 
-class ContentCache:
-    """Rows of ``Content.compressed`` by position, computed when first needed; for one thread.
-
-    Features of a node never change, and the bits of a row do not depend on when, or together with which
-    other rows, it is computed.
-    """
-
-    def __init__(self, content: Content) -> None:
-        self._content = content
-        self._rows = np.empty((0, content.directions.shape[1]), np.float32)
-        self._is_known = np.zeros(0, bool)
-
-    def __call__(self, graph: GraphLike, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the compressed features (m, r) of some nodes."""
-        if len(graph) > len(self._rows):
-            # Rows that are never written take no memory.
-            rows = np.empty((len(graph) + len(graph) // 4, self._rows.shape[1]), np.float32)
-            known = np.flatnonzero(self._is_known)
-            rows[known] = self._rows[known]
-            self._rows, self._is_known = rows, _padded(self._is_known, len(rows))
-        missing = np.unique(positions[~self._is_known[positions]])
-        if len(missing):
-            self._rows[missing] = self._content.compressed(graph, missing)
-            self._is_known[missing] = True
-        found: NDArray[np.float32] = self._rows[positions]
-        return found
-
-
-def embedder(generator: Generator | PaperGenerator) -> Callable[..., NDArray[np.float32]]:
-    """Return ``generator.embed_some``, with a cache if it reads content."""
-    if isinstance(generator, PaperGenerator) or generator.content is None:
-        return generator.embed_some
-    return partial(generator.embed_some, compressed=ContentCache(generator.content))
-
-
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """All that a reader needs, at one version; immutable."""
@@ -220,7 +182,6 @@ class Live:
         norms, none = np.zeros((count, len(parts)), np.float32), np.zeros(0, np.int64)
         self.snapshot = Snapshot(version, overlay, parts, known, vectors, norms, none)
         self._smoothed: NDArray[np.float32] | None = None  # (n, s) structural columns that the model smooths
-        self._embed = embedder(self.generator)
         self._staged, self._touched = overlay, []
 
     def compute_all(self, vectors: NDArray[np.float32] | None = None) -> None:
@@ -273,7 +234,7 @@ class Live:
         norms[gone] = 0
         known = self.snapshot.known_in(after)
         self.snapshot = Snapshot(version, after, self.snapshot.parts, known, vectors, norms, stale)
-        self._set_vectors(stale, self._embed(after, stale, known))
+        self._set_vectors(stale, self.generator.embed_some(after, stale, known))
         if isinstance(self.generator, PaperGenerator) and self._smoothed is not None:
             self._follow_columns(self.generator, _padded(self._smoothed, len(after)), stale)
         return self.snapshot
@@ -292,7 +253,7 @@ class Live:
             stale = self.drift.computed(np.sort(reached[self.drift.is_over(reached)]))
             if not len(stale):
                 return
-            self._set_vectors(stale, self._embed(graph, stale))
+            self._set_vectors(stale, self.generator.embed_some(graph, stale))
             self.snapshot = replace(self.snapshot, refreshed=np.union1d(self.snapshot.refreshed, stale))
 
     def _set_vectors(self, positions: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:

@@ -310,6 +310,7 @@ def _map(service: Service, now: Snapshot) -> Response:
             "descriptions": [] if roles is None else roles.descriptions,
             "label": [number.get(str(service.labels.get(name)), -1) for name in names] if labels else None,
             "labels": labels,
+            "parts": [name for name in now.parts if name != "place" or now.known is not None],
         }
     )
 

@@ -204,6 +204,7 @@ class Map(BaseModel):
     descriptions: list[str]
     label: list[int] | None = Field(description="Indices into labels, -1 for a node without one.")
     labels: list[str]
+    parts: list[str] = Field(description="Parts of the vectors that are not zero, to compare nodes by.")
 
 
 class Found(BaseModel):

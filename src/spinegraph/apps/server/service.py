@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from scipy.sparse import issparse
 
 from spinegraph.apps.server.atlas import Atlas
-from spinegraph.apps.server.live import Change, Live, Name, Snapshot, embedder
+from spinegraph.apps.server.live import Change, Live, Name, Snapshot
 from spinegraph.apps.server.lookup import Lookup, Twins
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.schemas import Edge, Limits, Link, NewNode, NewNodes
@@ -116,8 +116,7 @@ class Service:
         Drift(len(now), 0.5, 0.05).change(now, after)
         NeighborDrift(len(now), 0.05).change(now, after)
         known = self.snapshot.known_in(after)
-        for embed in (self.generator.embed_some, embedder(self.generator)):
-            embed(after, after.touched, known)
+        self.generator.embed_some(after, after.touched, known)
         self.lookup.nearest(self.snapshot, self.snapshot.vector(int(now.standing[0])), 1)
 
     def _on_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:

@@ -11,7 +11,10 @@ const COUNT = 5;
 const SOON = 2500; // milliseconds until something that is being made is asked for again
 const KINDS = {
   twins: { title: "Structural twins", note: "Nodes whose links have the same shape, wherever in the network they are." },
-  similar: { title: "Most alike", note: "Nodes whose vectors are most alike: by content, place and structure together." },
+  similar: { title: "Most alike", note: "Nodes whose vectors are most alike, by all their parts together." },
+  content: { title: "By content", note: "Nodes whose features are most alike: their own and those around them." },
+  place: { title: "By place", note: "Nodes that live in the same region of the network." },
+  role: { title: "By role", note: "Nodes that are most alike by structure alone: hub, bridge or periphery." },
 };
 let kind = "twins"; // stays from node to node
 
@@ -34,19 +37,30 @@ export function twinsSection(name, signal, drawProfile) {
     }
   };
   const switches = element("div", { class: "switches", role: "group", "aria-label": "Which nodes are shown beside it" },
-    Object.entries(KINDS).map(([key, { title }]) => element("button", {
+    offered().map((key) => element("button", {
       type: "button", "data-kind": key, onclick: () => { kind = key; show(); },
-    }, title)));
+    }, KINDS[key].title)));
   section.append(element("h3", { class: "unseen" }, "Twins"), switches, note, cards, reasons);
   show();
   return section;
 }
 
+/** What nodes may be compared by; of vectors with one part there is nothing to choose. */
+function offered() {
+  const { parts } = state.network;
+  return ["twins", "similar", ...(parts.length > 1 ? parts : [])];
+}
+
+/** The nodes to show beside one. */
+const asked = (name, signal) => (kind === "twins" || kind === "similar"
+  ? get(node(name, kind), { n: COUNT }, signal)
+  : get(node(name, "similar"), { n: COUNT, by: kind }, signal));
+
 async function showTwins({ name, cards, reasons, signal, drawProfile }) {
   const mine = kind;
   const draw = (one) => get(node(one, "neighborhood"), { radius: 2, most: 40 }, signal);
   const [found, own, profile] = await Promise.all([
-    get(node(name, kind), { n: COUNT }, signal), draw(name), get(node(name, "profile"), {}, signal),
+    asked(name, signal), draw(name), get(node(name, "profile"), {}, signal),
   ]);
   if (mine !== kind) return;
   const names = found.matches.map((match) => match.name);
@@ -94,7 +108,9 @@ function twinCard(twin, at) {
 function inShort(told) {
   const apart = told.relation.links_apart;
   const far = apart === null ? "not connected" : apart === 1 ? "linked" : `${apart} links apart`;
-  return `${far} · ${kind === "twins" ? `shape ${shown(told.warping.step_difference * 100)} % off` : `similarity ${told.similarity.toFixed(2)}`}`;
+  if (kind === "twins") return `${far} · shape ${shown(told.warping.step_difference * 100)} % off`;
+  const part = told.parts.find(({ name }) => name === kind);
+  return `${far} · ${part ? `${kind} ${part.cosine.toFixed(2)}` : `similarity ${told.similarity.toFixed(2)}`}`;
 }
 
 function size(around) {

@@ -3,7 +3,7 @@
 import { element, short, shown } from "../dom.js";
 import { choose } from "../state.js";
 
-const PARTS = { content: "--c1", place: "--c2", structure: "--c0" };
+const PARTS = { content: "--c1", place: "--c2", role: "--c0" };
 
 /** Reasons for a twin, those of its role first where that is what makes it a twin. */
 export function why(name, twin, told, kind) {
@@ -15,14 +15,14 @@ export function why(name, twin, told, kind) {
 }
 
 function shares(told) {
-  const parts = told.parts.filter((part) => part.alike > 0.005);
+  const parts = told.parts.filter((part) => part.share > 0.005);
   if (!parts.length) return null;
-  const label = parts.map((part) => `${part.name} ${shown(part.alike, 2)}`).join(", ");
+  const label = parts.map((part) => `${part.name} ${shown(part.share, 2)}`).join(", ");
   return element("div", { class: "parts" },
     element("div", { class: "shares", role: "img", "aria-label": `Similarity by parts: ${label}` },
-      parts.map((part) => element("span", { style: { "flex-grow": String(part.alike), "--dot": `var(${PARTS[part.name] ?? "--c-none"})` } })),
+      parts.map((part) => element("span", { style: { "flex-grow": String(part.share), "--dot": `var(${PARTS[part.name] ?? "--c-none"})` } })),
       element("span", { class: "rest", style: { "flex-grow": String(Math.max(0, 1 - told.similarity)) } })),
     element("p", { class: "note" }, parts.map((part) => [
-      element("i", { class: "dot", style: { "--dot": `var(${PARTS[part.name] ?? "--c-none"})` } }), `${part.name} ${part.alike.toFixed(2)} `,
+      element("i", { class: "dot", style: { "--dot": `var(${PARTS[part.name] ?? "--c-none"})` } }), `${part.name} ${part.share.toFixed(2)} `,
     ]), `of 1`));
 }
