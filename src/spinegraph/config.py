@@ -57,6 +57,7 @@ _pairs = partial(setting, group="Pairs")
 _training = partial(setting, group="Objective and training")
 
 
+@dataclass(frozen=True)
 class _Settings:
     """What Config and PaperConfig share."""
 
@@ -393,7 +394,9 @@ def check_weights(value: Any) -> tuple[str | None, Any]:
     rule = f"give some of {', '.join(map(repr, PARTS))} a number >= 0, not 0 to all"
     if not isinstance(value, Mapping) or not set(value) <= set(PARTS):
         return rule, value
-    numbers = [each for each in value.values() if isinstance(each, Real) and not isinstance(each, bool)]
+    numbers: list[Any] = [
+        each for each in value.values() if isinstance(each, Real) and not isinstance(each, bool)
+    ]
     if len(numbers) < len(value) or not all(0 <= each < 1e6 for each in numbers):
         return rule, value
     if len(value) == len(PARTS) and not any(numbers):

@@ -175,7 +175,7 @@ class SPINE:
         _require_same_features(encoder, whole)
         engine = engine_for(config)
         generator = engine.fit(whole, config, report_progress, several=graph is not whole)
-        if graph is not whole and "place" in config.parts:
+        if graph is not whole and len(graph) > 1 and "place" in config.parts:
             message = "several networks have no place in common, so the vectors have no place part"
             warnings.warn(
                 f"{message}; parts={(*generator.parts,)} says that this is meant", SpineWarning, stacklevel=2

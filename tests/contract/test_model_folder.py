@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ from scipy.sparse import csr_array
 
 from spinegraph import SPINE, Graph
 from spinegraph import atomic as tensor_file
-from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError
+from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError, SpineWarning
 from spinegraph.storage import model_folder
 
 SETTINGS = {"dim": 8, "threads": 1}
-FILES = ["config.json", "graph.safetensors", "model.safetensors", "vectors.safetensors"]
+FILES = ["config.json", *(f"{name}.safetensors" for name in ("graph", "model", "place", "vectors"))]
+PAPER = {"dim": 8, "steps": 4, "batch_size": 32, "threads": 1}
 
 
 def ring(n=12, **kinds):
@@ -48,7 +50,9 @@ GRAPHS = {
 
 @pytest.fixture(scope="module", params=GRAPHS)
 def fitted(request):
-    return SPINE(**SETTINGS).fit(GRAPHS[request.param])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpineWarning)  # that several networks have no place
+        return SPINE(**SETTINGS).fit(GRAPHS[request.param])
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +64,21 @@ def model():
 def folder(model, tmp_path):
     model.save(tmp_path / "model")
     return tmp_path / "model"
+
+
+@pytest.fixture(scope="module")
+def paper_model():
+    return SPINE.paper(**PAPER).fit(GRAPHS["named features"])
+
+
+@pytest.fixture
+def paper_folder(paper_model, tmp_path):
+    paper_model.save(tmp_path / "paper")
+    return tmp_path / "paper"
+
+
+def files_of(model):
+    return FILES if "place" in model.generator_.parts else [name for name in FILES if "place" not in name]
 
 
 def listed(value):
@@ -77,7 +96,7 @@ def test_everything_comes_back_to_the_bit(fitted, tmp_path):
     fitted.save(tmp_path / "model")
     loaded = SPINE.load(tmp_path / "model")
     assert loaded.get_params() == fitted.get_params()
-    for name in ("config_", "history_", "familiarity_", "fingerprint_"):
+    for name in ("config_", "familiarity_", "fingerprint_"):
         assert getattr(loaded, name) == getattr(fitted, name)
     assert_same_embeddings(loaded.embeddings_, fitted.embeddings_)
     assert type(loaded.graph_) is type(fitted.graph_)
@@ -86,19 +105,19 @@ def test_everything_comes_back_to_the_bit(fitted, tmp_path):
         assert list(map(type, found.names.tolist())) == list(map(type, expected.names.tolist()))
         assert found.feature_names == expected.feature_names
         assert_same_embeddings(loaded.transform(found), fitted.transform(expected))
-    assert sorted(os.listdir(tmp_path / "model")) == FILES
+    assert sorted(os.listdir(tmp_path / "model")) == files_of(fitted)
 
 
 def test_a_loaded_model_saves_to_the_same_bytes(fitted, tmp_path):
     fitted.save(tmp_path / "first")
     SPINE.load(tmp_path / "first").save(tmp_path / "second")
-    for name in FILES:
+    for name in files_of(fitted):
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
 
 
 def test_without_data_only_the_generator_is_kept(model, tmp_path):
     model.save(tmp_path / "model", data=False)
-    assert sorted(os.listdir(tmp_path / "model")) == ["config.json", "model.safetensors"]
+    assert sorted(os.listdir(tmp_path / "model")) == ["config.json", "model.safetensors", "place.safetensors"]
     loaded = SPINE.load(tmp_path / "model")
     assert loaded.graph_ is None
     assert loaded.embeddings_ is None
@@ -111,18 +130,18 @@ def test_without_data_only_the_generator_is_kept(model, tmp_path):
 
 def test_a_model_folder_says_where_it_comes_from(folder):
     about = json.loads((folder / "config.json").read_text())
-    assert (about["format"], about["version"], about["package"]) == ("spinegraph.model", 1, "0.1.0")
+    assert (about["format"], about["version"], about["package"]) == ("spinegraph.model", 2, "0.1.0")
     assert about["settings"]["seed"] == 0
     assert about["encoder"]["names"] == ["é", "b", "", "d", "e"]
     assert len(about["fingerprint"]) == 32
-    assert about["history"][-1][0] == 4
+    assert about["method"] == "parts"
 
 
 def test_settings_changed_after_fit_come_back_too(model, tmp_path):
-    changed = SPINE(**SETTINGS).fit(ring()).set_params(dim=3, window=np.int64(2))
+    changed = SPINE(**SETTINGS).fit(ring()).set_params(dim=3, walks=np.int64(2))
     changed.save(tmp_path / "model")
     loaded = SPINE.load(tmp_path / "model")
-    assert (loaded.dim, loaded.window, loaded.config_.dim) == (3, 2, 8)
+    assert (loaded.dim, loaded.walks, loaded.config_.dim) == (3, 2, 8)
     changed.set_params(dim=[1])
     with pytest.raises(ParameterError, match=r"dim was set to \[1\] after fit"):
         changed.save(tmp_path / "model")
@@ -130,17 +149,19 @@ def test_settings_changed_after_fit_come_back_too(model, tmp_path):
 
 def test_names_that_files_cannot_hold_are_refused_before_anything_is_written(tmp_path):
     odd = SPINE(**SETTINGS).fit(Graph.from_edges([(("a", 1), ("b", 2)), (("b", 2), ("c", 3))]))
-    with pytest.raises(GraphFormatError, match=r"text or whole numbers; got \('a', 1\).*data=False"):
+    with pytest.raises(
+        GraphFormatError, match=r"text or whole numbers; got \('a', 1\).*data=False, place=False"
+    ):
         odd.save(tmp_path / "model")
     assert not os.listdir(tmp_path)
-    odd.save(tmp_path / "model", data=False)
+    odd.save(tmp_path / "model", data=False, place=False)
     assert SPINE.load(tmp_path / "model").transform(odd.graph_)[("a", 1)].shape == (8,)
 
 
 def test_loading_and_embedding_leave_torch_out(folder):
     code = (
         "import sys; from spinegraph import SPINE\n"
-        "model = SPINE.load(sys.argv[1]); model.transform(model.graph_); model.embeddings_; model.history_\n"
+        "model = SPINE.load(sys.argv[1]); model.transform(model.graph_); model.embeddings_\n"
         "print([name for name in ('torch', 'networkx', 'pandas') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
@@ -156,7 +177,7 @@ def test_a_model_is_replaced_whole_and_parents_are_made(model, tmp_path):
     other = SPINE(**{**SETTINGS, "dim": 4}).fit(ring())
     other.save(place, data=False)
     assert SPINE.load(place).dim == 4
-    assert sorted(os.listdir(place)) == ["config.json", "model.safetensors"]
+    assert sorted(os.listdir(place)) == ["config.json", "model.safetensors", "place.safetensors"]
     assert os.listdir(place.parent) == ["mine"]
 
 
@@ -202,10 +223,10 @@ def test_a_model_replaced_while_it_is_read_is_read_again(model, folder, monkeypa
     other = SPINE(**{**SETTINGS, "seed": 1}).fit(model.graph_)
     real = model_folder._config
 
-    def replacing(text):
+    def replacing(*given):
         monkeypatch.setattr(model_folder, "_config", real)
         other.save(folder)
-        return real(text)
+        return real(*given)
 
     monkeypatch.setattr(model_folder, "_config", replacing)
     assert SPINE.load(folder).seed == 1
@@ -309,14 +330,15 @@ def test_a_model_from_before_settings_had_a_digest_loads(model, folder):
 
 
 def test_a_file_of_another_model_is_noticed(folder, tmp_path):
-    SPINE(**{**SETTINGS, "seed": 1}).fit(GRAPHS["named features"]).save(tmp_path / "other")
+    other = np.random.default_rng(1).normal(size=(12, 5))
+    SPINE(**SETTINGS).fit(ring(features=other)).save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "model.safetensors", folder)
     refused(folder, "belongs to another model")
 
 
 def test_a_newer_format_says_what_to_do(folder):
-    changed_config(folder, lambda about: about.update(version=2, package="9.0.0"))
-    refused(folder, r"format version 2, written by spinegraph '9.0.0'.*reads up to version 1: upgrade it")
+    changed_config(folder, lambda about: about.update(version=3, package="9.0.0"))
+    refused(folder, r"format version 3, written by spinegraph '9.0.0'.*reads up to version 2: upgrade it")
 
 
 @pytest.mark.parametrize(
@@ -345,8 +367,17 @@ ODD_VALUES = [
     {"a": 1},
 ]
 TYPED = [
-    "format version fingerprint settings changed_since_fit encoder structural_columns through past",
-    "familiarity history data digests table_encoder",
+    "format version method fingerprint settings changed_since_fit encoder weights learned content_scale",
+    "place_dim role_constant familiarity data digests table_encoder",
+]
+
+
+HARMLESS = [
+    ("data", None),
+    ("learned", None),
+    *(("changed_since_fit", value) for value in ({}, {"a": 1})),
+    *(("content_scale", value) for value in (-1, 0, 1.5, 10**30)),
+    *(("role_constant", value) for value in (-1, 0)),
 ]
 
 
@@ -355,18 +386,13 @@ def test_values_of_the_wrong_kind_are_refused_or_harmless(folder, key):
     text = (folder / "config.json").read_text()
     right = json.loads(text)[key]
     for value in ODD_VALUES:
-        if value == right or (key, value) in (
-            ("data", None),
-            ("past", True),
-            ("history", []),
-            ("changed_since_fit", {}),
-        ):
+        if value == right or (key, value) in HARMLESS:
             continue
         (folder / "config.json").write_text(text)
         changed_config(folder, lambda about, value=value: about.update({key: value}))
         refused(folder, "config.json|safetensors")
         changed_config(folder, lambda about: about.pop(key))
-        if key not in ("data", "table_encoder"):
+        if key not in ("data", "table_encoder", "learned"):
             refused(folder, "config.json|safetensors")
 
 
@@ -380,16 +406,15 @@ def test_a_former_setting_is_ignored(folder):
     ("part", "key", "value", "rule"),
     [
         ("settings", "dim", 0, "dim must be"),
-        ("settings", "dim", 9, r"weights must be float32 \(any, 9\); got float32"),
+        ("settings", "dim", 9, "the parts must be 9 wide together; they are 8"),
         ("settings", "k", 10**15, "k must be"),
         ("settings", "walks", 10**15, "walks must be"),
         ("settings", "walk_length", 10**15, "walk_length must be"),
         ("settings", "seed", -1, "seed must be"),
-        ("settings", "activation", "os.system", "activation must be one of"),
-        ("settings", "continuation", float("nan"), "continuation must be"),
-        ("settings", "unknown", 1, "settings must be those of SPINE"),
-        ("changed_since_fit", "unknown", 1, "no setting 'unknown'"),
-        ("changed_since_fit", "dim", [1], "plain values"),
+        ("settings", "rpr_method", "os.system", "rpr_method must be one of"),
+        ("settings", "near", float("nan"), "near must be"),
+        ("settings", "parts", ["rm"], "parts must be some of"),
+        ("weights", "role", "heavy", "role must be a"),
         ("encoder", "width", 2**31 - 1, "width must be from 0 to"),
         ("encoder", "width", 4, "names must name 4"),
         ("encoder", "source", "table", "source must be 'matrix'"),
@@ -409,26 +434,26 @@ def test_a_wrong_value_is_named(folder, part, key, value, rule):
     refused(folder, rule)
 
 
-def test_a_missing_setting_is_named(folder):
+def test_a_missing_setting_has_its_default(folder):
     changed_config(folder, lambda about: about["settings"].pop("walks"))
-    refused(folder, "no more and no fewer; check walks")
+    assert SPINE.load(folder).walks == 10
 
 
-def test_structural_columns_must_be_known(folder):
+def test_structural_columns_must_be_known(paper_folder):
     for columns in (["log_degree", "rm -rf"], ["log_degree"] * 10, ["log_degree"]):
-        changed_config(folder, lambda about, columns=columns: about.update(structural_columns=columns))
-        refused(folder, "structural_")
+        changed_config(paper_folder, lambda about, columns=columns: about.update(structural_columns=columns))
+        refused(paper_folder, "structural_")
 
 
-def test_a_generator_that_reads_nothing_is_refused(folder):
-    changed_config(folder, lambda about: about.update(encoder=None, through=False, past=False))
-    refused(folder, "this one reads nothing")
+def test_a_generator_that_reads_nothing_is_refused(paper_folder):
+    changed_config(paper_folder, lambda about: about.update(encoder=None, through=False, past=False))
+    refused(paper_folder, "this one reads nothing")
 
 
-def test_a_history_must_be_steps_and_losses(folder):
+def test_a_history_must_be_steps_and_losses(paper_folder):
     for history in ([[1, 2.0]], [[1.5, 2.0, 3.0]], [["1", 2.0, 3.0]]):
-        changed_config(folder, lambda about, history=history: about.update(history=history))
-        refused(folder, "history must be a list of")
+        changed_config(paper_folder, lambda about, history=history: about.update(history=history))
+        refused(paper_folder, "history must be a list of")
 
 
 def test_another_fingerprint_is_other_data(folder):
@@ -439,26 +464,56 @@ def test_another_fingerprint_is_other_data(folder):
 @pytest.mark.parametrize(
     ("key", "value", "rule"),
     [
-        ("weights", np.full((7, 8), np.nan, np.float32), "weights must be finite"),
-        ("weights", np.zeros((7, 8), np.float64), "weights must be float32"),
-        ("weights", np.zeros((7, 9), np.float32), r"weights must be float32 \(any, 8\)"),
-        ("weights", np.zeros((8, 8), np.float32), "one row per input, 7"),
+        ("weights", np.full((5, 8), np.nan, np.float32), "weights must be finite"),
+        ("weights", np.zeros((5, 8), np.float64), "weights must be float32"),
+        ("weights", np.zeros((5, 9), np.float32), r"weights must be float32 \(any, 8\)"),
+        ("weights", np.zeros((8, 8), np.float32), "one row per input, 5"),
         ("weights", np.zeros(120, np.float32), "weights must be float32"),
         ("weights", None, "weights must be float32 .*got none"),
         ("structural_mean", np.zeros(9, np.float32), "structural_mean must be"),
-        ("structural_mean", np.full(2, np.inf, np.float32), "structural_mean must be finite"),
-        ("structural_scale", np.zeros(2, np.float32), "structural_scale must be above 0"),
         ("structural_scale", None, "structural_scale must be"),
     ],
 )
-def test_hostile_weights_are_refused(folder, key, value, rule):
+def test_hostile_weights_are_refused(paper_folder, key, value, rule):
     def change(arrays):
         del arrays[key]
         if value is not None:
             arrays[key] = value
 
-    changed_arrays(folder, "model.safetensors", change)
+    changed_arrays(paper_folder, "model.safetensors", change)
+    refused(paper_folder, rule)
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value", "rule"),
+    [
+        ("model", "content.mixing", np.zeros((3, 4, 4), np.float32), "content.mixing must be float32"),
+        ("model", "content.directions", np.full((5, 5), np.inf, np.float32), "directions must be finite"),
+        ("model", "content.offset", None, "content.offset must be float32"),
+        ("model", "role.scale", np.zeros(17, np.float32), "role.scale must be above 0"),
+        ("model", "role.rotation", np.zeros((3, 1), np.float32), "role.rotation must be float32"),
+        ("place", "place.links", np.full((3, 2), 12), r"place.links must lie in 0 .. 11"),
+        ("place", "place.links", np.zeros(4, np.int64), "place.links must be pairs"),
+        ("place", "place.positions", np.zeros((3, 1), np.float32), "links must lie in 0 .. 2"),
+        ("place", "place.positions", np.zeros((12, 99), np.float32), "a name for each of 12 positions"),
+    ],
+)
+def test_hostile_parts_are_refused(folder, file, key, value, rule):
+    def change(arrays):
+        del arrays[key]
+        if value is not None:
+            arrays[key] = value
+
+    changed_arrays(folder, f"{file}.safetensors", change)
     refused(folder, rule)
+
+
+def test_a_model_of_the_paper_comes_back_to_the_bit(paper_model, paper_folder):
+    loaded = SPINE.load(paper_folder)
+    assert type(loaded) is type(paper_model)
+    assert loaded.get_params() == paper_model.get_params()
+    assert loaded.history_ == paper_model.history_
+    assert_same_embeddings(loaded.embeddings_, paper_model.embeddings_)
 
 
 @pytest.mark.parametrize(

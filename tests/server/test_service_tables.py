@@ -71,8 +71,9 @@ def test_rows_and_lists_of_encoded_columns_go_together(service, model):
         ]
     }
     row, same, other = service.client.post("/v1/embed", json=body).json()["nodes"]
-    assert row["vector"] == same["vector"]
-    assert row["vector"] != other["vector"]
+    # Their own features come in another order of the sum.
+    np.testing.assert_allclose(row["vector"], same["vector"], atol=1e-6)
+    assert np.abs(np.subtract(row["vector"], other["vector"])).max() > 1e-3
 
 
 def test_the_tables_columns_are_told(service):

@@ -24,6 +24,7 @@ AROUND = ("second_log_degree_mean", "near_log_degree", "near_log_degree_deviatio
 NAMES = COLUMNS + AROUND
 _BOUND = np.float32(2)  # of a column, in standard deviations
 PUSH_TOLERANCE, PUSH_THRESHOLD = 0.05, 5e-5
+_ROUNDING = np.float32(1e-5)  # of a mean square: less is no deviation
 _CONSTANT = 1e30  # scale of a column that does not vary: it counts nothing
 _FEW = 4  # dimensions that are all needed for columns
 _ROWS = 65_536  # nodes at a time: bounds memory
@@ -147,7 +148,7 @@ def role_columns(
     columns = structural_columns(graph, positions, profile=profile, names=COLUMNS, threads=config.threads)
     second = _neighbor_means(graph, positions, around.neighbor_means)
     mean, square = around.near.T
-    deviation = np.sqrt(np.maximum(square - mean**2, 0))
+    deviation = np.sqrt(np.maximum((1 - _ROUNDING) * square - mean**2, 0))
     return np.column_stack([columns.values, second, mean, deviation]).astype(np.float32)
 
 

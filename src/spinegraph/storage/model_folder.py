@@ -97,7 +97,9 @@ def _built(cls: type[Model], folder: Path, text: bytes) -> Model:
     arrays = _arrays(folder / MODEL, digests)
     if PLACE in digests.meta:
         arrays |= _arrays(folder / PLACE, digests)
-    is_paper = about.meta["version"] == 1 or about.get("method", str) == "paper"
+    if about.meta["version"] > 1 and about.get("method", str) not in ("parts", "paper"):
+        raise ModelFormatError(f"method must be 'parts' or 'paper'; got {about.meta['method']!r:.60}")
+    is_paper = about.meta["version"] == 1 or about.meta["method"] == "paper"
     params, fitted = (_read_paper if is_paper else _read_parts)(about, arrays)
     model: Model = cls._paper_class()() if is_paper else cls()  # type: ignore[attr-defined]
     model.set_params(**params)  # type: ignore[attr-defined]
@@ -502,7 +504,7 @@ def _named(names: list[Any]) -> dict[str, NDArray[Any]]:
     if other:
         raise GraphFormatError(
             f"in files node names are text or whole numbers; got {first_few(other, 3)}. Give the graph such "
-            "names before fitting, graph.relabel(map(str, graph.names)), or save with data=False"
+            "names before fitting, graph.relabel(map(str, graph.names)), or save with data=False, place=False"
         )
     arrays = _packed("names", list(map(str, names)))
     if any(is_whole):
