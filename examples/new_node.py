@@ -3,6 +3,7 @@
 import numpy as np
 
 import spinegraph as sg
+from spinegraph.analysis.search import Search
 
 company = sg.made.planted(seed=0)
 graph = company.graph
@@ -16,9 +17,8 @@ words = np.isin(graph.feature_names, ["tickets", "helpdesk", "chat"]).astype(np.
 today = graph.overlay(["Zoe New"], [("Zoe New", colleague) for colleague in colleagues], features=[words])
 zoe = model.transform(today, nodes=["Zoe New"])["Zoe New"]
 
-vectors = model.embeddings_.vectors
-cosine = vectors @ zoe / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(zoe))
-for place in np.argsort(-cosine)[:5]:
-    where = company.community_names[company.community[place]]
-    role = company.role_names[company.role[place]]
-    print(f"{cosine[place]:.2f}  {graph.names[place]}: {role}, {where}")
+for match in Search(model.embeddings_).similar_to(zoe, n=5):
+    position = graph.positions([match.name])[0]
+    where = company.community_names[company.community[position]]
+    role = company.role_names[company.role[position]]
+    print(f"{match.score:.2f}  {match.name}: {role}, {where}")

@@ -10,11 +10,11 @@ import spinegraph as sg
 
 here, elsewhere = sg.made.planted(seed=0), sg.made.planted(seed=1)
 
-model = sg.SPINE(dim=32, seed=0).fit(here.graph)  # sees no role
+model = sg.SPINE(seed=0).fit(here.graph)  # sees no role
 classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-classifier.fit(model.embeddings_.vectors, here.role)  # roles of the first organisation only
+classifier.fit(model.embeddings_.part("role").vectors, here.role)  # roles of the first organisation only
 
-found = classifier.predict(model.transform(elsewhere.graph).vectors)
+found = classifier.predict(model.transform(elsewhere.graph).part("role").vectors)
 commonest = Counter(here.role.tolist()).most_common(1)[0][0]
 print(f"right: {(found == elsewhere.role).mean():.0%} of {len(found)} people of an unseen organisation")
 print(f"always guessing {here.role_names[commonest]!r}: {(elsewhere.role == commonest).mean():.0%}")

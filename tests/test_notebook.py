@@ -18,7 +18,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def model(graph):
-    return sg.SPINE(dim=8, steps=25).fit(graph)
+    return sg.SPINE(dim=8).fit(graph)
 
 
 def text_of(value):
@@ -42,14 +42,14 @@ def test_a_graph_shows_what_cleaning_did():
 
 def test_vectors_show_their_first_rows(model):
     text = text_of(model.embeddings_)
-    assert "34 nodes, 8 dimensions" in text
+    assert "34 nodes, 8 dimensions: content" in text
     assert "... and 29 more" in text
     assert f"{model.embeddings_.vectors[1, 0]:.3f}" in text
 
 
-def test_a_model_shows_settings_data_and_training(model):
+def test_a_model_shows_settings_data_and_parts(model):
     text = text_of(model)
-    for words in ("fitted on 34 nodes", "dim=8, steps=25", "steps, loss", "held-out", "sg.plot.map"):
+    for words in ("fitted on 34 nodes", "dim=8", "content", "role", "&lt;script&gt;", "sg.plot.map"):
         assert words in text
     assert "not fitted" in text_of(sg.SPINE())
     assert "all as by default" in text_of(sg.SPINE())
@@ -58,5 +58,5 @@ def test_a_model_shows_settings_data_and_training(model):
 def test_a_model_without_its_data_and_one_of_several_graphs_can_be_shown(model, tmp_path):
     model.save(tmp_path / "bare", data=False)
     assert "fitted on 34 nodes" in text_of(sg.SPINE.load(tmp_path / "bare"))
-    several = sg.SPINE(dim=4, steps=5).fit([sg.made.karate(), sg.made.barbell(5, bridge=1)])
+    several = sg.SPINE(dim=4, parts="role").fit([sg.made.karate(), sg.made.barbell(5, bridge=1)])
     assert "Graph(11 nodes" in text_of(several)

@@ -367,7 +367,7 @@ def _compression(
 def principal(values: NDArray[np.float32], count: int) -> NDArray[np.float32]:
     """Return the ``count`` principal directions (d, count) of values (n, d)."""
     centred = values - values.mean(axis=0)
-    vectors = np.linalg.eigh(centred.T.astype(np.float64) @ centred)[1]
+    vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))[1]
     return signed(vectors[:, ::-1][:, :count])
 
 

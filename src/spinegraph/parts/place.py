@@ -21,10 +21,10 @@ _SAMPLE = 1_000  # links by which the training network is recognised
 _SAME = 0.5  # share of them that must be there
 CONTINUATION, LENGTH = 0.95, 40  # of the walks that positions are made from
 _WALKS, _VISITED = 200, 300  # walks from a node, and the most visited nodes that are kept, at most
-_STEPS, _ENTRIES = 2.5e8, 1.2e7  # walked and kept in all, about; large networks get fewer for each node
+_STEPS, _ENTRIES = 1.6e8, 6e6  # walked and kept in all, about; large networks get fewer for each node
 ROUNDS = 3  # of the decomposition
 _NODES_PER_DIMENSION = 8  # at least
-_MANY_NODES, _MANY_NODES_WIDTH = 200_000, 64  # beyond so many nodes, so many dimensions
+_MANY_NODES = ((30_000, 96), (200_000, 64))  # beyond so many nodes, so many dimensions
 _HIDDEN, _FEW_LINKS, _MAX_PAIRS = 0.2, 100, 100_000  # links, when the strength of place is measured
 _CHECK_WIDTH, _CHECK_WALKS = 32, 50
 _USUAL_STRENGTH = 0.7
@@ -213,18 +213,18 @@ class Plan(NamedTuple):
 
     @classmethod
     def of(cls, n: int, width: int, most_walks: int = _WALKS) -> "Plan":
-        """Return the plan for n nodes; small networks have fewer dimensions, and very large ones 64."""
+        """Return the plan for n nodes; small networks have fewer dimensions, and large ones 96 or 64."""
         walks = int(np.clip(_STEPS / (LENGTH * max(n, 1)), 10, most_walks))
         visited = int(np.clip(_ENTRIES / max(n, 1), 30, _VISITED))
-        limit = width if n <= _MANY_NODES else _MANY_NODES_WIDTH
-        return cls(walks, visited, min(width, limit, max(n // _NODES_PER_DIMENSION, 2), n))
+        limits = [limit for many, limit in _MANY_NODES if n > many]
+        return cls(walks, visited, min([width, *limits, max(n // _NODES_PER_DIMENSION, 2), n]))
 
 
 def positions(graph: Graph, width: int, config: Config, most_walks: int = _WALKS) -> NDArray[np.float32]:
     """Return positions (n, p) of a graph's nodes: a factorisation of how often walks from one visit another.
 
     The matrix holds log(share of visits / the visited node's share of links), where that is above 0. At most
-    ``width`` dimensions; small networks have fewer than nodes, and very large ones 64.
+    ``width`` dimensions; small networks have fewer than nodes, and large ones 96 or 64.
     """
     n = len(graph)
     plan = Plan.of(n, width, most_walks)

@@ -134,6 +134,8 @@ def _triangles(before: Rows, after: Rows, nodes: NDArray[np.int64], width: int) 
         for rows in (before, after)
     )
     links = abs(new - old)[:, nodes]
+    if not links.nnz:  # the most frequent change: a new node, linked to others
+        return np.zeros(width)
     found: NDArray[np.float64] = (links @ new).multiply(new).sum(axis=0) / 2
     return found
 

@@ -233,7 +233,12 @@ def multiply(left: Any, right: NDArray[np.float32], threads: int | None = None) 
 
 def row_products(left: Any, right: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return left @ right; unlike BLAS's, the bits of a row do not depend on the other rows."""
-    return multiply(csr_array(left), right, 1)
+    if issparse(left):
+        return multiply(left, right, 1)
+    rows, columns = left.shape
+    indptr, indices = np.arange(rows + 1) * columns, np.tile(np.arange(columns, dtype=np.int32), rows)
+    right = np.ascontiguousarray(right, dtype=np.float32)
+    return sparse_times_dense(indptr, indices, left.astype(np.float32, copy=False).ravel(), right, 1)
 
 
 def main_directions(

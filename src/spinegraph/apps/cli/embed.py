@@ -109,9 +109,10 @@ def embed(
                 vectors.save(Path(output))
         facts |= found
         if found["same_network"] is False and same_network is None:
+            advice = "" if is_folder else ". If it is the same, add --same-network"
             warnings.warn(
                 f"{edges} is another network than the fitted one, so its nodes have no place: that part is "
-                "zero. If it is the same, add --same-network",
+                f"zero{advice}",
                 SpineWarning,
                 stacklevel=1,
             )

@@ -242,7 +242,7 @@ class Live:
     def _follow_columns(
         self, generator: PaperGenerator, columns: NDArray[np.float32], stale: NDArray[np.int64]
     ) -> None:
-        """Compute the vectors of nodes that smooth columns of stale nodes, and of others that smooth theirs."""
+        """Update vectors of nodes that smooth columns of stale nodes, and of others that smooth theirs."""
         graph, self._smoothed = self.snapshot.overlay, columns
         for _ in range(_MAX_ROUNDS):
             now = generator.inputs.structural(graph, stale)

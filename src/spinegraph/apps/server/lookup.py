@@ -21,6 +21,7 @@ from spinegraph.structure.similarity import comparison
 
 _ROUNDING = 1e-5  # of a float32 product; candidates this close are ordered in float64
 _CANDIDATES, _MORE_CANDIDATES = 2, 16  # times n, asked of the index: some may be removed or have moved
+_QUICK = 5_000  # nodes that are compared in a millisecond
 _MAX_CHANGED = 5_000  # nodes that joined or moved since the index was built, before it is rebuilt
 _NICENESS = 10  # of 19, of the thread that rebuilds the index
 _SAME_DIRECTION = 0.98  # cosine of a vector to its indexed one, above which it has not moved
@@ -72,7 +73,7 @@ class Lookup:
     def is_quick(self, snapshot: Snapshot, weights: Mapping[str, float] | None = None) -> bool:
         """Return whether a look-up takes less than about a millisecond."""
         has_index = self._index is not None and weights is None
-        return has_index or len(snapshot.overlay) <= self._exact_up_to
+        return has_index or len(snapshot.overlay) <= _QUICK
 
     @property
     def is_ready(self) -> bool:
@@ -207,7 +208,7 @@ class _Query:
         counted = (norms > 0) @ self._factors  # (m,) weight of the parts that a row has
         if not self.columns.any():
             return np.asarray(counted == 0, np.float32)
-        cosines = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0).sum(axis=1)
+        cosines = np.einsum("ij,ij->i", products, 1 / np.where(norms > 0, norms, np.float32(np.inf)))
         return np.asarray(cosines / np.sqrt(np.where(counted > 0, counted, 1)))
 
 
