@@ -213,14 +213,14 @@ def ppi(case, seed, embed):
 
 def tolokers(case, seed, embed):
     """Tolokers: AUC on the public split of the seed."""
-    data = load("tolokers")
-    with np.load(datasets_folder() / "tolokers.npz") as arrays:
-        train, val, test = (
-            np.flatnonzero(arrays[f"{name}_masks"][seed]) for name in ("train", "val", "test")
-        )
-    vectors = dense(embed(data.graph)(data.graph))
-    found = probe(vectors, data.labels, train, val, test)
-    return ranking_auc(data.labels[test] == 1, found.scores[:, 1])
+    with np.load(Path(os.environ["SPINEGRAPH_DATA"]) / "tolokers.npz") as arrays:
+        parts = [arrays[f"feat_{name}"] for name in ("data", "indices", "indptr")]
+        columns = csr_array(tuple(parts), shape=arrays["feat_shape"]).toarray()
+        graph = Graph.from_edges(arrays["edges"], num_nodes=int(arrays["num_nodes"]), features=columns)
+        labels, masks = arrays["labels"], [arrays[f"{name}_masks"][seed] for name in ("train", "val", "test")]
+    train, val, test = map(np.flatnonzero, masks)
+    found = probe(dense(embed(graph)(graph)), labels, train, val, test)
+    return ranking_auc(labels[test] == 1, found.scores[:, 1])
 
 
 def twitch(case, seed, embed):
@@ -436,11 +436,6 @@ def nearest_alike(vectors, labels):
     np.fill_diagonal(cosines, -np.inf)
     nearest = np.argpartition(-cosines, NEAREST, axis=1)[:, :NEAREST]
     return (labels[nearest] == labels[:, None]).mean()
-
-
-def datasets_folder():
-    """Return the folder of the networks."""
-    return Path(os.environ["SPINEGRAPH_DATA"])
 
 
 def measure(name, row, seed):

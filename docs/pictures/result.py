@@ -25,9 +25,7 @@ def result() -> None:
     for axis, part, colors in ((axes[0], "content", community), (axes[1], "role", role)):
         places = layout(np.vstack([vectors.part(part).vectors for vectors in both]))
         axis.scatter(*places[is_known].T, s=13, c=colors[is_known], linewidths=0)
-        axis.scatter(
-            *places[~is_known].T, s=13, facecolor="white", edgecolor=colors[~is_known], linewidths=1
-        )
+        axis.scatter(*places[~is_known].T, s=13, facecolor="white", edgecolor=colors[~is_known], linewidths=1)
         axis.axis("off")
         axis.set_aspect("equal", adjustable="datalim")
     axes[0].set_title("by content: eight departments")

@@ -46,7 +46,7 @@ def profiles() -> None:
 
 
 def smoothing() -> None:
-    """Show one feature and what T makes of it, near and far: what few hold becomes what a surrounding holds."""
+    """Show one feature and what T makes of it, near and far around."""
     held = np.zeros((34, 1), dtype=np.float32)
     held[[4, 5, 10, 16, 24, 25]] = 1
     near, far = (smoother.smooth(held)[:, 0] for smoother in smoothers(CLUB, sg.Config()))

@@ -29,7 +29,7 @@ def _add_rows(indices, weights, weighted, first, last, values, total):
 
 @compiled(fastmath={"contract"})
 def step(adjacency, inverse, loops, values, added, previous, rates, start, stop, out):
-    """Write rows ``start`` to ``stop`` of a P values + b added + c previous into ``out``; rates are (a, b, c).
+    """Write rows ``start`` to ``stop`` of a P values + b added + c previous into ``out``; rates: (a, b, c).
 
     ``values``, ``added``, ``previous`` and ``out`` are (n, d); ``out`` may be ``previous``. ``inverse`` (n,)
     is 1 / (s + l), 0 for a node without neighbours.
@@ -53,52 +53,6 @@ def step(adjacency, inverse, loops, values, added, previous, rates, start, stop,
             out[node, column] = (
                 scale * total[column] + stay * added[node, column] + back * previous[node, column]
             )
-
-
-@compiled
-def _sum(indices, weights, weighted, first, last, values):
-    """Add up the values of a row's neighbours, times their weights."""
-    total = np.float32(0.0)
-    if weighted:
-        for edge in range(np.uint64(first), np.uint64(last)):
-            total += weights[edge] * values[np.uint64(indices[edge])]
-    else:
-        for edge in range(np.uint64(first), np.uint64(last)):
-            total += values[np.uint64(indices[edge])]
-    return total
-
-
-@compiled
-def solve_one(adjacency, inverse, loops, values, continuation, count, out):
-    """Solve (I - b P) out = (1 - b) values (n,) by ``count`` products of Chebyshev's iteration."""
-    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
-    weighted = weights.size + patch_weights.size > 0
-    before, now = values.copy(), np.empty_like(values)
-    factor = 1.0
-    for number in range(count):
-        if number == 1:
-            factor = 2.0 / (2.0 - continuation * continuation)
-        elif number > 1:
-            factor = 1.0 / (1.0 - continuation * continuation * factor / 4.0)
-        move = np.float32(factor * continuation)
-        stay, back = np.float32(factor * (1.0 - continuation)), np.float32(1.0 - factor)
-        source = now if number > 0 else before
-        goal = before if number > 0 else now
-        for node in range(values.size):
-            first, last, patched = row_of(indptr, rows, patch_indptr, node)
-            mean = source[node]
-            if last > first:
-                mean *= loops[node]
-                if patched:
-                    mean += _sum(patch_indices, patch_weights, weighted, first, last, source)
-                else:
-                    mean += _sum(indices, weights, weighted, first, last, source)
-                mean *= inverse[node]
-            goal[node] = move * mean + stay * values[node] + back * before[node]
-        if number > 0:
-            before, now = now, before
-    for node in range(values.size):
-        out[node] = now[node]
 
 
 class Walkers(NamedTuple):

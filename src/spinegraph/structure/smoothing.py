@@ -26,7 +26,7 @@ _COLUMNS = 64  # smoothed at a time: bounds memory to three arrays of so many co
 _QUICK = 2_000_000  # steps along edges that take about a millisecond
 _LEAST = 1e-6  # walkers for each neighbour below which all of them stop
 EARLY = 0.1  # share of walkers that may stop early
-_ROOTS = 64  # rows computed by products at a time
+_ROOTS, _TOGETHER = 64, 16  # rows computed by products at a time, and columns added at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,20 +160,15 @@ class Smoother:
 
     def _exact(self, roots: NDArray[np.int64]) -> csr_array:
         """Return rows of T by products: T is symmetric but for the degrees."""
+        n, count = len(self.degrees), len(roots)
         scale = np.where(self.degrees > 0, self.strengths + self.loops, 1).astype(np.float32)
         scale = np.sqrt(scale) if self.symmetric else scale
-        found = np.empty((len(roots), len(self.degrees)), np.float32)
-
-        def task(start: int, stop: int) -> None:
-            for row in range(start, stop):
-                values = np.zeros(len(self.degrees), np.float32)
-                values[roots[row]] = 1 / scale[roots[row]]
-                walk = self.adjacency, self.inverse, self.loops
-                kernels.solve_one(*walk, values, self.continuation, self.num_products, found[row])
-                found[row] *= scale
-
-        run_blocks(task, len(roots), block=4, threads=self.threads)
-        return csr_array(found)
+        # Columns are summed side by side: a multiple of what a processor adds at once keeps each one's bits.
+        values = np.zeros((n, -(-count // _TOGETHER) * _TOGETHER), np.float32)
+        values[roots, np.arange(count)] = 1 / scale[roots]
+        found = np.ascontiguousarray(self._solve(values)[:, :count].T) * scale
+        indices = np.tile(np.arange(n, dtype=np.int32), count)
+        return csr_array((found.ravel(), indices, np.arange(count + 1) * n), shape=(count, n))
 
     def _walks(self, roots: NDArray[np.int64]) -> tuple[csr_array, NDArray[np.float64]]:
         """Return rows of T by walks, and the share of each that stopped early."""
