@@ -35,7 +35,7 @@ def enter(frame, event, argument):
         files.add(frame.f_code.co_filename)
 threading.setprofile(enter)
 sys.setprofile(enter)
-model = spinegraph.SPINE(dim=8, steps=20)
+model = spinegraph.SPINE(dim=8)
 model.fit(spinegraph.read_graph("edges.csv", features="people.csv")).save("model")
 sys.setprofile(None)
 folder = spinegraph.__path__[0]

@@ -15,8 +15,8 @@ cell is a task, a row and a seed. Stored cells are not measured again, so a run 
 import os
 
 # Tasks are small problems one after another: BLAS threads wait for each other more than they help.
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
 import json

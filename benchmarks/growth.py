@@ -98,9 +98,9 @@ def fit_and_embed(store, model, output, threads):
 def structural(graph, count=20_000):
     """Return how many profiles one core computes in a second, on a sample of nodes."""
     import numpy as np
+    from spinegraph.generator import profile_of
 
     from spinegraph.config import Config
-    from spinegraph.generator import profile_of
 
     some = np.random.default_rng(0).permutation(len(graph))[:count]
     started = time.perf_counter()

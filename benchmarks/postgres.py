@@ -38,7 +38,7 @@ def vectors(name, fraction):
         from spinegraph import SPINE
         from spinegraph.graph.datasets import load
 
-        return SPINE(steps=50).fit(load("cora").graph).embeddings_
+        return SPINE().fit(load("cora").graph).embeddings_
     draw, n = np.random.default_rng(0), int(100_000 * fraction)
     centers = draw.normal(size=(max(1, n // 100), 200))
     made = centers[draw.integers(len(centers), size=n)] + draw.normal(scale=0.7, size=(n, 200))

@@ -69,7 +69,7 @@ class Embedding:
         from spinegraph.graph.store import open_store, write_store
 
         small = made.random_graph(5_000, EDGES, seed=1, features=COLUMNS)
-        self.generator = SPINE(steps=20, threads=1).fit(small).generator_
+        self.generator = SPINE(threads=1).fit(small).generator_
         write_store(made.random_graph(nodes, EDGES, seed=2, features=COLUMNS), place / "store")
         self.graph, self.place, self.nodes = open_store(place / "store"), place, nodes
         self.first, self.rows = None, []
@@ -120,7 +120,7 @@ def first_task():
     def work():
         from spinegraph import SPINE, made
 
-        SPINE(dim=8, steps=2).fit(made.karate())
+        SPINE(dim=8).fit(made.karate())
 
     seconds, _ = timed(lambda: ray.get(ray.remote(num_cpus=1)(work).remote()))
     return seconds

@@ -36,6 +36,7 @@ COLUMNS, NEIGHBOURS, DIM = 100, 20, 200
 def stage_clock():
     """Yield seconds and processor seconds by stage; what runs inside a stage counts to it."""
     from spinegraph.generator import Inputs
+
     from spinegraph.graph.describe import TrainingStats
 
     seconds, inside = defaultdict(lambda: np.zeros(2)), []

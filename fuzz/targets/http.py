@@ -57,7 +57,7 @@ def begin(folder: Path) -> Target:
     edges = [(one, other) for one, other in zip(names, names[1:] + names[:1], strict=True)]
     features = [[i % 2, i] for i in range(8)]
     graph = Graph.from_edges([*edges, ("a", "d")], names=names, features=features, feature_names=["x", "y"])
-    model = SPINE(dim=3, steps=1, k=4, threads=1).fit(graph)
+    model = SPINE(dim=3, k=4, threads=1).fit(graph)
     served = _Served(model, graph, folder)
 
     def target(data: bytes) -> None:

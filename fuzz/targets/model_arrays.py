@@ -15,12 +15,11 @@ from spinegraph.storage import model_folder
 _KINDS = ("<i8", "<i4", "<f4", "<f8", "|u1", "|b1")
 _KEYS = {
     "model.safetensors": (
-        "weights",
-        "structural_mean",
-        "structural_scale",
-        "encoder.mean",
-        "encoder.scale",
-        "other",
+        *("role.mean", "role.scale", "role.rotation", "role.ramps.matrix", "role.ramps.offset"),
+        *("content.directions", "content.mixing", "content.offset", "encoder.mean", "encoder.scale", "other"),
+    ),
+    "place.safetensors": tuple(
+        f"place.{key}" for key in ("positions", "links", "names", "names.text", "names.ends", "names.whole")
     ),
     "graph.safetensors": tuple(
         f"0.{key}"
@@ -33,13 +32,13 @@ _KEYS = {
     "vectors.safetensors": ("vectors", "other"),
 }
 SEEDS = [
-    bytes([file, keep]) + bytes(range(i, i + 60)) for file in range(3) for keep in (0, 1) for i in (0, 90)
+    bytes([file, keep]) + bytes(range(i, i + 60)) for file in range(4) for keep in (0, 1) for i in (0, 90)
 ]
 
 
 def begin(folder: Path) -> Target:
     """Return a function that loads a model with some of one file's arrays replaced."""
-    model = SPINE(dim=3, steps=1, k=4, threads=1).fit(
+    model = SPINE(dim=3, k=4, threads=1).fit(
         barbell(4).relabel([f"n{i}" for i in range(9)][: len(barbell(4))])
     )
     model.save(folder / "model")
@@ -48,7 +47,7 @@ def begin(folder: Path) -> Target:
     about = json.loads((path / "config.json").read_text())
 
     def target(data: bytes) -> None:
-        name = sorted(_KEYS)[data[0] % 3 if data else 0]
+        name = sorted(_KEYS)[data[0] % 4 if data else 0]
         kept = whole[name] if data[1:2] > b"\x20" else {}
         changed = {**kept, **arrays(data[2:], _KEYS[name], _KINDS)}
         for each in _KEYS:

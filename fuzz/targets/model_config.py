@@ -12,7 +12,7 @@ from spinegraph.storage import model_folder
 
 
 def _model() -> SPINE:
-    return SPINE(dim=3, steps=1, k=4, threads=1).fit(barbell(4))
+    return SPINE(dim=3, k=4, threads=1).fit(barbell(4))
 
 
 def _config(folder: Path) -> bytes:

@@ -11,7 +11,7 @@ from spinegraph.estimator import SPINE
 from spinegraph.graph.synthetic import barbell
 
 _GRAPH = barbell(6, bridge=3)
-_MODEL = SPINE(dim=3, steps=1, k=4, threads=1).fit(_GRAPH)
+_MODEL = SPINE(dim=3, k=4, threads=1).fit(_GRAPH)
 _SOUND = Roles.find(_GRAPH, _MODEL.generator_, _MODEL.embeddings_, count=2).to_json()
 SEEDS = [json.dumps(_SOUND).encode(), b"{}", b"\1", bytes(range(128, 160))]
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:  # for editors; at run time names are loaded on first use
     from spinegraph.config import Config
     from spinegraph.embeddings import Embeddings
     from spinegraph.estimator import SPINE
-    from spinegraph.parts.generator import Generator
     from spinegraph.graph import datasets
     from spinegraph.graph import synthetic as made
     from spinegraph.graph.encoder import FeatureEncoder
@@ -24,6 +23,7 @@ if TYPE_CHECKING:  # for editors; at run time names are loaded on first use
     from spinegraph.graph.read import read_graph
     from spinegraph.graph.store import open_store, write_store
     from spinegraph.graph.store_build import build_store
+    from spinegraph.parts.generator import Generator
     from spinegraph.structure.pagerank import rooted_pagerank
 
 __version__ = "0.1.0"

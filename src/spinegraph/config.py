@@ -128,7 +128,7 @@ class Config(_Settings):
     seed: int = _size(0, "what every draw follows from", "to see how much a result owes to chance")
     threads: int | None = _size(
         None,
-        "threads of kernels, which do all but training; None takes all cores",
+        "threads of kernels; None takes all cores",
         "1 on a busy machine; the vectors stay the same",
         between=(1, 2**10),
     )
@@ -217,7 +217,7 @@ class PaperConfig(_Settings):
     seed: int = _size(0, "what every draw follows from", "to see how much a result owes to chance")
     threads: int | None = _size(
         None,
-        "threads of kernels, which do all but training; None takes all cores",
+        "threads of kernels; None takes all cores",
         "1 on a busy machine; the vectors stay the same",
         between=(1, 2**10),
     )
@@ -319,7 +319,7 @@ class PaperConfig(_Settings):
         "to try the paper's SPINE-p",
         choices=("random", "node2vec"),
     )
-    batch_size: int = _training(512, "pairs a step", "up on a GPU", between=(1, 2**24))
+    batch_size: int = _training(512, "pairs a step", "seldom", between=(1, 2**24))
     steps: int = _training(
         300,
         "training steps, at most",

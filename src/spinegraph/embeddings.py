@@ -122,6 +122,11 @@ class Embeddings:
         return html_table(f"Embeddings: {self._size()}", rows, ("name", *range(columns), *dots))
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Nodes and dimensions, as of an array: scikit-learn asks for it."""
+        return len(self), self.dim
+
+    @property
     def dim(self) -> int:
         """Length of a vector."""
         return int(self.vectors.shape[1])

@@ -392,7 +392,8 @@ def _one_graph(graph: Any) -> tuple[Any, Graph]:
 def _embeddings_of(
     graph: Graph | Sequence[Graph], vectors: Any, parts: Mapping[str, slice]
 ) -> Embeddings | list[Embeddings]:
+    same = True if "place" in parts else None
     if isinstance(graph, Graph):
-        return Embeddings(graph.names, vectors, parts)
+        return Embeddings(graph.names, vectors, parts, same)
     pieces = np.split(vectors, np.cumsum([len(each) for each in graph])[:-1])
     return [Embeddings(each.names, some, parts) for each, some in zip(graph, pieces, strict=True)]

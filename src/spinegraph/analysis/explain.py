@@ -80,7 +80,7 @@ class Columns:
 
     def shared(self, count: int, *, structural: bool | None = None) -> list[Column]:
         """Return the columns that both nodes have and that add most; all, or only (non-)structural ones."""
-        chosen = self.values[0] * self.values[1] > 0
+        chosen = (self.values[0] * self.values[1] > 0) & (self.names != ORDINARY)  # which says nothing
         if structural is not None:
             chosen &= self.is_structural == structural
         return self._largest(np.where(chosen, self.alike, 0), count)

@@ -269,7 +269,7 @@ def _start(ray: Any, wanted: str) -> None:
         return
     if wanted.startswith("ray://"):
         raise ParameterError(
-            f"address {wanted!r} is one of Ray Client, which cannot train; run on a machine of the cluster "
+            f"address {wanted!r} is one of Ray Client, which is not enough; run on a machine of the cluster "
             "with HOST:PORT or 'auto', or by 'ray job submit'"
         )
     if wanted != "auto":

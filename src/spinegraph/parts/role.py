@@ -25,7 +25,7 @@ NAMES = COLUMNS + AROUND
 _BOUND = np.float32(2)  # of a column, in standard deviations
 PUSH_TOLERANCE, PUSH_THRESHOLD = 0.05, 5e-5
 _ROUNDING = np.float32(1e-5)  # of a mean square: less is no deviation
-_CONSTANT = 1e30  # scale of a column that does not vary: it counts nothing
+_CONSTANT = 3e38  # scale of a column that does not vary: anything divided by it is 0
 _FEW = 4  # dimensions that are all needed for columns
 _ROWS = 65_536  # nodes at a time: bounds memory
 
@@ -100,7 +100,7 @@ class Role:
     def embed(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return this part (r, d) of nodes with columns (r, s)."""
         # Softly bounded: a network unlike the training one must not dominate the vectors.
-        bounded = _BOUND * np.tanh((columns - self.mean) / (self.scale * _BOUND))
+        bounded = _BOUND * np.tanh((columns - self.mean) / self.scale / _BOUND)
         values = row_products(bounded, self.rotation)
         values = values if self.ramps is None else self.ramps.beside(values)
         if not self.constant:

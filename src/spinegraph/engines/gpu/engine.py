@@ -1,6 +1,7 @@
 """GpuEngine: positions, smoothing and profiles on a Torch device."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,11 @@ class GpuEngine(LocalEngine):
         """Return the vectors (n, d) of all nodes, given their training positions."""
         with solved_by(self._solve):
             return super().embed(generator, graph, known)
+
+    def embed_to_folder(self, *given: Any, **settings: Any) -> Path:
+        """Write the vectors of all nodes to a folder; see ``engines.local.embed_to_folder``."""
+        with solved_by(self._solve):
+            return super().embed_to_folder(*given, **settings)
 
     def role_rows(
         self, generator: Generator, graph: Graph, shards: Iterable[Shard]
