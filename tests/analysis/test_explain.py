@@ -78,10 +78,13 @@ def test_the_shares_of_columns_add_up_to_those_of_their_part(graph, dim, weight)
     generator = replace(generator, content=content, role=replace(generator.role, ramps=None))
     a, b = graph.names[[0, -1]].tolist()
     found = explain(graph, generator, a, b, weights={"role": weight})
+    vectors = generator.embed_some(graph, np.array([0, len(graph) - 1]))
     for part in found.parts:
         chosen = found.columns.is_structural == (part.name == "role")
         if part.name == "nothing" or any(part.is_zero):
             continue
+        if np.linalg.norm(vectors[:, generator.parts[part.name]], axis=1).min() < 1e-5:
+            continue  # all columns are equal but for rounding
         assert found.columns.alike[chosen].sum() == pytest.approx(part.share, abs=1e-4)
         if not any(any(each.is_zero) for each in found.parts):
             expected = part.weight / sum(each.weight for each in found.parts)
