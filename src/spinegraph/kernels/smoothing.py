@@ -55,6 +55,51 @@ def step(adjacency, inverse, loops, values, added, previous, rates, start, stop,
             )
 
 
+@compiled(fastmath={"contract"})
+def _sum_of_eight(indices, weights, weighted, first, last, values, loop, node):
+    """Return the sums of eight columns over a row's neighbours and the node itself, in registers."""
+    t0 = loop * values[node, 0]
+    t1 = loop * values[node, 1]
+    t2 = loop * values[node, 2]
+    t3 = loop * values[node, 3]
+    t4 = loop * values[node, 4]
+    t5 = loop * values[node, 5]
+    t6 = loop * values[node, 6]
+    t7 = loop * values[node, 7]
+    for edge in range(first, last):
+        source = indices[edge]
+        weight = weights[edge] if weighted else np.float32(1.0)
+        t0 += weight * values[source, 0]
+        t1 += weight * values[source, 1]
+        t2 += weight * values[source, 2]
+        t3 += weight * values[source, 3]
+        t4 += weight * values[source, 4]
+        t5 += weight * values[source, 5]
+        t6 += weight * values[source, 6]
+        t7 += weight * values[source, 7]
+    return t0, t1, t2, t3, t4, t5, t6, t7
+
+
+@compiled(fastmath={"contract"})
+def step_of_eight(adjacency, inverse, loops, values, added, previous, rates, out):
+    """Do what ``step`` does for all nodes and eight columns, several times as fast."""
+    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
+    weighted = weights.size + patch_weights.size > 0
+    move, stay, back = np.float32(rates[0]), np.float32(rates[1]), np.float32(rates[2])
+    for node in range(values.shape[0]):
+        first, last, patched = row_of(indptr, rows, patch_indptr, node)
+        loop = loops[node] if inverse[node] > 0 else np.float32(1.0)
+        if patched:
+            total = _sum_of_eight(patch_indices, patch_weights, weighted, first, last, values, loop, node)
+        else:
+            total = _sum_of_eight(indices, weights, weighted, first, last, values, loop, node)
+        scale = move * (inverse[node] if inverse[node] > 0 else np.float32(1.0))
+        for column in range(8):
+            out[node, column] = (
+                scale * total[column] + stay * added[node, column] + back * previous[node, column]
+            )
+
+
 class Walkers(NamedTuple):
     """Room for the walk of one root: dense over the nodes, with lists of those in use."""
 

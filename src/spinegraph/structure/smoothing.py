@@ -26,7 +26,7 @@ _COLUMNS = 64  # smoothed at a time: bounds memory to three arrays of so many co
 _QUICK = 2_000_000  # steps along edges that take about a millisecond
 _LEAST = 1e-6  # walkers for each neighbour below which all of them stop
 EARLY = 0.1  # share of walkers that may stop early
-_ROOTS, _TOGETHER = 64, 16  # rows computed by products at a time, and columns added at once
+_ROOTS, _TOGETHER = 64, 8  # rows made by products at a time, and side by side in one kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +159,26 @@ class Smoother:
         return csr_array(vstack([found[~by_products], *exact], format="csr")[order])
 
     def _exact(self, roots: NDArray[np.int64]) -> csr_array:
-        """Return rows of T by products: T is symmetric but for the degrees."""
-        n, count = len(self.degrees), len(roots)
+        """Return rows of T by products, eight at a time: T is symmetric but for the degrees."""
+        n, count, b = len(self.degrees), len(roots), self.continuation
         scale = np.where(self.degrees > 0, self.strengths + self.loops, 1).astype(np.float32)
         scale = np.sqrt(scale) if self.symmetric else scale
-        # Columns are summed side by side: a multiple of what a processor adds at once keeps each one's bits.
-        values = np.zeros((n, -(-count // _TOGETHER) * _TOGETHER), np.float32)
-        values[roots, np.arange(count)] = 1 / scale[roots]
-        found = np.ascontiguousarray(self._solve(values)[:, :count].T) * scale
+        found = np.empty((count, n), np.float32)
+        walk, factors = (self.adjacency, self.inverse, self.loops), (1.0, *self.factors())
+
+        def task(start: int, stop: int) -> None:
+            some = roots[start:stop]
+            values = np.zeros((n, _TOGETHER), np.float32)
+            values[some, np.arange(len(some))] = 1 / scale[some]
+            before, now = values, values
+            for factor in factors:
+                out = np.empty_like(values) if before is values else before
+                rates = factor * b, factor * (1 - b), 1 - factor
+                kernels.step_of_eight(*walk, now, values, before, rates, out)
+                before, now = now, out
+            np.multiply(now[:, : len(some)].T, scale, out=found[start:stop])
+
+        run_blocks(task, count, block=_TOGETHER, threads=self.threads)
         indices = np.tile(np.arange(n, dtype=np.int32), count)
         return csr_array((found.ravel(), indices, np.arange(count + 1) * n), shape=(count, n))
 
