@@ -149,8 +149,22 @@ def test_threads_change_no_walk():
     np.testing.assert_array_equal(one.walks, two.walks)
 
 
-def test_held_out_pairs_come_from_walks_never_trained_on():
-    walks = np.arange(200, dtype=np.int32).reshape(100, 2)  # a walk and its two nodes belong to each other
+@given(strategies.graphs(min_nodes=3), st.integers(0, 3))
+def test_held_out_edges_are_edges_and_never_trained_on(graph, step):
+    sampler = sampler_of(graph, config(structural_rate=0.0))
+    adjacent = {frozenset(pair) for pair in zip(*graph.to_scipy().nonzero(), strict=True)}
+    held = {frozenset(divmod(int(key), len(graph))) for key in sampler.held_out}
+    assert held <= adjacent
+    if not held:
+        return
+    drawn = sampler.draw(step, HELD_OUT)
+    assert {frozenset(pair) for pair in zip(drawn.anchors, drawn.positives, strict=True)} <= held
+    trained = sampler.draw(step)
+    assert not {frozenset(pair) for pair in zip(trained.anchors, trained.positives, strict=True)} & held
+
+
+def test_one_edge_in_twenty_is_held_out():
+    walks = np.arange(200, dtype=np.int32).reshape(100, 2)
     sampler = PairSampler(Corpus(np.arange(200), walks), None, np.ones(200), config(window=1))
     trained = {int(node) // 2 for step in range(100) for node in sampler.draw(step).anchors}
     held = {int(node) // 2 for step in range(20) for node in sampler.draw(step, HELD_OUT).anchors}

@@ -1,4 +1,4 @@
-"""Pairs to train on: local ones from plain walks, structural ones by similarity."""
+"""Training data: local pairs from plain walks, structural pairs by similarity."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,9 @@ from spinegraph.kernels.walks import plain_walks
 from spinegraph.structure.similarity import SimilarNodes
 
 TRAINING, HELD_OUT, PRETRAINING = 1, 2, 3  # stages: streams that never meet
-_HELD_OUT_SHARE = 0.05
-_ATTEMPTS = 8
+_HELD_OUT_SHARE, _MAX_HELD_OUT = 0.05, 2048  # of the edges
+_MAX_STEPS_READ = 1 << 16  # steps of walks whose edges may be held out
+ATTEMPTS = 8
 _CORPUS = 101  # keeps the choice of training nodes apart from the draws of batches
 
 
@@ -71,11 +72,18 @@ class PairSampler:
     def __init__(
         self, corpus: Corpus, similar: SimilarNodes | None, degrees: NDArray[Any], config: PaperConfig
     ) -> None:
-        self.config, self.similar = config, similar
-        walkable = corpus.walks[(corpus.walks[:, 1] >= 0)] if corpus.walks.shape[1] > 1 else corpus.walks[:0]
-        held = min(int(np.ceil(len(walkable) * _HELD_OUT_SHARE)), max(len(walkable) - 1, 0))
-        order = np.random.default_rng([config.seed, _CORPUS, 1]).permutation(len(walkable))
-        self.walks = {True: walkable[order[:held]], False: walkable[order[held:]]}
+        self.config, self.corpus, self.similar, self.degrees = config, corpus, similar, degrees
+        walks = corpus.walks
+        self.walks = walks[walks[:, 1] >= 0] if walks.shape[1] > 1 else walks[:0]
+        self._num_nodes = len(corpus.nodes)
+        rng = np.random.default_rng([config.seed, _CORPUS, 1])
+        steps = self.walks[:, 1:].size
+        some = np.arange(steps) if steps <= _MAX_STEPS_READ else rng.integers(steps, size=_MAX_STEPS_READ)
+        line, first = np.divmod(some, max(walks.shape[1] - 1, 1))
+        edges = np.unique(self._keys(self.walks[line, first], self.walks[line, first + 1]))
+        held = min(int(np.ceil(len(edges) * _HELD_OUT_SHARE)), _MAX_HELD_OUT, max(len(edges) - 1, 0))
+        order = rng.permutation(len(edges))
+        self.held_out, self.edges = np.sort(edges[order[:held]]), edges[order[held:]]
         self.structural = np.zeros(0, dtype=np.int64)
         if similar is not None and similar.nodes.shape[1]:
             self.structural = np.flatnonzero(similar.nodes[:, 0] >= 0)
@@ -87,22 +95,23 @@ class PairSampler:
     @property
     def can_draw(self) -> bool:
         """Whether there is any pair at all."""
-        return len(self.walks[False]) > 0 or len(self.structural) > 0
+        return len(self.edges) > 0 or len(self.structural) > 0
 
     def draw(self, step: int, stage: int = TRAINING, size: int | None = None) -> PairBatch:
-        """Return the batch of one step; stage ``HELD_OUT`` draws local pairs from walks never trained on."""
+        """Return the batch of one step; stage ``HELD_OUT`` draws edges that are never trained on."""
         config = self.config
         rng = np.random.default_rng([config.seed, stage, step])
         size = size or config.batch_size
-        walks = self.walks[stage == HELD_OUT]
-        walks = walks if len(walks) else self.walks[False]
         rate = 0.0 if stage == PRETRAINING else config.structural_rate
-        if not len(walks):
+        if not len(self.edges):
             rate = 1.0
         elif not len(self.structural):
             rate = 0.0
         num_structural = int(rng.binomial(size, rate))
-        local = self._local(rng, walks, size - num_structural)
+        if stage == HELD_OUT and len(self.held_out):
+            local = self._some_edges(rng, self.held_out, size - num_structural)
+        else:
+            local = self._local(rng, size - num_structural)
         structural = self._drawn_by_similarity(rng, num_structural)
         draws = rng.random(config.negative_samples)
         negatives = np.searchsorted(self.cumulative_negatives, draws, side="right")
@@ -110,26 +119,44 @@ class PairSampler:
         last = len(self.cumulative_negatives) - 1
         return PairBatch(pairs[:, 0], pairs[:, 1], np.minimum(negatives, last))
 
-    def _local(self, rng: np.random.Generator, walks: NDArray[Any], size: int) -> NDArray[np.int64]:
-        """Draw two positions at most ``window`` apart on a walk, (size, 2); again if they hold one node."""
+    def is_held_out(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell which pairs of training nodes are held-out edges."""
+        return np.isin(self._keys(left, right), self.held_out)
+
+    def _keys(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
+        """Return one number for each unordered pair of training nodes."""
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        return np.asarray(low.astype(np.int64) * self._num_nodes + high)
+
+    def _local(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
+        """Draw two positions at most ``window`` apart on a walk, (size, 2).
+
+        Draws again where both hold one node, or a held-out edge; after some attempts any other edge.
+        """
         pairs = np.empty((size, 2), dtype=np.int64)
         waiting = np.arange(size)
-        length = walks.shape[1] if size else 0
+        length = self.walks.shape[1] if size else 0
         reach = min(self.config.window, max(length - 1, 1))
-        for attempt in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             if not len(waiting):
-                break
-            line = walks[rng.integers(len(walks), size=len(waiting))]
-            # On the last try adjacent positions, which never hold one node.
-            gap = rng.integers(1, (1 if attempt == _ATTEMPTS - 1 else reach) + 1, size=len(waiting))
+                return pairs
+            line = self.walks[rng.integers(len(self.walks), size=len(waiting))]
+            gap = rng.integers(1, reach + 1, size=len(waiting))
             first = rng.integers(0, length - gap)
             turned = rng.random(len(waiting)) < 0.5
             each = np.arange(len(waiting))
             left, right = line[each, first], line[each, first + gap]
             pairs[waiting, 0] = np.where(turned, right, left)
             pairs[waiting, 1] = np.where(turned, left, right)
-            waiting = waiting[left == right]
+            waiting = waiting[(left == right) | self.is_held_out(left, right)]
+        pairs[waiting] = self._some_edges(rng, self.edges, len(waiting))
         return pairs
+
+    def _some_edges(self, rng: np.random.Generator, keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+        """Draw edges in either direction, (size, 2)."""
+        pairs = np.stack(np.divmod(keys[rng.integers(len(keys), size=size)], self._num_nodes), axis=1)
+        turned = rng.random(size) < 0.5
+        return np.where(turned[:, None], pairs[:, ::-1], pairs)
 
     def _drawn_by_similarity(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
         """Draw nodes and candidates of theirs by similarity, (size, 2)."""
