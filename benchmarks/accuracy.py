@@ -505,6 +505,16 @@ def best_control(cells, name):
     return (max(some, key=some.get, default=None) for some in (narrow, means))
 
 
+def beside(cells, name, row):
+    """Return a control's score and, where it has fewer seeds, that of SPINE with the same ones."""
+    if row is None:
+        return ""
+    theirs, ours = values_of(cells, name, row), values_of(cells, name, "SPINE")
+    same = {seed: value for seed, value in ours.items() if seed in theirs}
+    note = f"; SPINE with the same seeds {shown(same)}" if same and len(same) < len(ours) else ""
+    return f"{shown(theirs)} ({row}{note})"
+
+
 def lines(cells):
     """Return the table of all tasks."""
     titles = "SPINE, all parts", *list(SPINE_ROWS)[1:], "best control", "best of any width"
@@ -515,10 +525,7 @@ def lines(cells):
             continue
         goal = "" if floor is None else f"{floor} / {'' if aim is None else aim}"
         ours = [shown(values_of(cells, name, row)) for row in SPINE_ROWS]
-        others = [
-            "" if row is None else f"{shown(values_of(cells, name, row))} ({row})"
-            for row in best_control(cells, name)
-        ]
+        others = [beside(cells, name, row) for row in best_control(cells, name)]
         yield f"| {name} ({kind}) | {goal} | {' | '.join([*ours, *others])} |"
 
 
