@@ -98,9 +98,9 @@ def fit_and_embed(store, model, output, threads):
 def structural(graph, count=20_000):
     """Return how many profiles one core computes in a second, on a sample of nodes."""
     import numpy as np
-    from spinegraph.generator import profile_of
 
     from spinegraph.config import Config
+    from spinegraph.parts.role import profile_of
 
     some = np.random.default_rng(0).permutation(len(graph))[:count]
     started = time.perf_counter()
@@ -128,14 +128,11 @@ class Stages:
 
 def embed_limited(store, model, output, threads):
     """Embed a store inside whatever limits this process; print seconds and memory."""
-    from dataclasses import replace
-
     import spinegraph as sg
     from spinegraph.engines.local import embed_to_folder
 
     generator, graph = sg.SPINE.load(model).generator_, sg.open_store(store)
-    inputs = generator.inputs
-    generator = replace(generator, inputs=replace(inputs, config=replace(inputs.config, threads=threads)))
+    generator = generator.with_config(threads=threads)
     started = time.perf_counter()
     embed_to_folder(generator, graph, output)
     seconds = time.perf_counter() - started

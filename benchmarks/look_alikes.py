@@ -35,7 +35,7 @@ def measure(name, methods):
     vectors = model.embeddings_
     started = time.perf_counter()
     search = Search(vectors)
-    roles = StructuralSearch(graph, model.generator_.inputs.profile(graph))
+    roles = StructuralSearch(graph, model.generator_.profile(graph))
     found = {"nodes": len(graph), "build_seconds": round(time.perf_counter() - started, 2)}
     found |= questions(graph, model, search, roles)
     if len(graph) > EXACT:

@@ -85,13 +85,9 @@ class Embedding:
         shutil.rmtree(folder)
 
     def here(self, threads):
-        from dataclasses import replace
-
         from spinegraph.engines.local import embed_to_folder
 
-        inputs = self.generator.inputs
-        inputs = replace(inputs, config=replace(inputs.config, threads=threads))
-        generator = replace(self.generator, inputs=inputs)
+        generator = self.generator.with_config(threads=threads)
         self.run(
             f"local, {threads} threads",
             lambda folder: embed_to_folder(generator, self.graph, folder, rows=ROWS),

@@ -35,13 +35,20 @@ COLUMNS, NEIGHBOURS, DIM = 100, 20, 200
 @contextmanager
 def stage_clock():
     """Yield seconds and processor seconds by stage; what runs inside a stage counts to it."""
-    from spinegraph.generator import Inputs
-
     from spinegraph.graph.describe import TrainingStats
+    from spinegraph.parts.content import Content
+    from spinegraph.parts.generator import Generator
+    from spinegraph.structure.smoothing import Smoother
 
     seconds, inside = defaultdict(lambda: np.zeros(2)), []
-    stages = [(Inputs, "profile", "profile"), (Inputs, "around", "inputs"), (Inputs, "structural", "inputs")]
-    stages.append((TrainingStats, "warn", "checks"))
+    stages = [
+        (Generator, "profile", "profile"),
+        (Generator, "known", "checks"),
+        (TrainingStats, "warn", "checks"),
+        (Content, "compressed", "features"),
+        (Smoother, "smooth", "smoothing"),
+        (Smoother, "rows", "smoothing"),
+    ]
     originals = [(owner, method, getattr(owner, method)) for owner, method, _ in stages]
 
     def timed(call, stage):
@@ -154,7 +161,7 @@ def measure_here(arguments):
     model.transform(graph, nodes=graph.names[:100])
     whole = measure_whole(model, graph, arguments.repeats, arguments.sample)
     one = measure_one(model, graph, arguments.count)
-    config = model.generator_.inputs.config.to_json()
+    config = model.generator_.config.to_json()
     print(json.dumps({"whole": whole, "one": one, "config": config}))
 
 

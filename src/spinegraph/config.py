@@ -55,6 +55,21 @@ _structure = partial(setting, group="Where a node stands")
 _generator = partial(setting, group="What the generator reads")
 _pairs = partial(setting, group="Pairs")
 _training = partial(setting, group="Objective and training")
+_dim = partial(
+    _size,
+    200,
+    "length of a vector",
+    "smaller to store or search more nodes; little is gained above 200",
+    between=(1, 2**16),
+)
+_seed = partial(_size, 0, "what every draw follows from", "to see how much a result owes to chance")
+_threads = partial(
+    _size,
+    None,
+    "threads of kernels; None takes all cores",
+    "1 on a busy machine; the vectors stay the same",
+    between=(1, 2**10),
+)
 
 
 @dataclass(frozen=True)
@@ -108,12 +123,7 @@ class _Settings:
 class Config(_Settings):
     """Every setting of SPINE, as ``SPINE`` documents them; ``check`` names all that are wrong at once."""
 
-    dim: int = _size(
-        200,
-        "length of a vector",
-        "smaller to store or search more nodes; little is gained above 200",
-        between=(1, 2**16),
-    )
+    dim: int = _dim()
     parts: tuple[str, ...] = _size(
         PARTS,
         "what vectors are made of: 'content' (own features and those around), 'place' (where in the "
@@ -125,13 +135,8 @@ class Config(_Settings):
         "factor of each part, 1 where not given: `{'role': 2}`",
         "rather at query time, which needs no second fit",
     )
-    seed: int = _size(0, "what every draw follows from", "to see how much a result owes to chance")
-    threads: int | None = _size(
-        None,
-        "threads of kernels; None takes all cores",
-        "1 on a busy machine; the vectors stay the same",
-        between=(1, 2**10),
-    )
+    seed: int = _seed()
+    threads: int | None = _threads()
     device: str = _size(
         "cpu",
         "where a fit computes",
@@ -208,19 +213,9 @@ class Config(_Settings):
 class PaperConfig(_Settings):
     """Every setting of ``SPINE.paper``: the paper's values; where it states none, its reference code's."""
 
-    dim: int = _size(
-        200,
-        "length of a vector",
-        "smaller to store or search more nodes; little is gained above 200",
-        between=(1, 2**16),
-    )
-    seed: int = _size(0, "what every draw follows from", "to see how much a result owes to chance")
-    threads: int | None = _size(
-        None,
-        "threads of kernels; None takes all cores",
-        "1 on a busy machine; the vectors stay the same",
-        between=(1, 2**10),
-    )
+    dim: int = _dim()
+    seed: int = _seed()
+    threads: int | None = _threads()
     continuation: float = _structure(
         0.5,
         "how far a node looks: probability that a walk continues rather than returns to its root",

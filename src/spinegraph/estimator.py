@@ -383,9 +383,9 @@ def _as_list(graphs: Any) -> list[Graph]:
     return listed
 
 
-def _one_graph(graph: Any) -> tuple[Any, Graph]:
+def _one_graph(given: Any) -> tuple[Any, Graph]:
     """Return what was given as a Graph or a list of Graphs, and the union of a list."""
-    graph = graph if isinstance(graph, Graph) else _as_list(graph)
+    graph = given if isinstance(given, Graph) else _as_list(given)
     return graph, graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
 
 

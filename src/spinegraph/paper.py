@@ -9,7 +9,8 @@ from spinegraph.graph.describe import TrainingStats
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
-from spinegraph.parts.paper import Inputs, PaperGenerator, TrainingRecord, profile_of
+from spinegraph.parts.paper import Inputs, PaperGenerator, TrainingRecord
+from spinegraph.parts.role import profile_of
 from spinegraph.structure.similarity import candidates, similar_nodes
 
 if TYPE_CHECKING:

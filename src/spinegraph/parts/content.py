@@ -246,7 +246,7 @@ def learn(content: Content, graph: Graph, config: Config) -> "tuple[Content, Lea
     Own features that are kept as they are stay so. Rounds hide half of the links, smooth on the rest, and
     compare the ends of the hidden ones. The agreement of a direction x is 1 - E(x_i - x_j)^2 / (2 E x^2) over
     these links; its length is multiplied by it, at least by a fifth. With few links less of this is applied;
-    nothing, where links of a last round are not told apart better from pairs of other links' ends.
+    nothing, where links of a last round are not better distinguished from pairs of other links' ends.
     """
     rng = np.random.default_rng([config.seed, _LEARNING])
     first = content.num_whole

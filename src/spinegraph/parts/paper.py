@@ -11,10 +11,10 @@ from spinegraph.config import PaperConfig
 from spinegraph.errors import MissingFeaturesError, ModelFormatError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import GraphLike
-from spinegraph.graph.names import draw_keys
 from spinegraph.parts.content import encode, require_features
+from spinegraph.parts.role import profile_of
 from spinegraph.structure.columns import structural_columns
-from spinegraph.structure.pagerank import RootedPageRank, rooted_pagerank
+from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.smoothing import multiply
 
 _BOUND = np.float32(2)  # of structural columns, in standard deviations
@@ -37,29 +37,6 @@ class TrainingRecord:
     step: int
     loss: float
     held_out_loss: float
-
-
-def profile_of(
-    graph: GraphLike, config: PaperConfig, positions: NDArray[np.int64] | None = None
-) -> RootedPageRank:
-    """Return the profile of all nodes, or of some, with the settings of a config."""
-    keys = None
-    if config.rpr_method == "walks":  # drawn by names, which outlive positions
-        keys = draw_keys(graph.names if positions is None else graph.names[positions])
-    return rooted_pagerank(
-        graph,
-        k=config.k,
-        continuation=config.continuation,
-        method=config.rpr_method,  # type: ignore[arg-type]
-        tolerance=config.tolerance,
-        threshold=config.threshold,
-        walks=config.walks,
-        walk_length=config.walk_length,
-        seed=config.seed,
-        roots=positions,
-        keys=keys,
-        threads=config.threads,
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from spinegraph.config import Config
+from spinegraph.config import Config, PaperConfig
 from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import draw_keys
 from spinegraph.parts.content import Ramps, principal
@@ -31,19 +31,24 @@ _ROWS = 65_536  # nodes at a time: bounds memory
 
 
 def profile_of(
-    graph: GraphLike, config: Config, positions: NDArray[np.int64] | None = None
+    graph: GraphLike, config: Config | PaperConfig, positions: NDArray[np.int64] | None = None
 ) -> RootedPageRank:
     """Return the profile of all nodes, or of some, with the settings of a config."""
+    reach = (
+        (config.near, PUSH_TOLERANCE, PUSH_THRESHOLD)
+        if isinstance(config, Config)
+        else (config.continuation, config.tolerance, config.threshold)
+    )
     keys = None
     if config.rpr_method == "walks":  # drawn by names, which outlive positions
         keys = draw_keys(graph.names if positions is None else graph.names[positions])
     return rooted_pagerank(
         graph,
         k=config.k,
-        continuation=config.near,
+        continuation=reach[0],
         method=config.rpr_method,  # type: ignore[arg-type]
-        tolerance=PUSH_TOLERANCE,
-        threshold=PUSH_THRESHOLD,
+        tolerance=reach[1],
+        threshold=reach[2],
         walks=config.walks,
         walk_length=config.walk_length,
         seed=config.seed,
