@@ -66,4 +66,5 @@ class Findings:
 def _kind(fault: BaseException) -> str:
     frames = traceback.extract_tb(fault.__traceback__)
     ours = [frame for frame in frames if "spinegraph" in frame.filename] or frames
-    return f"{type(fault).__name__} {Path(ours[-1].filename).name}:{ours[-1].lineno}"
+    where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else str(fault)[:60]
+    return f"{type(fault).__name__} {where}"

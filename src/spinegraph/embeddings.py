@@ -470,7 +470,6 @@ def _read_vectors(path: Path) -> Named:
             return np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.float32)
         options = csv.ParseOptions(delimiter=" ", quote_char=False)
         # From the first line on, which is skipped: Arrow drops a byte-order mark that it begins with.
-        source.stream.seek(0)
         found = _parsed(path, source.stream, _titles(d, {}), options, has_titles=False)
     if len(found[0]) != n:
         raise GraphFormatError(
@@ -486,7 +485,6 @@ def _read_csv(path: Path) -> "_Read":
         ends = dict(zip(widths, np.cumsum([*widths.values()]).tolist(), strict=True))
         parts, _ = _ended(path, ends)
         titles = _titles(first.count(","), parts)
-        source.stream.seek(0)
         found = _parsed(path, source.stream, titles, csv.ParseOptions(newlines_in_values=True))
         return *found, parts, None
 
@@ -499,16 +497,14 @@ def _titles(dim: int, parts: Parts) -> list[str]:
 
 def _parsed(path: Path, stream: Any, titles: list[str], options: Any, has_titles: bool = True) -> Named:
     """Read lines of a name and numbers; the last one, too, ends with a line break."""
-    start = stream.tell()
     stream.seek(-1, os.SEEK_END)
     if stream.read() != b"\n":
         raise GraphFormatError(f"{path}: does not end with a line break, so it is cut off; write it again")
-    stream.seek(start)
     d, given = len(titles) - 1, None if has_titles else titles
     types = {title: pa.float32() for title in titles[1:]} | {"name": pa.string()}
     try:
         table = csv.read_csv(
-            stream,
+            pa.OSFile(str(path)),
             csv.ReadOptions(column_names=given, skip_rows=int(not has_titles), block_size=2**26),
             options,
             csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
@@ -516,7 +512,7 @@ def _parsed(path: Path, stream: Any, titles: list[str], options: Any, has_titles
         found = table.column_names
     except (pa.ArrowException, UnicodeDecodeError) as fault:
         raise GraphFormatError(
-            f"{path}: expected a name and {d} numbers a line ({str(fault)[:200]}); write it again"
+            f"{path}: expected a name and {d} numbers a line ({str(fault)[:200]!r}); write it again"
         ) from fault
     if found != titles or not d:
         expected = ", ".join(titles[: 3 if d else 1])
