@@ -235,6 +235,10 @@ class Ramps:
         offset = rng.standard_normal(count) / 2
         return cls((length * matrix).astype(np.float32), (length * offset).astype(np.float32))
 
+    def scaled(self, factor: float) -> "Ramps":
+        """Return the ramps with another length."""
+        return Ramps(np.float32(factor) * self.matrix, np.float32(factor) * self.offset)
+
     def beside(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return values (r, d) and their combinations side by side, (r, d + e)."""
         return np.hstack([values, np.maximum(row_products(values, self.matrix) + self.offset, 0)])

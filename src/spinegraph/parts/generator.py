@@ -15,7 +15,7 @@ from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.kernels.walks import plain_walks
 from spinegraph.parts.content import Content, Learned, learn, scaling_of, smoothers
 from spinegraph.parts.place import Place, Positions, positions, strength
-from spinegraph.parts.role import NAMES, Role, Surroundings, profile_of, role_columns
+from spinegraph.parts.role import Role, Surroundings, profile_of, role_columns
 from spinegraph.structure.pagerank import RootedPageRank
 
 # Length of place and role beside content, and of role to place without it where place predicts links well.
@@ -320,14 +320,15 @@ def parts_of(config: Config, graph: Graph, several: bool) -> tuple[str, ...]:
 def divide(dim: int, names: tuple[str, ...], graph: Graph) -> dict[str, int]:
     """Return the width of every part of a vector of ``dim`` numbers.
 
-    Role takes a tenth, at most 18. Content takes three fifths, or twice the encoded features if
-    these leave 32 to place; beside place at most three numbers for each feature. Place takes the rest. Of
-    fewer numbers than parts, the first parts get one each.
+    Role takes a tenth, at most 18, or twice that without content. Content takes three fifths, or twice the
+    encoded features if these leave 32 to place; beside place at most three numbers for each feature. Place
+    takes the rest. Of fewer numbers than parts, the first parts get one each.
     """
     names = names[:dim]
     widths, left = dict.fromkeys(names, 0), dim
     if "role" in names:
-        widths["role"] = dim if len(names) == 1 else min(len(NAMES) + 1, max(1, dim // 10))
+        tenths = 1 if "content" in names else 2
+        widths["role"] = dim if len(names) == 1 else min(18 * tenths, max(1, dim * tenths // 10))
         left -= widths["role"]
     if "content" in names:
         f, place = graph.num_features, "place" in names

@@ -18,11 +18,15 @@ from spinegraph.structure.smoothing import Smoother, multiply, row_products
 COLUMNS = (
     *("log_degree", "log_mean_weight", "log_smaller_neighbors", "log_h_index", "clustering"),
     *("neighbor_log_degree_mean", "neighbor_log_degree_deviation", "overlap_10", "overlap_25", "overlap_50"),
-    *("spread", "log_profile_1", "log_profile_3", "log_profile_10"),
+    "spread",
 )
 AROUND = ("second_log_degree_mean", "near_log_degree", "near_log_degree_deviation")
-NAMES = COLUMNS + AROUND
-_BOUND = np.float32(2)  # of a column, in standard deviations
+PROFILE = tuple(f"log_profile_{i + 1}" for i in range(20))
+NAMES = COLUMNS + AROUND + PROFILE
+# The profile decides distances, its first value (how much of a walk returns) most; the other columns refine.
+_FIRST, _OTHERS = 1.5, 0.6
+_BOUND = np.float32(5)  # of a column, in standard deviations
+_RAMPS = 0.1  # length of all ramps, that of the columns being 1
 PUSH_TOLERANCE, PUSH_THRESHOLD = 0.05, 5e-5
 _ROUNDING = np.float32(1e-5)  # of a mean square: less is no deviation
 _CONSTANT = 3e38  # scale of a column that does not vary: anything divided by it is 0
@@ -90,16 +94,18 @@ class Role:
         """Fit means and scales on columns (m, s); fewer dimensions than columns take principal directions."""
         deviation = columns.std(axis=0)
         scale = np.where(deviation > 1e-5, deviation, _CONSTANT).astype(np.float32)
-        role = cls(columns.mean(axis=0), scale, np.eye(len(scale), dtype=np.float32))
+        weights = np.diag(_weights())
+        role = cls(columns.mean(axis=0), scale, weights)
         constant = float(width >= _FEW)
         width -= int(constant)
         if width < len(scale):
-            role = replace(role, rotation=principal(role.embed(columns), width))
+            role = replace(role, rotation=weights @ principal(role.embed(columns), width))
         values = role.embed(columns)
         length = np.sqrt(np.square(values, dtype=np.float64).sum() / max(len(values), 1)) or 1
         role = replace(role, rotation=(role.rotation / length).astype(np.float32))
         if width > len(scale):
-            role = replace(role, ramps=Ramps.fit(role.embed(columns), width - len(scale), seed))
+            ramps = Ramps.fit(role.embed(columns), width - len(scale), seed)
+            role = replace(role, ramps=ramps.scaled(_RAMPS * (len(scale) / (width - len(scale))) ** 0.5))
         return replace(role, constant=constant)
 
     def embed(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -150,11 +156,22 @@ def role_columns(
 
     ``around.near`` and ``profile`` have one row for each of these nodes.
     """
-    columns = structural_columns(graph, positions, profile=profile, names=COLUMNS, threads=config.threads)
+    columns = structural_columns(
+        graph, positions, profile=profile, names=COLUMNS + PROFILE, threads=config.threads
+    )
+    own, ranked = np.split(columns.values, [len(COLUMNS)], axis=1)
     second = _neighbor_means(graph, positions, around.neighbor_means)
     mean, square = around.near.T
     deviation = np.sqrt(np.maximum((1 - _ROUNDING) * square - mean**2, 0))
-    return np.column_stack([columns.values, second, mean, deviation]).astype(np.float32)
+    return np.column_stack([own, second, mean, deviation, ranked]).astype(np.float32)
+
+
+def _weights() -> NDArray[np.float32]:
+    """Return how much each column counts; the squares of the profile add up to 1."""
+    others = len(NAMES) - len(PROFILE)
+    profile = np.array([_FIRST, *[1] * (len(PROFILE) - 1)])
+    profile /= np.linalg.norm(profile)
+    return np.concatenate([np.full(others, _OTHERS / np.sqrt(others)), profile]).astype(np.float32)
 
 
 def _log_degrees(graph: GraphLike) -> NDArray[np.float32]:
