@@ -7,6 +7,8 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -426,7 +428,10 @@ HOSTILE = {
     "claims.npz": _claiming_npz(),
     "junk.parquet": b"PAR1junk",
     "columns.parquet": _parquet({"name": [1], "x": [1.0]}),
-    "lists.parquet": _parquet({"name": [1], "vector": [[1.0]]}),
+    "lists.parquet": _parquet({"name": [1, 2], "vector": [[1.0], [1.0, 2.0]]}),
+    "no-width.parquet": _parquet(
+        {"name": [1], "vector": [[]]},
+    ),
     "empty.parquet": _parquet({"name": pa.array([None], pa.int64()), "vector": _vectors(1, [0])}),
     "gap.parquet": _parquet({"name": [1], "vector": _vectors(2, [0, None])}),
     "nan.parquet": _parquet({"name": [1], "vector": _vectors(1, [np.nan])}),
@@ -468,11 +473,34 @@ def test_a_file_cut_off_anywhere_is_refused(tmp_path, ending):
     some([f"node-{number}" for number in range(4)]).save(path)
     content = path.read_bytes()
     for size in range(0, len(content), 3):
-        if ending == ".csv" and content[size - 1 : size] == b"\n":
+        if ending == ".csv" and (content[size - 1 : size] == b"\n" or content[:size].count(b",") % 3 == 0):
             continue  # the one format that does not say how much follows
         path.write_bytes(content[:size])
         with pytest.raises(GraphFormatError):
             Embeddings.load(path)
+
+
+def test_files_that_people_changed_on_purpose_load(tmp_path):
+    found = some(["ann", "bob", "cy"])
+    found.save(tmp_path / "emb.csv")
+    text = (tmp_path / "emb.csv").read_text().rstrip("\n")
+    (tmp_path / "emb.csv").write_text(text)
+    assert Embeddings.load(tmp_path / "emb.csv").names.tolist() == ["ann", "bob", "cy"]
+    found.save(tmp_path / "emb.parquet")
+    arrow = parquet.read_table(tmp_path / "emb.parquet")
+    frame = pd.read_parquet(tmp_path / "emb.parquet")
+    wide = frame.assign(vector=[row.astype(float) for row in frame["vector"]], label="x")
+    for changed in (
+        arrow.slice(1),
+        pa.Table.from_pandas(frame.iloc[1:]),
+        pa.Table.from_pandas(wide.iloc[1:]),
+    ):
+        parquet.write_table(changed, tmp_path / "changed.parquet")
+        loaded = Embeddings.load(tmp_path / "changed.parquet")
+        assert loaded.names.tolist() == ["bob", "cy"]
+        assert np.array_equal(loaded.vectors, found.vectors[1:])
+    pl.read_parquet(tmp_path / "emb.parquet").head(2).write_parquet(tmp_path / "changed.parquet")
+    assert Embeddings.load(tmp_path / "changed.parquet").names.tolist() == ["ann", "bob"]
 
 
 def test_a_parquet_file_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):

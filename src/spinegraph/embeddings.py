@@ -382,7 +382,7 @@ def _write_parquet(path: Path, names: NDArray[Any], embeddings: Embeddings) -> N
     vectors = embeddings.vectors
     rows = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
     table = pa.table({"name": _column(names), "vector": rows})
-    about = {_DIGEST: _content_digest(table["name"], vectors)}
+    about = {_DIGEST: _content_digest(table["name"], vectors) + b":%d" % len(vectors)}
     if embeddings.parts or embeddings.same_network is not None:
         about[_PARTS] = _description(embeddings)
     signed = table.replace_schema_metadata(about)
@@ -392,36 +392,48 @@ def _write_parquet(path: Path, names: NDArray[Any], embeddings: Embeddings) -> N
 def _read_parquet(path: Path) -> "_Read":
     with opened(path) as source, open_parquet(source.stream, source.path) as file:
         schema = file.schema_arrow
-        if sorted(schema.names) != ["name", "vector"]:
+        if not {"name", "vector"} <= set(schema.names):
             raise GraphFormatError(
                 f"{path}: expected the columns name and vector; found {', '.join(schema.names[:10])}"
             )
         name, vector = schema.field("name").type, schema.field("vector").type
-        is_vector = pa.types.is_fixed_size_list(vector) and pa.types.is_float32(vector.value_type)
-        if not is_vector or not vector.list_size or name not in (pa.int64(), pa.string(), pa.large_string()):
+        is_list = pa.types.is_list(vector) or pa.types.is_large_list(vector)
+        is_vector = (is_list or pa.types.is_fixed_size_list(vector)) and pa.types.is_floating(
+            vector.value_type
+        )
+        if not is_vector or name not in (pa.int64(), pa.string(), pa.large_string()):
             raise GraphFormatError(
-                f"{path}: name must be whole numbers or text, vector a fixed number of float32; "
+                f"{path}: name must be whole numbers or text, vector a list of numbers; "
                 f"got {name} and {vector}"
             )
-        size, needed = path.stat().st_size, file.metadata.num_rows * vector.list_size * 4
+        size, needed = path.stat().st_size, 4 * file.metadata.num_rows * getattr(vector, "list_size", 1)
         if needed > expansion_limit(size):
             raise GraphFormatError(
                 f"{path}: claims {needed:,} bytes of vectors in a file of {size:,}; write it again"
             )
-        table = file.read()
+        table = file.read(["name", "vector"])
         table.validate(full=True)  # Parquet itself does not check that text is UTF-8
         rows = table["vector"].combine_chunks()
         if table["name"].null_count or rows.null_count or rows.flatten().null_count:
             raise GraphFormatError(f"{path}: every row needs a name and a whole vector; some are empty")
-        values = rows.flatten().to_numpy(zero_copy_only=False).reshape(-1, vector.list_size)
+        lengths = pc.unique(pc.list_value_length(rows)).to_pylist()
+        if len(lengths) > 1 or lengths == [0]:
+            raise GraphFormatError(
+                f"{path}: vectors must have one length; found {lengths[:5]}; write it again"
+            )
+        width = lengths[0] if lengths else getattr(vector, "list_size", 0)
+        values = rows.flatten().to_numpy(zero_copy_only=False).reshape(-1, width).astype(np.float32)
         written, description = ((schema.metadata or {}).get(key) for key in (_DIGEST, _PARTS))
-        if written is not None and written != _content_digest(table["name"], values):
+        # Rows that were left out on purpose are no damage: the digest is of as many rows as it says.
+        expected, _, count = (written or b"").partition(b":")
+        is_whole = not count or count == b"%d" % len(values)
+        if written is not None and is_whole and expected != _content_digest(table["name"], values):
             raise GraphFormatError(
                 f"{path}: its content is not what was written: it was damaged, or changed by another "
                 "program; write it again"
             )
     described = ({}, None) if description is None else _described(path, description)
-    return as_array(table["name"].to_numpy()), np.array(values, dtype=np.float32), *described
+    return as_array(table["name"].to_numpy()), values, *described
 
 
 def _content_digest(names: Any, vectors: NDArray[np.float32]) -> bytes:
@@ -468,9 +480,14 @@ def _read_vectors(path: Path) -> Named:
             )
         if not n:
             return np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.float32)
+        source.stream.seek(-1, os.SEEK_END)
+        if source.stream.read() != b"\n":
+            raise GraphFormatError(
+                f"{path}: does not end with a line break, so it is cut off; write it again"
+            )
         options = csv.ParseOptions(delimiter=" ", quote_char=False)
         # From the first line on, which is skipped: Arrow drops a byte-order mark that it begins with.
-        found = _parsed(path, source.stream, _titles(d, {}), options, has_titles=False)
+        found = _parsed(path, _titles(d, {}), options, has_titles=False)
     if len(found[0]) != n:
         raise GraphFormatError(
             f"{path}: its first line says {n} vectors, {len(found[0])} follow; write it again"
@@ -485,7 +502,7 @@ def _read_csv(path: Path) -> "_Read":
         ends = dict(zip(widths, np.cumsum([*widths.values()]).tolist(), strict=True))
         parts, _ = _ended(path, ends)
         titles = _titles(first.count(","), parts)
-        found = _parsed(path, source.stream, titles, csv.ParseOptions(newlines_in_values=True))
+        found = _parsed(path, titles, csv.ParseOptions(newlines_in_values=True))
         return *found, parts, None
 
 
@@ -495,11 +512,8 @@ def _titles(dim: int, parts: Parts) -> list[str]:
     return ["name", *(listed or map(str, range(dim)))]
 
 
-def _parsed(path: Path, stream: Any, titles: list[str], options: Any, has_titles: bool = True) -> Named:
-    """Read lines of a name and numbers; the last one, too, ends with a line break."""
-    stream.seek(-1, os.SEEK_END)
-    if stream.read() != b"\n":
-        raise GraphFormatError(f"{path}: does not end with a line break, so it is cut off; write it again")
+def _parsed(path: Path, titles: list[str], options: Any, has_titles: bool = True) -> Named:
+    """Read lines of a name and numbers."""
     d, given = len(titles) - 1, None if has_titles else titles
     types = {title: pa.float32() for title in titles[1:]} | {"name": pa.string()}
     try:

@@ -186,12 +186,20 @@ def test_an_empty_folder_is_taken(model, tmp_path):
     assert SPINE.load(str(tmp_path)).dim == 8
 
 
-@pytest.mark.parametrize("name", ["notes.txt", ".hidden", "config.json", "model.safetensors"])
+@pytest.mark.parametrize("name", ["notes.txt", "config.json", "model.safetensors"])
 def test_a_folder_with_anything_else_in_it_is_kept(model, tmp_path, name):
     (tmp_path / name).write_text("{}")
     with pytest.raises(ParameterError, match=r"choose another folder, or empty this one"):
         model.save(tmp_path)
     assert os.listdir(tmp_path) == [name]
+
+
+def test_files_that_the_system_keeps_in_a_folder_stay(model, tmp_path):
+    (tmp_path / ".DS_Store").write_text("icons")
+    for _ in range(2):
+        model.save(tmp_path)
+        assert (tmp_path / ".DS_Store").read_text() == "icons"
+    assert SPINE.load(tmp_path).dim == 8
 
 
 def test_a_model_folder_that_holds_notes_is_kept(model, folder):
@@ -381,6 +389,7 @@ HARMLESS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*has no settings")
 @pytest.mark.parametrize("key", " ".join(TYPED).split())
 def test_values_of_the_wrong_kind_are_refused_or_harmless(folder, key):
     text = (folder / "config.json").read_text()
@@ -396,10 +405,14 @@ def test_values_of_the_wrong_kind_are_refused_or_harmless(folder, key):
             refused(folder, "config.json|safetensors")
 
 
-def test_a_former_setting_is_ignored(folder):
+def test_a_setting_of_another_version_is_ignored_with_a_warning_and_a_new_one_has_its_default(folder):
     for part in ("settings", "changed_since_fit"):
         changed_config(folder, lambda about, part=part: about[part].update(training_workers=2))
-    assert SPINE.load(folder).embeddings_ is not None
+    changed_config(folder, lambda about: about["settings"].pop("far"))
+    with pytest.warns(SpineWarning, match="has no settings 'training_workers', which spinegraph .* had"):
+        model = SPINE.load(folder)
+    assert model.embeddings_ is not None
+    assert model.far == SPINE().far
 
 
 @pytest.mark.parametrize(
@@ -490,7 +503,7 @@ def test_hostile_weights_are_refused(paper_folder, key, value, rule):
         ("model", "content.mixing", np.zeros((3, 4, 4), np.float32), "content.mixing must be float32"),
         ("model", "content.directions", np.full((5, 5), np.inf, np.float32), "directions must be finite"),
         ("model", "content.offset", None, "content.offset must be float32"),
-        ("model", "role.scale", np.zeros(17, np.float32), "role.scale must be above 0"),
+        ("model", "role.scale", np.zeros(34, np.float32), "role.scale must be above 0"),
         ("model", "role.rotation", np.zeros((3, 1), np.float32), "role.rotation must be float32"),
         ("place", "place.links", np.full((3, 2), 12), r"place.links must lie in 0 .. 11"),
         ("place", "place.links", np.zeros(4, np.int64), "place.links must be pairs"),

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, fields, replace
@@ -18,7 +20,7 @@ from spinegraph import __version__
 from spinegraph.atomic import JsonObject, digest, make_folder, recover, whole_folder, write_arrays
 from spinegraph.config import Config, PaperConfig
 from spinegraph.embeddings import Embeddings
-from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError, SpineError
+from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError, SpineError, SpineWarning
 from spinegraph.graph.describe import TrainingStats
 from spinegraph.graph.edges import EdgeReport
 from spinegraph.graph.encoder import FeatureEncoder
@@ -72,6 +74,8 @@ def save(model: Any, folder: Path, *, data: bool = True, place: bool = True) -> 
     text = json.dumps(about, indent=1)
     make_folder(folder.resolve().parent)
     with whole_folder(folder) as partial:
+        for file in _hidden(folder):
+            shutil.copy2(file, partial / file.name)
         (partial / CONFIG).write_text(text, encoding="utf-8")
         for name, arrays in files.items():
             write_arrays(partial / name, arrays)
@@ -144,13 +148,13 @@ def require_replaceable(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise ParameterError(f"{folder}: is a file; choose another name for the model's folder")
-    others = sorted({file.name for file in folder.iterdir()} - set(FILES))
+    others = sorted({file.name for file in set(folder.iterdir()) - set(_hidden(folder))} - set(FILES))
     if others:
         raise ParameterError(
             f"{folder}: holds {', '.join(map(repr, others[:3]))}, which saving a model here would delete; "
             "choose another folder, or empty this one"
         )
-    if any(folder.iterdir()):
+    if any(file.name in FILES for file in folder.iterdir()):
         try:
             with _explained(CONFIG):
                 _config_file(_config_text(folder))
@@ -158,6 +162,11 @@ def require_replaceable(folder: Path) -> None:
             raise ParameterError(
                 f"{folder}: is not empty and not a model ({fault}); choose another folder, or empty this one"
             ) from fault
+
+
+def _hidden(folder: Path) -> list[Path]:
+    """Return files that the system keeps in a folder, such as .DS_Store."""
+    return [file for file in folder.glob(".*") if file.is_file()]
 
 
 def _config_text(folder: Path) -> bytes:
@@ -366,10 +375,16 @@ def _without(names: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Any]
 
 def _config(about: JsonObject, kind: type[Any]) -> Any:
     """Return the settings; those of other versions are left out, and new ones have their defaults."""
-    known = kind().to_json()
-    return kind(
-        **{name: value for name, value in about.get("settings", dict).items() if name in known}
-    ).check()
+    known, found = kind().to_json(), about.get("settings", dict)
+    gone = sorted(found.keys() - known.keys())
+    if gone and about.meta["version"] > 1:
+        warnings.warn(
+            f"{CONFIG}: spinegraph {__version__} has no settings {', '.join(map(repr, gone[:10]))}, which "
+            f"spinegraph {about.meta.get('package')!r:.20} had; they are ignored",
+            SpineWarning,
+            stacklevel=2,
+        )
+    return kind(**{name: value for name, value in found.items() if name in known}).check()
 
 
 def _under(prefix: str, arrays: Arrays) -> Arrays:
