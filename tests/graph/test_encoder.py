@@ -146,7 +146,7 @@ TOPICS = {"money": "invoices audit ledger budget tax", "code": "compiler kernel 
 def writing(count, seed=0):
     """Texts of five to nine words: those of one topic, and common ones."""
     rng, topics = np.random.default_rng(seed), list(TOPICS)
-    common = "the and of we with our team writes about for".split()
+    common = ["the", "and", "of", "we", "with", "our", "team", "writes", "about", "for"]
     texts, labels = [], []
     for number in range(count):
         label = topics[number % 2]
@@ -226,7 +226,7 @@ def test_rows_without_any_value_are_filled_and_share_one_flag():
     empty = dict(zip(encoder.feature_names_, matrix.toarray()[2].tolist(), strict=True))
     filled = {"remote": pytest.approx(1 / 3), "remote is missing": 1, "no row in the table": 1}
     assert {name: value for name, value in empty.items() if value} == filled
-    assert report.missing == {name: 1 for name in table} | {"remote": 2}
+    assert report.missing == dict.fromkeys(table, 1) | {"remote": 2}
     assert len(encoder.column_of_feature) == len(encoder.is_word) == encoder.num_features
     again = FeatureEncoder.from_state(*encoder.state())
     np.testing.assert_array_equal(again.transform(table).toarray(), matrix.toarray())
