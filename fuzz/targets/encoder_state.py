@@ -15,18 +15,19 @@ _TABLE = pa.table(
         "team": ["north", None, "south"],
         "member": [True, False, None],
         "since": pa.array([1, 2, None], pa.timestamp("s")),
-        "words": [f"w{i}" for i in range(3)],
+        "words": ["an audit of invoices", "audit the invoices", None],
     }
 )
-_SOUND = FeatureEncoder().fit(_TABLE).state()[0]
+_SOUND = FeatureEncoder({"words": "text"}).fit(_TABLE).state()[0]
+_HASHED = {"name": "team", "kind": "hashed", "has_gaps": True, "width": 8}  # as 0.1.0 wrote it
 
 
 def _seeds() -> list[bytes]:
     found = [json.dumps(_SOUND).encode(), b"\1", bytes(range(128, 160))]
     for column in _SOUND["columns"]:
         found.append(json.dumps({**_SOUND, "columns": [column]}).encode())
-    wide = pa.table({"street": [f"street {i % 300}" for i in range(900)]})
-    return [*found, json.dumps(FeatureEncoder().fit(wide).state()[0]).encode()]
+    wide = FeatureEncoder().fit({"street": [f"street-{i % 300}" for i in range(900)]}).state()[0]
+    return [*found, *(json.dumps(state).encode() for state in (wide, {**_SOUND, "columns": [_HASHED]}))]
 
 
 SEEDS = _seeds()

@@ -14,6 +14,7 @@ from spinegraph.config import MACHINE, PARTS, Config
 from spinegraph.embeddings import Embeddings
 from spinegraph.engines.engine import engine_for
 from spinegraph.errors import ParameterError, SpineWarning
+from spinegraph.graph.convert import as_graph
 from spinegraph.graph.describe import TrainingStats, html_table
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.fingerprint import fingerprint
@@ -158,6 +159,8 @@ class SPINE:
         Parameters
         ----------
         graph : Graph, or list of Graphs
+            Or a NetworkX, igraph or PyG graph, a SciPy sparse matrix, a pandas, polars or Arrow table of
+            edges; node attributes become features.
         y : None
             Ignored, as in scikit-learn.
         encoder : FeatureEncoder, optional
@@ -170,7 +173,7 @@ class SPINE:
         """
         report_progress = progress or (lambda stage, done, total: None)
         config = Config(**self.get_params()).check()
-        graph, whole = _one_graph(graph)
+        graph, whole = _one_graph(graph, encoder)
         encoder = encoder or whole.encoder
         _require_same_features(encoder, whole)
         engine = engine_for(config)
@@ -206,6 +209,7 @@ class SPINE:
         Parameters
         ----------
         graph : Graph or Overlay
+            Or what ``fit`` takes; node attributes are encoded as those of the training data were.
         nodes : iterable of names, optional
             Embed just these, at their cost alone.
         same_network : bool, optional
@@ -219,6 +223,7 @@ class SPINE:
             When degrees or features lie outside what the model was fitted on.
         """
         generator = self._fitted("generator_")
+        graph = as_graph(graph, self.table_encoder_)
         _require_graph(graph)
         if generator.encoder is not None:
             generator.require_features(graph)
@@ -383,8 +388,11 @@ def _as_list(graphs: Any) -> list[Graph]:
     return listed
 
 
-def _one_graph(given: Any) -> tuple[Any, Graph]:
+def _one_graph(given: Any, encoder: FeatureEncoder | None = None) -> tuple[Any, Graph]:
     """Return what was given as a Graph or a list of Graphs, and the union of a list."""
+    if isinstance(given, list | tuple):
+        given = [as_graph(each, encoder) for each in given]
+    given = as_graph(given, encoder)
     graph = given if isinstance(given, Graph) else _as_list(given)
     return graph, graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
 

@@ -354,3 +354,32 @@ def test_columns_that_part_two_nodes_by_equal_values_leave_no_broken_sentence():
     equal = Columns(np.array(["age"]), np.ones((2, 1)), 0.1 * one, 0.5 * one, np.zeros(1, bool))
     apart = replace(found, similarity=0.3, columns=equal)
     assert not any("apart most: ." in sentence for sentence in apart.words)
+
+
+def test_the_planted_organisation_is_explained_in_words_of_a_free_text_column(tmp_path):
+    planted = made.planted(communities=4, size=40, seed=1)
+    plain, rng = planted.graph, np.random.default_rng(0)
+    common = np.array(["we", "the", "of", "our", "with", "mostly", "works", "on"])
+    rows = []
+    for position, name in enumerate(plain.names.tolist()):
+        words = np.array(plain.feature_names)[plain.feature_rows(np.array([position])).indices]
+        text = " ".join(rng.permutation([*words, *rng.choice(common, 6)])) if len(words) else None
+        rows.append({"node": name, "about": text, "age": int(rng.integers(20, 60))})
+    edges = plain.to_dataframe("arrow")
+    graph = Graph.from_dataframe(edges, nodes=rows)
+    assert graph.encoder.kinds_ == {"about": "text", "age": "number"}
+    model = SPINE(dim=64).fit(graph)
+    model.save(tmp_path / "model")
+    model = SPINE.load(tmp_path / "model")
+    vocabulary, said = set(plain.feature_names), 0
+    search = Search(model.embeddings_, by="content")
+    for name in plain.names[:5].tolist():
+        match = search.similar(name, 1)[0].name
+        found = explain(graph, model.generator_, name, match)
+        text = " ".join(found.words)
+        assert " # " not in text
+        sentence = next((each for each in found.words if "both write in about: " in each), "")
+        words = sentence.partition(": ")[2].rstrip(".").replace(" and ", ", ").split(", ")
+        said += bool(set(words) & vocabulary)
+        assert not set(words) & set(common) or set(words) & vocabulary
+    assert said == 5

@@ -1,6 +1,7 @@
 """Round trips through other libraries' graphs, and what each converter makes of their kinds."""
 
 import sys
+import warnings
 
 import igraph
 import networkx as nx
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csc_matrix, csr_array, save_npz
 
-from spinegraph import Graph, read_graph
+from spinegraph import SPINE, Graph, read_graph
 from spinegraph.errors import (
     DirectedInputWarning,
     EdgeCleaningWarning,
@@ -137,19 +138,103 @@ def test_networkx_attributes_are_features_only_when_asked_for():
     with pytest.raises(
         MissingFeaturesError, match="1 of 2 nodes have no attribute 'staff': 'bob'; pass missing="
     ):
-        Graph.from_networkx(people, feature_attributes=["age", "staff"])
+        Graph.from_networkx(people, feature_attributes=["age", "staff"], missing="error")
+    gaps = Graph.from_networkx(people, feature_attributes=None)
+    assert gaps.feature_names == gaps.encoder.feature_names_ == ("age", "staff", "staff is missing")
     filled = Graph.from_networkx(people, feature_attributes=["age", "staff"], missing="zero")
     assert filled.features.toarray().tolist() == [[31, 1], [45, 0]]
     with pytest.raises(ParameterError, match="missing must be one of"):
         Graph.from_networkx(people, feature_attributes=["age"], missing="mean")
 
 
-@pytest.mark.parametrize("value", ["north", [1, 2], 1j])
-def test_attributes_that_are_no_numbers_are_refused(value):
+@pytest.mark.parametrize("value", [[1, 2], 1j])
+def test_attributes_that_no_encoder_reads_are_refused(value):
     people = nx.Graph()
     people.add_node("ann", team=value)
-    with pytest.raises(GraphFormatError, match=r"attribute 'team' of node 'ann' is .*, not a number"):
-        Graph.from_networkx(people, feature_attributes=["team"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkippedColumnWarning)
+        with pytest.raises(GraphFormatError, match=r"no column is left|column 'team'"):
+            Graph.from_networkx(people, feature_attributes=["team"])
+
+
+def people_with_text():
+    """Ten people in a ring with text, a category, a number with gaps, and one who lacks all of these."""
+    ring = nx.cycle_graph(10)
+    for node in range(9):
+        topic = "audits invoices and ledgers" if node % 2 else "patches the kernel and compiler"
+        ring.nodes[node].update(about=f"Person {node} {topic}", team="ab"[node % 2], _seen=True)
+        if node:
+            ring.nodes[node]["age"] = 30 + node
+    return ring
+
+
+@pytest.mark.parametrize("form", ["networkx", "igraph", "table"])
+def test_text_categories_and_gaps_become_features_by_an_encoder(form):
+    ring = people_with_text()
+    if form == "networkx":
+        graph = Graph.from_networkx(ring, feature_attributes=None)
+    elif form == "igraph":
+        graph = Graph.from_igraph(igraph.Graph.from_networkx(ring), feature_attributes=None)
+    else:
+        nodes = pd.DataFrame([{"node": node} | data for node, data in ring.nodes(data=True) if data]).drop(
+            columns="_seen"
+        )
+        graph = Graph.from_dataframe(nx.to_pandas_edgelist(ring), nodes=nodes)
+    assert graph.encoder.kinds_ == {"about": "text", "team": "category", "age": "number"}
+    assert {"about: invoices", "team = a", "age is missing", "no row in the table"} <= set(
+        graph.feature_names
+    )
+    assert graph.features.toarray()[9, -1] == 1
+    assert graph.features.toarray()[:9, -1].sum() == 0
+
+
+def graphs_of_others():
+    ring = people_with_text()
+    edges = nx.to_pandas_edgelist(ring)
+    plain, listed = Graph.from_networkx(ring), Graph.from_dataframe(edges)
+    return {
+        "networkx": (ring, Graph.from_networkx(ring, feature_attributes=None)),
+        "igraph": (
+            igraph.Graph.from_networkx(ring),
+            Graph.from_igraph(igraph.Graph.from_networkx(ring), feature_attributes=None),
+        ),
+        "pyg": (plain.to_pyg(), plain),
+        "scipy": (plain.to_scipy(), plain),
+        "scipy matrix": (csc_matrix(plain.to_scipy()), plain),
+        "pandas": (edges, listed),
+        "polars": (pl.from_pandas(edges), listed),
+        "arrow": (pa.Table.from_pandas(edges), listed),
+    }
+
+
+@pytest.mark.parametrize("form", sorted(graphs_of_others()))
+def test_a_model_takes_the_graphs_of_others_as_they_are(form):
+    given, graph = graphs_of_others()[form]
+    model = SPINE(dim=8).fit(given)
+    expected = SPINE(dim=8).fit(graph)
+    assert model.embeddings_.names.tolist() == expected.embeddings_.names.tolist()
+    np.testing.assert_array_equal(model.embeddings_.vectors, expected.embeddings_.vectors)
+    np.testing.assert_allclose(model.transform(given).vectors, model.embeddings_.vectors, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::spinegraph.errors.UnfamiliarDataWarning")
+def test_a_model_encodes_the_attributes_of_later_graphs_as_those_it_was_fitted_on():
+    model = SPINE(dim=8).fit(people_with_text())
+    later = people_with_text()
+    later.add_edge("new", 0)
+    later.nodes["new"].update(about="A ledger, invoices", team="z", age=90)
+    vectors = model.transform(later, nodes=["new", 9]).vectors
+    assert np.isfinite(vectors).all()
+    assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
+    later.nodes["new"]["shoes"] = 44
+    with pytest.raises(MissingFeaturesError, match="not known 'shoes'"):
+        model.transform(later)
+
+
+def test_what_is_no_graph_is_still_refused():
+    for wrong in (np.eye(3), "edges.csv", [("a", "b")], 5):
+        with pytest.raises(ParameterError, match="fit takes a Graph"):
+            SPINE(dim=2).fit(wrong)
 
 
 def test_an_empty_networkx_or_igraph_graph_is_refused():
@@ -356,21 +441,17 @@ def test_a_table_of_nodes_sets_the_order_and_adds_features_and_isolated_nodes():
     assert chosen.feature_names == ("staff",)
 
 
-def test_columns_that_are_no_numbers_are_left_out_with_a_warning():
-    nodes = {"node": ["a", "b"], "team": ["x", "y"], "age": [1, 2]}
-    with pytest.warns(SkippedColumnWarning, match="columns 'team' are not numbers") as caught:
-        graph = Graph.from_dataframe({"s": ["a"], "t": ["b"]}, nodes=nodes)
-    assert graph.feature_names == ("age",)
-    assert caught[0].filename == __file__
-
-
-def test_nodes_that_the_node_table_lacks_are_an_error_or_zeros():
-    edges, nodes = {"s": ["a"], "t": ["b"]}, {"node": ["a"], "age": [3]}
+def test_nodes_that_the_node_table_lacks_are_filled_zeros_or_an_error():
+    edges, nodes = {"s": ["a"], "t": ["b"]}, {"node": ["a"], "age": [3.0], "team": ["x"]}
     with pytest.raises(
         MissingFeaturesError, match="1 of 2 nodes have no feature row: 'b'; pass missing='zero'"
     ):
-        Graph.from_dataframe(edges, nodes=nodes)
-    assert Graph.from_dataframe(edges, nodes=nodes, missing="zero").features.tolist() == [[3], [0]]
+        Graph.from_dataframe(edges, nodes=nodes, missing="error")
+    zeros = Graph.from_dataframe(edges, nodes=nodes, features=["age"], missing="zero")
+    assert zeros.features.tolist() == [[3], [0]]
+    filled = Graph.from_dataframe(edges, nodes=nodes)
+    assert filled.feature_names == ("age", "team = x", "no row in the table")
+    assert filled.features.toarray().tolist() == [[0, 1, 0], [0, 0, 1]]
 
 
 EDGES = {"s": ["a"], "t": ["b"]}
@@ -403,11 +484,6 @@ EDGES = {"s": ["a"], "t": ["b"]}
             {"edges": EDGES, "nodes": {"n": ["a", "b"]}, "node": "z"},
             GraphFormatError,
             "nodes have no column 'z'",
-        ),
-        (
-            {"edges": EDGES, "nodes": {"n": ["a", "b"], "x": [1, None]}},
-            GraphFormatError,
-            "column 'x' has no value in row 1",
         ),
         ({"edges": EDGES, "nodes": {"n": ["a", "b", "a"]}}, MissingFeaturesError, "more than once: 'a'"),
         (

@@ -2,6 +2,7 @@ import copy
 import json
 import subprocess
 import sys
+import warnings
 from datetime import UTC, date, datetime, time
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler, normalize
 
 from spinegraph.errors import (
@@ -118,15 +120,121 @@ def test_unknown_categories_are_all_zero_and_reported_with_examples():
     assert report.rows == 4
 
 
-def test_many_distinct_strings_are_hashed_and_unseen_ones_fall_into_a_bucket():
-    cities = [f"city {number % 300}" for number in range(1000)]
-    encoder = FeatureEncoder(hash_width=32).fit({"city": cities})
-    assert encoder.kinds_ == {"city": "hashed"}
-    assert encoder.num_features == 32
-    matrix, report = encoder.transform_report({"city": ["city 1", "never seen", None]})
-    assert matrix.sum(axis=1).tolist() == [1.0, 1.0, 0.0]
-    assert matrix[[0]].indices[0] == bucket("city 1", 32)
+def test_a_category_of_many_values_keeps_the_commonest_and_one_for_all_others():
+    zips = [f"z{number}" for number in range(200) for _ in range(2 + 3 * (number < 10))]
+    encoder = FeatureEncoder(max_levels=10).fit({"zip": zips})
+    assert encoder.kinds_ == {"zip": "category"}
+    assert encoder.feature_names_ == (*(f"zip = z{number}" for number in range(10)), "zip = other")
+    matrix, report = encoder.transform_report({"zip": ["z3", "z150", "never seen", None]})
+    assert matrix.indices.tolist() == [3, 10, 10]
     assert report.unknown == {}
+    again = FeatureEncoder.from_state(*encoder.state())
+    assert (again.transform({"zip": zips}) != encoder.transform({"zip": zips})).nnz == 0
+
+
+def test_a_value_called_other_is_one_of_the_others():
+    encoder = FeatureEncoder({"x": "category"}, max_levels=2).fit(
+        {"x": ["other"] * 5 + ["a"] * 4 + ["b", "c"]}
+    )
+    assert encoder.feature_names_ == ("x = a", "x = other")
+    assert encoder.transform({"x": ["other", "b", "a"]}).indices.tolist() == [1, 1, 0]
+
+
+TOPICS = {"money": "invoices audit ledger budget tax", "code": "compiler kernel patch release server"}
+
+
+def writing(count, seed=0):
+    """Texts of five to nine words: those of one topic, and common ones."""
+    rng, topics = np.random.default_rng(seed), list(TOPICS)
+    common = ["the", "and", "of", "we", "with", "our", "team", "writes", "about", "for"]
+    texts, labels = [], []
+    for number in range(count):
+        label = topics[number % 2]
+        words = [*rng.choice(TOPICS[label].split(), 3), *rng.choice(common, rng.integers(2, 7))]
+        texts.append(" ".join(rng.permutation(words)).capitalize() + ".")
+        labels.append(label)
+    return texts, labels
+
+
+def test_text_is_the_tfidf_of_scikit_learn():
+    texts = [*writing(80)[0], "Ärger über Öl, Ärger über öl", "snake_case 42 x", "x y", "nothing usual"]
+    later = ["invoices Invoices AUDIT of a kernel", "words never seen", ""]
+    encoder = FeatureEncoder({"about": "text"}).fit({"about": texts})
+    peer = TfidfVectorizer(min_df=2, max_df=0.5).fit(texts)
+    assert encoder.feature_names_ == tuple(f"about: {word}" for word in peer.get_feature_names_out())
+    for some in (texts, later):
+        found = encoder.transform({"about": some})
+        assert isinstance(found, sp.csr_array)
+        np.testing.assert_allclose(found.toarray(), peer.transform(some).toarray(), rtol=1e-6, atol=1e-7)
+
+
+def test_the_words_in_most_rows_are_kept_and_those_in_more_than_half_are_not():
+    texts = ["usual audit tax"] * 4 + ["usual audit"] * 3 + ["usual tax plan"] * 2 + ["plan b c"] * 9
+    encoder = FeatureEncoder({"about": "text"}, max_words=2).fit({"about": texts})
+    assert encoder.feature_names_ == ("about: audit", "about: usual")
+
+
+def test_chinese_and_japanese_are_read_by_character():
+    texts = ["税务审计报告", "税务发票", "カーネル開発", "服务器 kernel", "审计发票", "カーネル"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder = FeatureEncoder().fit({"about": texts})
+    assert encoder.kinds_ == {"about": "text"}
+    assert {"about: 税", "about: 审", "about: カ"} <= set(encoder.feature_names_)
+
+
+def test_a_gap_in_text_has_no_words_and_its_own_flag():
+    texts = ["audit of invoices", None, "invoices and audit", "", "kernel"]
+    encoder = FeatureEncoder({"about": "text"}).fit({"about": texts})
+    matrix, report = encoder.transform_report({"about": texts})
+    assert column_of(encoder, matrix, "about is missing").tolist() == [0, 1, 0, 0, 0]
+    assert matrix.sum(axis=1)[3:].tolist() == [0, 0]
+    assert (report.missing, report.unknown) == ({"about": 1}, {"about": 2})
+    assert report.examples == {"about": ("", "kernel")}
+    assert encoder.is_word.tolist() == [True] * encoder.num_features
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (writing(40)[0], "text"),
+        (writing(4)[0], "text"),
+        (["Senior Accountant", "Head of Audit", "Clerk"] * 20, "category"),
+        ([f"Clerk {number % 90} level" for number in range(300)], "text"),
+        ([f"street-{number % 90}" for number in range(300)], "category"),
+        ([f"user{number}@mail.org" for number in range(100)], "ignore"),
+        ([f"https://pages.net/{number}" for number in range(100)], "ignore"),
+        ([f"word{number} other{number} third{number}" for number in range(30)], "ignore"),
+        (["2024-01-01", "2024-01-02"] * 5, "date"),
+    ],
+)
+def test_what_strings_are_taken_for(column, kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkippedColumnWarning)
+        found = FeatureEncoder().fit({"x": column, "y": np.arange(len(column)) + 0.5})
+    assert found.kinds_["x"] == kind
+
+
+def test_rows_without_any_value_are_filled_and_share_one_flag():
+    words = {f"word {number}": [1.0, 0.0, None, 0.0, 0.0] for number in range(20)}
+    table = PEOPLE | {"remote": [True, False, None, None, False], "level": [1, 2, None, 4, 5], **words}
+    encoder = FeatureEncoder().fit(table)
+    assert encoder.kinds_["word 3"] == "count"
+    assert encoder.feature_names_[-1] == "no row in the table"
+    assert [name for name in encoder.feature_names_ if "missing" in name] == ["remote is missing"]
+    matrix, report = encoder.transform_report(table)
+    empty = dict(zip(encoder.feature_names_, matrix.toarray()[2].tolist(), strict=True))
+    filled = {"remote": pytest.approx(1 / 3), "remote is missing": 1, "no row in the table": 1}
+    assert {name: value for name, value in empty.items() if value} == filled
+    assert report.missing == dict.fromkeys(table, 1) | {"remote": 2}
+    assert len(encoder.column_of_feature) == len(encoder.is_word) == encoder.num_features
+    again = FeatureEncoder.from_state(*encoder.state())
+    np.testing.assert_array_equal(again.transform(table).toarray(), matrix.toarray())
+
+
+def test_a_row_without_values_needs_no_flag_where_there_was_none():
+    encoder = FeatureEncoder().fit({"age": [20.0, 40.0], "team": ["a", "b"]})
+    assert encoder.transform({"age": [None], "team": [None]}).toarray().tolist() == [[0, 0, 0]]
 
 
 def test_the_hash_is_the_same_in_another_process():
@@ -154,28 +262,22 @@ def test_times_of_day_and_durations_are_numbers():
     assert encoder.transform({"start": [time(9)]}).toarray().tolist() == [[0.0]]
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        [f"person {number} writes about a long afternoon by the river" for number in range(5)],
-        [f"user-{number}" for number in range(50)],
-    ],
-)
-def test_text_like_columns_are_left_out_with_a_warning_that_says_how_to_include_them(column):
-    table = {"note": column, "level": list(range(len(column)))}
-    with pytest.warns(SkippedColumnWarning, match=r"'note' is left out.*columns=\{'note': 'hashed'\}"):
+def test_identifiers_are_ignored_with_a_warning_that_says_how_to_include_them():
+    table = {"note": [f"user-{number}" for number in range(50)], "level": list(range(50))}
+    with pytest.warns(SkippedColumnWarning, match=r"'note' is ignored.*'text' or 'category' includes it"):
         encoder = FeatureEncoder().fit(table)
     assert encoder.feature_names_ == ("level",)
-    assert encoder.transform(table).shape == (len(column), 1)
+    assert encoder.kinds_ == {"level": "number", "note": "ignore"}
+    assert encoder.transform(table).shape == (50, 1)
     assert encoder.transform({"level": [3]}).shape == (1, 1)  # what was left out is not asked for
 
 
 def test_the_users_word_overrides_the_choice_without_a_warning():
     table = {"note": [f"user-{number}" for number in range(50)], "floor": list(range(50)), "raw": [2.5] * 50}
-    encoder = FeatureEncoder({"note": "hashed", "floor": "category", "raw": "raw"}).fit(table)
-    assert encoder.kinds_ == {"note": "hashed", "floor": "category", "raw": "raw"}
+    encoder = FeatureEncoder({"note": "category", "floor": "category", "raw": "raw"}).fit(table)
+    assert encoder.kinds_ == {"note": "category", "floor": "category", "raw": "raw"}
     assert (column_of(encoder, encoder.transform(table), "raw") == 2.5).all()
-    assert FeatureEncoder({"note": "text", "floor": "skip"}).fit(table).feature_names_ == ("raw",)
+    assert FeatureEncoder({"note": "ignore", "floor": "ignore"}).fit(table).feature_names_ == ("raw",)
 
 
 def test_empty_and_nested_columns_are_left_out_with_a_warning():
@@ -317,7 +419,7 @@ def test_missing_and_extra_columns_are_named():
         ({}, [{"x": 1}, 5], "row 1: expected a dict"),
         ({}, "words", "got str"),
         ({}, {"x": []}, "without rows"),
-        ({"x": "skip"}, {"x": [1, 2]}, "no column is left"),
+        ({"x": "ignore"}, {"x": [1, 2]}, "no column is left"),
         ({}, pa.table([[1], [2]], names=["x", "x"]), "there are several 'x'"),
         ({}, {1: [1], "1": [2]}, "differ also as text"),
         ({"x": "raw"}, {"x": [1e300]}, "32-bit"),
@@ -334,7 +436,7 @@ def test_bad_tables_are_refused_with_the_column_and_the_rule(columns, table, mes
         ({"columns": {"x": "colour"}}, "column 'x': a kind is one of .*got 'colour'"),
         ({"columns": {"y": "number"}}, "columns names 'y', which the table does not have"),
         ({"max_levels": 0}, "max_levels must be"),
-        ({"hash_width": 2**21}, "hash_width must be"),
+        ({"max_words": 2**21}, "max_words must be"),
         ({"scaling": "tall"}, "scaling must be one of"),
         ({"extra": "drop"}, "extra must be"),
     ],
@@ -376,7 +478,7 @@ values = {
     "category": st.text(max_size=3) | st.none(),
     "boolean": st.booleans() | st.none(),
     "date": st.dates(date(1900, 1, 1), date(2100, 1, 1)) | st.none(),
-    "hashed": st.text(max_size=5) | st.integers(0, 9).map(str) | st.none(),
+    "text": st.text(max_size=9) | st.sampled_from(["to be", "or not to be", "not 42"]) | st.none(),
 }
 
 
@@ -395,7 +497,7 @@ def tables(draw):
 @given(tables())
 def test_a_saved_encoder_replays_exactly(made):
     kinds, table = made
-    encoder = FeatureEncoder(kinds, hash_width=8).fit(table)
+    encoder = FeatureEncoder(kinds, max_levels=3, max_words=8).fit(table)
     meta, arrays = encoder.state()
     again = FeatureEncoder.from_state(json.loads(json.dumps(meta)), arrays)
     assert again.feature_names_ == encoder.feature_names_
@@ -407,7 +509,7 @@ def test_a_saved_encoder_replays_exactly(made):
 @given(tables())
 def test_rows_are_encoded_one_by_one_as_together(made):
     kinds, table = made
-    encoder = FeatureEncoder(kinds, hash_width=8).fit(table)
+    encoder = FeatureEncoder(kinds, max_levels=3, max_words=8).fit(table)
     together = encoder.transform(table).toarray()
     for row, expected in zip(as_rows(table), together, strict=True):
         np.testing.assert_array_equal(encoder.transform([row]).toarray()[0], expected)
@@ -434,7 +536,16 @@ def test_a_matrix_encoder_that_comes_back_scales_as_before(scaling, kind):
     np.testing.assert_array_equal(*dense)
 
 
-TABLE_STATE = FeatureEncoder({"level": "hashed"}).fit(PEOPLE).state()[0]
+TEXT = {
+    "name": "about",
+    "kind": "text",
+    "has_gaps": True,
+    "words": ["audit", "tax"],
+    "rows_with": [2, 3],
+    "rows": 4,
+}
+HASHED = {"name": "town", "kind": "hashed", "has_gaps": False, "width": 8}  # as 0.1.0 wrote it
+TABLE_STATE = FeatureEncoder({"level": "category"}).fit(PEOPLE).state()[0]
 MATRIX_STATE = FeatureEncoder.for_matrix([[1.0, 2.0], [3.0, 5.0]]).state()
 
 
@@ -458,10 +569,18 @@ MATRIX_STATE = FeatureEncoder.for_matrix([[1.0, 2.0], [3.0, 5.0]]).state()
         {"columns": [TABLE_STATE["columns"][1] | {"mean": 10**400}]},
         {"columns": [TABLE_STATE["columns"][1] | {"scale": 0.0}]},
         {"columns": [TABLE_STATE["columns"][1] | {"kind": "raw", "has_gaps": True}]},
-        {"columns": [TABLE_STATE["columns"][4] | {"width": 10**12}]},
-        {"columns": [TABLE_STATE["columns"][4] | {"has_gaps": 1}]},
+        {"columns": [TABLE_STATE["columns"][0] | {"has_other": True}]},
+        {"columns": [HASHED | {"width": 10**12}]},
+        {"columns": [HASHED | {"has_gaps": 1}]},
+        {"columns": [TEXT | {"words": ["audit", "audit"]}]},
+        {"columns": [TEXT | {"words": ["audit"]}]},
+        {"columns": [TEXT | {"rows_with": [0, 1]}]},
+        {"columns": [TEXT | {"rows_with": [2, 5]}]},
+        {"columns": [TEXT | {"rows_with": [2, True]}]},
+        {"columns": [TEXT | {"rows": -1}]},
+        {"missing_rows": 1},
         {"left_out": {"note": "number"}},
-        {"left_out": {"team": "skip"}},
+        {"left_out": {"team": "ignore"}},
         {"left_out": None},
     ],
 )
@@ -519,13 +638,25 @@ def test_any_changed_state_is_refused_or_works(value, key, column_key):
             pass
 
 
+def test_a_state_of_0_1_0_makes_the_columns_it_made():
+    old = {key: TABLE_STATE[key] for key in TABLE_STATE if key != "missing_rows"}
+    team = {key: value for key, value in TABLE_STATE["columns"][0].items() if key != "has_other"}
+    old |= {"columns": [team, HASHED], "left_out": {"note": "text", "id": "skip"}}
+    encoder = FeatureEncoder.from_state(old, {})
+    assert encoder.kinds_ == {"team": "category", "town": "hashed", "note": "ignore", "id": "ignore"}
+    assert encoder.feature_names_[-1] == "town # 7"
+    matrix = encoder.transform({"team": ["nowhere"], "town": ["Lisbon"]})
+    assert matrix.indices.tolist() == [4 + bucket("Lisbon", 8)]
+
+
 def test_advice_to_include_a_column_is_given_only_where_it_can_be():
-    with pytest.warns(SkippedColumnWarning) as told:
+    with pytest.warns(SkippedColumnWarning) as warned:
         FeatureEncoder().fit({"x": [[1], [2]], "nothing": [None, None], "y": [1.5, 2.5]})
-    assert [str(warning.message).partition(". ")[2] for warning in told] == [
-        "To be silent, pass columns={'x': 'skip'}",
-        "To be silent, pass columns={'nothing': 'skip'}",
+    assert [str(warning.message).rpartition("; ")[2] for warning in warned] == [
+        "columns={'x': 'ignore'} says that this is meant",
+        "columns={'nothing': 'ignore'} says that this is meant",
     ]
+    assert not any("includes" in str(warning.message) for warning in warned)
 
 
 def test_two_columns_of_one_name_in_a_data_frame_are_called_that():

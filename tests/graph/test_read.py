@@ -457,7 +457,7 @@ class TestFeatures:
     def test_the_column_of_names_can_be_said(self, file):
         people = file("age,login,name\n31,ann,Ann Lee\n45,bob,Bob Ray\n", "people.csv")
         graph = read_graph(
-            file("ann,bob\n"), people, node_column="login", encoder=FeatureEncoder({"name": "skip"})
+            file("ann,bob\n"), people, node_column="login", encoder=FeatureEncoder({"name": "ignore"})
         )
         assert graph.feature_names == ("age",)
 

@@ -221,7 +221,7 @@ def test_roles_are_scaled_alike_in_every_network():
         role = model.transform(there).part("role").vectors
     alone = SPINE(dim=40).fit(there).embeddings_.part("role").vectors
     assert np.linalg.norm(role.mean(axis=0)) > np.linalg.norm(alone.mean(axis=0)) * 1.05
-    assert len(NAMES) == 17
+    assert len(NAMES) == 34
 
 
 # Settings

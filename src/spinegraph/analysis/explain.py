@@ -494,6 +494,7 @@ def _levels(adjacency: Adjacency, root: int) -> NDArray[np.int8]:
 
 
 _COLUMNS_IN_WORDS = 4
+_WORDS = 40  # of text columns, to choose from
 _ALIKE = ((0.9, "nearly the same"), (0.7, "much alike"), (0.45, "alike in part"), (0.2, "a little alike"))
 _MEANING = {
     CONTENT: "what they and the nodes around them are about",
@@ -611,6 +612,8 @@ def _content(found: Explanation) -> Iterator[str]:
     shared = found.columns.shared(_COLUMNS_IN_WORDS)
     if shared and found.similarity >= _ALIKE[-1][0]:
         yield f"What makes them alike most: {_titles(shared)}."
+        for column, words in _shared_words(found.columns).items():
+            yield f"They, or those around them, both write in {column}: {_listed(words[:_COLUMNS_IN_WORDS])}."
     if found.similarity < _ALIKE[1][0]:
         apart, sides = found.columns.apart(_COLUMNS_IN_WORDS), []
         for side, name in enumerate((found.a.name, found.b.name)):
@@ -619,6 +622,16 @@ def _content(found: Explanation) -> Iterator[str]:
                 sides.append(f"{_titles(more)} (more at {titled(name)})")
         if sides:
             yield f"What sets them apart most: {'; '.join(sides)}."
+
+
+def _shared_words(columns: Columns) -> dict[str, list[str]]:
+    """Return the words that both nodes have, those that add most first, by text column."""
+    found = dict[str, list[str]]()
+    for column in columns.shared(_WORDS, structural=False):
+        text, _, word = column.name.rpartition(": ")
+        if text and word.replace("_", "").isalnum():
+            found.setdefault(text, []).append(word)
+    return found
 
 
 def _place(found: Explanation) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,26 +17,57 @@ from spinegraph.errors import (
     MissingFeaturesError,
     MissingPackageError,
     ParameterError,
-    SkippedColumnWarning,
 )
 from spinegraph.graph.edge_files import EdgeColumns, EdgeOptions, choose_columns
 from spinegraph.graph.edges import Features, Reciprocal, each_edge_once, matrix_entries, read_listing
-from spinegraph.graph.feature_files import Missing, align_features
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.feature_files import align_features
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import as_array, as_names, first_few, in_order_of_appearance, is_range, quoted
+from spinegraph.graph.names import as_array, as_names, first_few, in_order_of_appearance, is_range
 from spinegraph.graph.tables import as_table, plain
 
 if TYPE_CHECKING:
     import igraph
     import networkx
 
+Missing = Literal["fill", "zero", "error"]
+
+
+def as_graph(data: Any, encoder: FeatureEncoder | None = None) -> Any:
+    """Return another library's graph, or a table of edges, as a Graph; anything else as it is.
+
+    Parameters
+    ----------
+    data : NetworkX, igraph or PyG graph, SciPy sparse matrix, or pandas, polars or Arrow table of edges
+        Node attributes, but for those that begin with an underscore, become features.
+    encoder : FeatureEncoder, optional
+        Encodes node attributes; fitted on them if it is not fitted yet.
+
+    Examples
+    --------
+    >>> as_graph({"source": ["ann"], "target": ["bob"]})
+    Graph(2 nodes, 1 edge, names 'ann', 'bob')
+    """
+    libraries = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
+    for library, convert in (("networkx", from_networkx), ("igraph", from_igraph)):
+        if library in libraries:
+            return convert(data, "weight", None, "fill", "error", encoder or FeatureEncoder())
+    if "torch_geometric" in libraries:
+        return from_pyg(data, "error")
+    if issparse(data):
+        return from_scipy(data, None, None, None, None, "error")
+    if "pandas" in libraries or isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__"):
+        return from_dataframe(data, None, None, None, None, None, None, "fill", False, "error")
+    return data
+
 
 def from_networkx(
     graph: "networkx.Graph",
     weight: str | None,
-    feature_attributes: Sequence[str],
+    feature_attributes: Sequence[str] | None,
     missing: Missing,
     reciprocal: Reciprocal,
+    encoder: FeatureEncoder | None = None,
 ) -> Graph:
     """Convert; see :meth:`Graph.from_networkx`."""
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed", "is_multigraph")):
@@ -46,20 +77,21 @@ def from_networkx(
     listed = graph.edges(data=weight, default=None) if weight else ((*e[:2], None) for e in graph.edges())
     edges = [(index[source], index[target], value) for source, target, value in listed]
     ends = np.array([pair for *pair, _ in edges], dtype=np.int64).reshape(-1, 2)
-    columns = {
-        attribute: [data.get(attribute) for _, data in graph.nodes(data=True)]
-        for attribute in feature_attributes
-    }
+    rows = [data for _, data in graph.nodes(data=True)]
+    if feature_attributes is None:
+        feature_attributes = _public(attribute for data in rows for attribute in data)
+    columns = {attribute: [data.get(attribute) for data in rows] for attribute in feature_attributes}
     weights = [value for *_, value in edges]
-    return _from_attributes(ends, names, weights, columns, missing, graph.is_directed(), reciprocal)
+    return _from_attributes(ends, names, weights, columns, missing, graph.is_directed(), reciprocal, encoder)
 
 
 def from_igraph(
     graph: "igraph.Graph",
     weight: str | None,
-    feature_attributes: Sequence[str],
+    feature_attributes: Sequence[str] | None,
     missing: Missing,
     reciprocal: Reciprocal,
+    encoder: FeatureEncoder | None = None,
 ) -> Graph:
     """Convert; see :meth:`Graph.from_igraph`."""
     if not all(hasattr(graph, name) for name in ("vs", "es", "get_edgelist", "is_directed")):
@@ -67,12 +99,19 @@ def from_igraph(
     n, attributes = graph.vcount(), graph.vs.attributes()
     names = graph.vs["name"] if "name" in attributes else np.arange(n)
     ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    if feature_attributes is None:
+        feature_attributes = _public(attribute for attribute in attributes if attribute != "name")
     columns = {
         attribute: graph.vs[attribute] if attribute in attributes else [None] * n
         for attribute in feature_attributes
     }
     weights = graph.es[weight] if weight in graph.es.attributes() else []
-    return _from_attributes(ends, names, weights, columns, missing, graph.is_directed(), reciprocal)
+    return _from_attributes(ends, names, weights, columns, missing, graph.is_directed(), reciprocal, encoder)
+
+
+def _public(attributes: Iterable[Any]) -> list[str]:
+    """Return distinct attributes in order, without those that begin with an underscore."""
+    return [name for name in dict.fromkeys(attributes) if not str(name).startswith("_")]
 
 
 def _from_attributes(
@@ -83,50 +122,72 @@ def _from_attributes(
     missing: Missing,
     directed: bool,
     reciprocal: Reciprocal,
+    encoder: FeatureEncoder | None,
 ) -> Graph:
     """Build a graph from edges (m, 2), and from weights and node attributes that are None where one lacks."""
     checked = as_names(names)
     numbers = None
     if any(value is not None for value in weights):
         numbers = [1 if value is None else value for value in weights]  # NetworkX's own default
+    features = feature_names = None
+    if columns:
+        features, feature_names, encoder = _features_of_attributes(columns, checked, missing, encoder)
     return Graph._from_positions(
         ends[:, 0],
         ends[:, 1],
         checked,
         numbers,
-        _features_of_attributes(columns, checked, missing) if columns else None,
-        list(columns) or None,
+        features,
+        feature_names,
         directed=directed,
         reciprocal=reciprocal,
         stacklevel=4,
-    )
+    )._encoded_by(encoder if columns else None)
 
 
 def _features_of_attributes(
-    columns: Mapping[str, Sequence[Any]], names: NDArray[Any], missing: Missing
-) -> Features:
-    """Return features (n, f) from one sequence per attribute; with ``missing="zero"`` they are sparse."""
-    if missing not in ("error", "zero"):
-        raise ParameterError(f"missing must be one of 'error', 'zero'; got {missing!r}")
-    numbers = np.zeros((len(names), len(columns)))
-    for column, (attribute, values) in enumerate(columns.items()):
+    columns: Mapping[str, Sequence[Any]],
+    names: NDArray[Any],
+    missing: Missing,
+    encoder: FeatureEncoder | None,
+) -> tuple[Features, Sequence[str], FeatureEncoder | None]:
+    """Return features (n, f) of node attributes, their names, and the encoder that made them, if any."""
+    _check_missing(missing)
+    has_gaps = False
+    for attribute, values in columns.items():
         gaps = np.array([value is None for value in values], dtype=bool)
+        has_gaps |= bool(gaps.any())
         if gaps.any() and missing == "error":
             raise MissingFeaturesError(
                 f"{gaps.sum()} of {len(names)} nodes have no attribute {attribute!r}: "
-                f"{first_few(names[gaps])}; pass missing='zero' to count it as 0 there"
+                f"{first_few(names[gaps])}; pass missing='fill' to give them the mean, or 'zero'"
             )
-        for row in np.flatnonzero(~gaps).tolist():
-            value: Any = values[row]
-            is_number = isinstance(value, int | float | np.number | np.bool_)
-            if not is_number or isinstance(value, np.complexfloating):
-                raise GraphFormatError(
-                    f"attribute {attribute!r} of node {quoted(names[row])} is {value!r}, not a number; "
-                    "leave it out of feature_attributes, or encode it with FeatureEncoder"
-                )
-            numbers[row, column] = float(value)
-    with np.errstate(over="ignore"):  # infinity is refused when the graph is built
-        return numbers.astype(np.float32) if missing == "error" else csr_array(numbers, dtype=np.float32)
+    are_numbers = all(_is_real(value) for values in columns.values() for value in values if value is not None)
+    if encoder is None and are_numbers and not (has_gaps and missing == "fill"):
+        listed = [[0.0 if value is None else float(value) for value in values] for values in columns.values()]
+        numbers = np.array(listed).T
+        with np.errstate(over="ignore"):  # infinity is refused when the graph is built
+            dense = numbers.astype(np.float32)
+        return (csr_array(dense) if missing == "zero" else dense), list(columns), None
+    return _encode(columns, encoder)
+
+
+def _encode(
+    table: Any, encoder: FeatureEncoder | None
+) -> tuple[Features, Sequence[str], FeatureEncoder | None]:
+    """Return features of a table, their names and the encoder, which is fitted if it is not yet."""
+    encoder = encoder or FeatureEncoder()
+    matrix = encoder.transform(table) if encoder.is_fitted else encoder.fit_transform(table)
+    return matrix, encoder.feature_names_, encoder
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float | np.number | np.bool_) and not isinstance(value, np.complexfloating)
+
+
+def _check_missing(missing: str) -> None:
+    if missing not in ("fill", "zero", "error"):
+        raise ParameterError(f"missing must be one of 'fill', 'zero', 'error'; got {missing!r}")
 
 
 def to_networkx(graph: Graph, weight: str, features: bool) -> Any:
@@ -309,28 +370,36 @@ def from_dataframe(
     missing: Missing,
     directed: bool,
     reciprocal: Reciprocal,
+    encoder: FeatureEncoder | None = None,
 ) -> Graph:
     """Convert; see :meth:`Graph.from_dataframe`."""
+    _check_missing(missing)
     table = as_table(edges)
     chosen = _edge_columns(table, source, target, weight)
     ends = [_names(table, column, "edges") for column in (chosen.source, chosen.target)]
     weights = None if chosen.weight is None else _numbers(table, chosen.weight, "edges")
-    rows, matrix, columns = _node_table(nodes, node, features)
+    rows, columns = _node_table(nodes, node, features)
     names, codes = _numbered([rows, *ends])
+    matrix, feature_names = None, None
     if nodes is not None:
-        matrix = align_features(names, rows.names[rows.codes], matrix, missing)
+        order = np.arange(1, len(rows.codes) + 1)[:, None]
+        order = align_features(
+            names, rows.names[rows.codes], order, "error" if missing == "error" else "zero"
+        )
+        if columns.num_columns:
+            matrix, feature_names, encoder = _features_of_table(columns, order[:, 0] - 1, missing, encoder)
     sources, targets = codes[len(rows.codes) :].reshape(-1, 2).T
     return Graph._from_positions(
         sources,
         targets,
         names,
         weights,
-        matrix if columns else None,
-        columns or None,
+        matrix,
+        feature_names,
         directed=directed,
         reciprocal=reciprocal,
         stacklevel=3,
-    )
+    )._encoded_by(None if matrix is None else encoder)
 
 
 def to_dataframe(graph: Graph, kind: str, table: str) -> Any:
@@ -384,36 +453,36 @@ def _edge_columns(
     return choose_columns(titles, len(titles), EdgeOptions(columns), "edges")
 
 
-def _node_table(
-    nodes: Any, node: str | None, features: Sequence[str] | None
-) -> tuple[_Names, Any, list[str]]:
-    """Return node names in table order, their features (r, f) and the columns these come from."""
+def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) -> tuple[_Names, pa.Table]:
+    """Return node names in table order, and the columns of their features (r rows)."""
     if nodes is None:
         if node is not None or features is not None:
             raise ParameterError("node and features name columns of a node table; pass nodes=... as well")
-        return _Names(np.zeros(0, dtype=object), np.zeros(0, dtype=np.int64)), None, []
+        return _Names(np.zeros(0, dtype=object), np.zeros(0, dtype=np.int64)), None
     table = as_table(nodes)
     if not table.num_columns:
         raise GraphFormatError("nodes need a column of names; the table has no columns")
     name_column = node if node is not None else table.column_names[0]
     names = _names(table, name_column, "nodes")
     if features is None:
-        others = [column for column in table.column_names if column != name_column]
-        features = [column for column in others if _is_number(table.schema.field(column).type)]
-        skipped = [column for column in others if column not in features]
-        if skipped:
-            warnings.warn(
-                f"nodes: columns {', '.join(map(repr, skipped))} are not numbers and were left out; "
-                "FeatureEncoder turns such columns into features",
-                SkippedColumnWarning,
-                stacklevel=4,
-            )
-    columns = list(features)
-    matrix = np.empty((len(table), len(columns)), dtype=np.float32)
-    for at, column in enumerate(columns):
+        features = [column for column in table.column_names if column != name_column]
+    return names, pa.table({column: _column(table, column, "nodes")[0] for column in features})
+
+
+def _features_of_table(
+    table: pa.Table, rows: NDArray[np.int64], missing: Missing, encoder: FeatureEncoder | None
+) -> tuple[Features, Sequence[str], FeatureEncoder | None]:
+    """Return the features of nodes, given the row of each (n,), -1 for none."""
+    has_gaps = (missing == "fill" and (rows < 0).any()) or any(column.null_count for column in table.columns)
+    if encoder is None and not has_gaps and all(_is_number(column.type) for column in table.columns):
+        matrix = np.zeros((len(rows), table.num_columns), np.float32)
         with np.errstate(over="ignore"):  # infinity is refused when the graph is built
-            matrix[:, at] = _numbers(table, column, "nodes")
-    return names, matrix, columns
+            for at, column in enumerate(table.column_names):
+                matrix[rows >= 0, at] = _numbers(table, column, "nodes")[rows[rows >= 0]]
+        return matrix, table.column_names, None
+    plains = {name: plain(table[name]) for name in table.column_names}
+    order = pa.array(rows, mask=rows < 0)
+    return _encode({name: pa.chunked_array([each.take(order)]) for name, each in plains.items()}, encoder)
 
 
 def _column(table: pa.Table, column: int | str, which: str) -> tuple[Any, str]:

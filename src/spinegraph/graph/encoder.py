@@ -2,9 +2,12 @@
 
 import hashlib
 import math
+import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,15 +39,20 @@ from spinegraph.graph.tables import (
 )
 
 FORMAT, VERSION = "spinegraph.encoder", 1
-KINDS = ("number", "category", "hashed", "boolean", "date", "count", "raw", "text", "skip")
+KINDS = ("number", "category", "text", "boolean", "date", "count", "raw", "ignore")
 SCALINGS = ("auto", "row", "row_sum", "column", "none")
-MAX_HASH_WIDTH = 2**20
+OTHER, NO_ROW = "other", "no row in the table"
+MAX_WIDTH = 2**20  # features of one column
 MAX_DEVIATIONS = 1e6  # keeps a value of 1e300 finite in float32 without touching real outliers
 _CHUNK = 2**22  # values read at a time
 _MANY_COUNTS = 16  # that many mostly empty columns are one matrix of counts spread over a table
-_LONG_TEXT = 40  # mean characters
+_SAMPLE = 1_000  # values whose words are counted to find out whether a column is text
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"
+_CHARACTERS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # Chinese and Japanese, written without spaces
+_WORD = re.compile(rf"[{_CHARACTERS}]|[^\W{_CHARACTERS}]{{2,}}")
+_BETWEEN_SPACES = re.compile(rf"[{_CHARACTERS}]|[^\s{_CHARACTERS}]+")
 _EXAMPLES = 3
+_WAY_IN = "the kind 'text' or 'category' includes it"
 
 Matrix: TypeAlias = Any  # scipy.sparse.csr_array or NDArray[np.float32]: SciPy has no types
 
@@ -59,8 +67,8 @@ class EncodingReport:
     missing : dict of column to count
         Gaps, which were filled.
     unknown : dict of column to count
-        Categories never seen while fitting; their features are all 0.
-    examples : dict of column to a few of its unknown categories
+        Categories never seen while fitting, and texts without a known word; their features are all 0.
+    examples : dict of column to a few of its unknown values
     extra : tuple of columns that the encoder does not know and ignored
 
     Examples
@@ -80,20 +88,22 @@ class EncodingReport:
 class FeatureEncoder:
     """Turn a table of mixed columns, or a matrix of numbers, into features for the nodes.
 
-    Numbers and dates are standardised, booleans become 0 and 1, categories one 0/1 feature each, or a
-    hashed one where there are many; counts are scaled by row to unit length; a gap is filled (mean, or
-    a level of its own) and marked by a feature ``"<column> is missing"`` if the column had gaps while
-    fitting. Text-like columns are left out with a warning. A category never seen has all features 0.
+    Numbers and dates are standardised, booleans become 0 and 1, categories one 0/1 feature for each of their
+    commonest values and one for all others, text the TF-IDF of its words; counts are scaled by row to unit
+    length. A gap is filled by the mean (categories and text: by 0) and marked by a feature ``"<column> is
+    missing"`` if the column had gaps while fitting; a row without any value by ``"no row in the table"``.
+    Columns of identifiers, where almost every row has a word of its own, are ignored with a warning. A
+    category never seen counts as one of the others or, where there are none, has all features 0.
 
     Parameters
     ----------
     columns : dict of column to kind, optional
-        Overrides: "number", "category", "hashed", "boolean", "date", "count", "raw" (untouched numbers),
-        "text" or "skip" (both left out). Columns not named get a kind from their type and values.
+        Overrides: "number", "category", "text", "boolean", "date", "count", "raw" (untouched numbers) or
+        "ignore". Columns not named get a kind from their type and values.
     max_levels : int
-        A string column with more distinct values is hashed.
-    hash_width : int
-        Features that a hashed column gets.
+        Values of a category that get a feature each.
+    max_words : int
+        Words of a text column that get a feature each: those in most rows, but not in more than half.
     scaling : {"auto", "row", "row_sum", "column", "none"}
         For a matrix. "auto" takes "row" (unit Euclidean length) where it is sparse without negative
         values, as word counts or TF-IDF are, else "column" (standardised); "none" leaves it untouched.
@@ -104,7 +114,7 @@ class FeatureEncoder:
     ----------
     feature_names_ : tuple of str (f,)
     kinds_ : dict of column to kind
-        Every column of the table, those left out too.
+        Every column of the table, ignored ones too.
     scaling_ : str or None
         What "auto" chose for a matrix.
 
@@ -123,13 +133,13 @@ class FeatureEncoder:
         columns: Mapping[str, str] | None = None,
         *,
         max_levels: int = 64,
-        hash_width: int = 256,
+        max_words: int = 2000,
         scaling: str = "auto",
         extra: Literal["error", "ignore"] = "error",
     ) -> None:
         self.columns = columns
         self.max_levels = max_levels
-        self.hash_width = hash_width
+        self.max_words = max_words
         self.scaling = scaling
         self.extra = extra
         self._fitted: Fitted | None = None
@@ -167,28 +177,28 @@ class FeatureEncoder:
         table = as_table(data)
         if table.num_rows == 0:
             raise GraphFormatError("an encoder cannot be fitted on a table without rows")
+        overrides = self.columns or {}
         plains = {name: plain(table[name]) for name in table.column_names}
-        kinds, reasons = _choose_kinds(plains, self.columns or {}, self.max_levels)
+        kinds, reasons = _choose_kinds(plains, overrides, self.max_levels)
+        kept = [name for name, kind in kinds.items() if kind != "ignore"]
+        rows, is_row = _rows_with_values({name: plains[name] for name in kept})
+        columns = [_fit_column(name, kinds[name], column, self) for name, column in rows.items()]
+        for column in columns:
+            if isinstance(column, TextColumn) and column.name not in overrides and column.is_unique:
+                reasons[column.name] = f"no word of it is in two rows; {_WAY_IN}"
+        columns = [column for column in columns if column.name not in reasons]
         for name, reason in reasons.items():
-            way_in = f"To include it, pass columns={{{name!r}: 'hashed'}} or 'category'; to be silent, "
+            kinds[name] = "ignore"
+            silent = f"columns={{{name!r}: 'ignore'}} says that this is meant"
             warnings.warn(
-                f"column {name!r} is left out: {reason}. "
-                f"{way_in if kinds[name] == 'text' else 'To be silent, pass columns='}{{{name!r}: 'skip'}}",
-                SkippedColumnWarning,
-                stacklevel=2,
+                f"column {name!r} is ignored: {reason}; {silent}", SkippedColumnWarning, stacklevel=2
             )
-        kept = [name for name, kind in kinds.items() if kind not in ("text", "skip")]
-        if not kept:
-            raise GraphFormatError(f"no column is left to encode; left out: {', '.join(map(repr, kinds))}")
-        columns: list[NumericColumn | LabelColumn] = [
-            LabelColumn.fit(name, kinds[name], plains[name], self.hash_width)
-            if kinds[name] in ("category", "hashed")
-            else NumericColumn.fit(name, kinds[name], plains[name])
-            for name in kept
-        ]
+        if not columns:
+            raise GraphFormatError(f"no column is left to encode; ignored: {', '.join(map(repr, kinds))}")
         # Counts come last, side by side, since they are scaled together.
         columns.sort(key=lambda column: column.kind == "count")
-        self._fitted = Fitted(tuple(columns), {name: kinds[name] for name in kinds if name not in kept})
+        ignored = tuple(name for name, kind in kinds.items() if kind == "ignore")
+        self._fitted = Fitted(tuple(columns), ignored, missing_rows=not is_row.all())
         return self
 
     def transform(self, data: Any) -> Matrix:
@@ -229,15 +239,25 @@ class FeatureEncoder:
         if table.num_rows == 0:
             return sp.csr_array((0, fitted.num_features), dtype=np.float32), EncodingReport(rows=0)
         extra = self._match_columns(fitted, table.column_names)
-        blocks = {column.name: column.encode(plain(table[column.name])) for column in fitted.columns}
+        rows, is_row = _rows_with_values(
+            {column.name: plain(table[column.name]) for column in fitted.columns}
+        )
+        blocks = {column.name: column.encode(rows[column.name]) for column in fitted.columns}
+        missing = {name: block.missing + int((~is_row).sum()) for name, block in blocks.items()}
         report = EncodingReport(
             rows=table.num_rows,
-            missing={name: block.missing for name, block in blocks.items() if block.missing},
+            missing={name: count for name, count in missing.items() if count},
             unknown={name: block.unknown for name, block in blocks.items() if block.unknown},
             examples={name: block.examples for name, block in blocks.items() if block.unknown},
             extra=extra,
         )
-        return _assemble(fitted.columns, blocks), report
+        matrix = _assemble(fitted.columns, blocks)
+        if fitted.missing_rows:
+            matrix = sp.hstack([matrix, sp.csr_array((matrix.shape[0], 1), dtype=np.float32)], format="csr")
+        if not is_row.all():
+            matrix = sp.vstack([matrix, fitted.empty_row], format="csr")
+            matrix = matrix[np.where(is_row, np.cumsum(is_row) - 1, matrix.shape[0] - 1)]
+        return sp.csr_array(matrix), report
 
     @property
     def is_fitted(self) -> bool:
@@ -259,7 +279,9 @@ class FeatureEncoder:
     def kinds_(self) -> dict[str, str]:
         """Kind of every column; empty for a matrix."""
         fitted = self._need_fitted()
-        return {column.name: column.kind for column in fitted.columns} | dict(fitted.left_out)
+        return {column.name: column.kind for column in fitted.columns} | dict.fromkeys(
+            fitted.ignored, "ignore"
+        )
 
     @property
     def scaling_(self) -> str | None:
@@ -274,11 +296,23 @@ class FeatureEncoder:
 
     @property
     def column_of_feature(self) -> NDArray[np.int64]:
-        """Number of the table column that each feature comes from, (f,); all counts are one column."""
+        """Number of the table column that each feature comes from, (f,); all counts are one column.
+
+        That a row is missing is counted with the first column.
+        """
+        fitted = self._need_fitted()
+        first = next((i for i, column in enumerate(fitted.columns) if column.kind == "count"), 0)
+        numbers = [first if column.kind == "count" else i for i, column in enumerate(fitted.columns)]
+        found = np.repeat(numbers, [column.num_features for column in fitted.columns])
+        return np.append(found, found[:1]) if fitted.missing_rows else found
+
+    @property
+    def is_word(self) -> NDArray[np.bool_]:
+        """Whether each feature, (f,), is a word of a text column."""
         columns = self._need_fitted().columns
-        first = next((i for i, column in enumerate(columns) if column.kind == "count"), 0)
-        numbers = [first if column.kind == "count" else i for i, column in enumerate(columns)]
-        return np.repeat(numbers, [column.num_features for column in columns])
+        words = [isinstance(column, TextColumn) for column in columns]
+        found = np.repeat(words, [column.num_features for column in columns])
+        return np.append(found, np.zeros(self.num_features - len(found), bool))
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fitted encoder as JSON values and arrays.
@@ -332,10 +366,10 @@ class FeatureEncoder:
         for name, kind in (self.columns or {}).items():
             if kind not in KINDS:
                 raise ParameterError(f"column {name!r}: a kind is one of {', '.join(KINDS)}; got {kind!r}")
-        for setting, largest in (("max_levels", 2**20), ("hash_width", MAX_HASH_WIDTH)):
+        for setting in ("max_levels", "max_words"):
             value = getattr(self, setting)
-            if not isinstance(value, int | np.integer) or not 1 <= value <= largest:
-                raise ParameterError(f"{setting} must be an integer from 1 to {largest}; got {value!r}")
+            if not isinstance(value, int | np.integer) or not 1 <= value <= MAX_WIDTH:
+                raise ParameterError(f"{setting} must be an integer from 1 to {MAX_WIDTH}; got {value!r}")
         if self.scaling not in SCALINGS:
             raise ParameterError(f"scaling must be one of {', '.join(SCALINGS)}; got {self.scaling!r}")
         if self.extra not in ("error", "ignore"):
@@ -345,7 +379,7 @@ class FeatureEncoder:
         """Check that the fitted columns are there; return those that are not known."""
         needed = [column.name for column in fitted.columns]
         absent = [name for name in needed if name not in set(found)]
-        known = {*needed, *fitted.left_out}
+        known = {*needed, *fitted.ignored}
         extra = tuple(name for name in found if name not in known)
         if absent or (extra and self.extra == "error"):
             wrong = [f"missing {', '.join(map(repr, absent[:5]))}"] if absent else []
@@ -362,39 +396,71 @@ class FeatureEncoder:
 class Fitted:
     """The fitted columns of a table, or the scaling of a matrix."""
 
-    columns: "tuple[NumericColumn | LabelColumn, ...]" = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    columns: "tuple[Column, ...]" = ()
+    ignored: tuple[str, ...] = ()
+    missing_rows: bool = False  # whether rows without any value have a feature of their own
     matrix: "MatrixScaling | None" = None
     matrix_names: tuple[str, ...] | None = None
 
     @property
     def num_features(self) -> int:  # noqa: D102
-        return self.matrix.width if self.matrix else sum(column.num_features for column in self.columns)
+        if self.matrix is not None:
+            return self.matrix.width
+        return sum(column.num_features for column in self.columns) + self.missing_rows
 
     @property
     def feature_names(self) -> tuple[str, ...]:  # noqa: D102
         if self.matrix is None:
-            return tuple(name for column in self.columns for name in column.feature_names)
+            names = [name for column in self.columns for name in column.feature_names]
+            return (*names, *[NO_ROW] * self.missing_rows)
         return self.matrix_names or tuple(f"feature {number}" for number in range(self.matrix.width))
+
+    @property
+    def empty_row(self) -> sp.csr_array:
+        """Features (1, f) of a row without any value."""
+        gap = pa.nulls(1)
+        blocks = [
+            sp.csr_array((1, 1), dtype=np.float32)
+            if column.kind in NumericColumn.WITHOUT_GAPS
+            else column.encode(gap).matrix
+            for column in self.columns
+        ]
+        blocks += [sp.csr_array(np.ones((1, 1), np.float32))] * self.missing_rows
+        return sp.csr_array(sp.hstack(blocks, format="csr"))
+
+
+def _rows_with_values(columns: Mapping[str, pa.Array]) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
+    """Return the rows that have a value in some column, and which these are, (n,).
+
+    Of a single column, gaps are its own.
+    """
+    values = [~np.asarray(column.is_null(nan_is_null=True)) for column in columns.values()]
+    found = np.ones(len(values[0]) if values else 0, bool)
+    if len(values) > 1:
+        found = np.logical_or.reduce(values)
+    if found.all():
+        return dict(columns), found
+    return {name: column.filter(pa.array(found)) for name, column in columns.items()}, found
 
 
 def _choose_kinds(
     columns: Mapping[str, pa.Array], overrides: Mapping[str, str], max_levels: int
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return every column's kind, and the reason for each that is left out by default."""
+    """Return every column's kind, and the reason for each that is ignored by default."""
     if unknown := [name for name in overrides if name not in columns]:
         raise ParameterError(
             f"columns names {unknown[0]!r}, which the table does not have; "
             f"it has {', '.join(list(columns)[:10])}"
         )
     kinds, reasons, counts = dict(overrides), {}, []
-    for name, column in columns.items():
+    read = {name: column for name, column in columns.items() if overrides.get(name) != "ignore"}
+    for name, column in _rows_with_values(read)[0].items():
         if name in overrides:
             continue
         kinds[name], reason = _choose_kind(column, max_levels)
         if reason:
             reasons[name] = reason
-        if is_number(column.type) and not column.null_count:
+        if len(column) and is_number(column.type) and not column.null_count:
             values = np.asarray(column.cast(pa.float64(), safe=False))
             counts += [name] if values.min() >= 0 and np.count_nonzero(values) <= len(values) / 2 else []
     if len(counts) >= _MANY_COUNTS:
@@ -403,10 +469,10 @@ def _choose_kinds(
 
 
 def _choose_kind(column: pa.Array, max_levels: int) -> tuple[str, str]:
-    """Return a column's kind and, for one that is left out ("text", "skip"), why."""
+    """Return a column's kind and, for one that is ignored, why."""
     kind, values = column.type, column.drop_null()
     if not len(values):
-        return "skip", "it holds no value at all"
+        return "ignore", "it holds no value at all"
     if is_number(kind):
         numbers = np.asarray(values.cast(pa.float64(), safe=False))
         numbers = numbers[~np.isnan(numbers)]
@@ -415,15 +481,20 @@ def _choose_kind(column: pa.Array, max_levels: int) -> tuple[str, str]:
         for known, is_kind in (("boolean", pa.types.is_boolean), ("date", is_date), ("number", is_duration)):
             if is_kind(kind):
                 return known, ""
-        return "skip", f"values of type {kind} have no encoding"
+        return "ignore", f"values of type {kind} have no encoding"
     if pc.all(pc.match_substring_regex(values, _DATE)).as_py():
         return "date", ""
-    distinct, length = pc.count_distinct(values).as_py(), pc.mean(pc.utf8_length(values)).as_py()
-    if length > _LONG_TEXT:
-        return "text", f"it looks like free text ({length:.0f} characters on average)"
-    if distinct > 20 and distinct > 0.9 * len(values):
-        return "text", f"almost every value differs ({distinct} distinct in {len(values)} rows)"
-    return ("category" if distinct <= max_levels else "hashed"), ""
+    texts, rows = values.unique(), len(values)
+    distinct, some = len(texts), texts[:_SAMPLE].to_pylist()
+    if distinct <= min(max_levels, rows / 2):
+        return "category", ""
+    words = sum(len(_BETWEEN_SPACES.findall(text)) for text in some) / len(some)
+    are_names = distinct > 20 and distinct > 0.9 * rows
+    if words >= 1.5:
+        return ("text" if words >= 3 or distinct > max_levels or are_names else "category"), ""
+    if are_names:
+        return "ignore", f"almost every row has a word of its own ({distinct} in {rows} rows); {_WAY_IN}"
+    return "category", ""
 
 
 class Block(NamedTuple):
@@ -503,9 +574,9 @@ class NumericColumn:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """A column of labels: one 0/1 feature for each of a few levels, or ``width`` of them for hashed labels.
+    """A column of labels: one 0/1 feature for each level, the last of which may stand for all others.
 
-    A category that was not seen while fitting has all features 0.
+    Version 0.1.0 made ``width`` features of hashed labels where there were many.
     """
 
     name: str
@@ -513,19 +584,17 @@ class LabelColumn:
     width: int
     levels: tuple[str, ...] = ()
     has_gaps: bool = False
+    has_other: bool = False
 
     @classmethod
-    def fit(cls, name: str, kind: str, column: pa.Array, hash_width: int) -> "LabelColumn":
-        """Learn the levels of a column, and whether it has gaps."""
+    def fit(cls, name: str, column: pa.Array, max_levels: int) -> "LabelColumn":
+        """Learn the commonest levels of a column, and whether it has gaps."""
         texts, codes = labels_of(column, name)
-        levels = tuple(texts) if kind == "category" else ()
-        return cls(
-            name,
-            kind,
-            len(levels) if kind == "category" else hash_width,
-            levels,
-            has_gaps=bool((codes < 0).any()),
-        )
+        levels, has_other = tuple(texts), len(texts) > max_levels
+        if has_other:
+            commonest = np.argsort(-np.bincount(codes[codes >= 0]), kind="stable")[:max_levels]
+            levels = (*(texts[code] for code in sorted(commonest) if texts[code] != OTHER), OTHER)
+        return cls(name, "category", len(levels), levels, bool((codes < 0).any()), has_other)
 
     def encode(self, column: pa.Array) -> Block:
         """Encode a column (n,) as (n, width) or, if it had gaps, (n, width + 1)."""
@@ -533,8 +602,8 @@ class LabelColumn:
         if self.kind == "hashed":
             features = [bucket(text, self.width) for text in texts]
         else:
-            index = {level: number for number, level in enumerate(self.levels)}
-            features = [index.get(text, -1) for text in texts]
+            index, other = {level: i for i, level in enumerate(self.levels)}, self.width - 1
+            features = [index.get(text, other if self.has_other else -1) for text in texts]
         targets = np.array([*features, -1], dtype=np.int64)[codes]
         gaps = codes < 0
         unknown = (targets < 0) & ~gaps
@@ -558,13 +627,104 @@ class LabelColumn:
         return (*names, f"{self.name} is missing") if self.has_gaps else tuple(names)
 
 
+@dataclass(frozen=True)
+class TextColumn:
+    """A column of text: TF-IDF of its words, as scikit-learn's TfidfVectorizer computes it.
+
+    Words have two letters or more, in lower case; Chinese and Japanese are read character by character.
+    """
+
+    name: str
+    words: tuple[str, ...]  # sorted
+    rows_with: tuple[int, ...]  # in how many rows each word is
+    rows: int  # with text
+    has_gaps: bool = False
+    kind: ClassVar[str] = "text"
+
+    @classmethod
+    def fit(cls, name: str, column: pa.Array, max_words: int) -> "TextColumn":
+        """Learn the words of a column that are in two rows or more, but at most in half of them."""
+        texts, codes = labels_of(column, name)
+        rows_of = np.bincount(codes[codes >= 0], minlength=len(texts))
+        rows, counts = int(rows_of.sum()), Counter[str]()
+        for text, count in zip(texts, rows_of.tolist(), strict=True):
+            for word in set(words_of(text)):
+                counts[word] += count
+        usual = [word for word, count in counts.items() if 2 <= count <= max(rows / 2, 2)]
+        words = sorted(sorted(usual or counts, key=lambda word: (-counts[word], word))[:max_words])
+        return cls(name, tuple(words), tuple(counts[word] for word in words), rows, bool((codes < 0).any()))
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no word is in two rows."""
+        return max(self.rows_with, default=0) < 2
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words)}
+
+    def encode(self, column: pa.Array) -> Block:
+        """Encode a column (n,) as (n, words) or, if it had gaps, (n, words + 1)."""
+        texts, codes = labels_of(column, self.name)
+        indices, counts, indptr = list[int](), list[int](), [0]
+        for text in texts:
+            found = Counter(self._index[word] for word in words_of(text) if word in self._index)
+            indices += sorted(found)
+            counts += [found[number] for number in sorted(found)]
+            indptr.append(len(indices))
+        inverse = np.log((1 + self.rows) / (1 + np.array(self.rows_with, np.float64))) + 1
+        columns = np.array(indices, np.int32)
+        gap = int(self.has_gaps)  # the row of gaps comes last, which -1 is
+        parts = (
+            np.append(np.array(counts, np.float64) * inverse[columns], [1.0] * gap),
+            np.append(columns, np.full(gap, len(self.words), np.int32)),
+            np.append(indptr, len(indices) + gap),
+        )
+        shape = (len(texts) + 1, self.num_features)
+        matrix = _scale_rows(sp.csr_array(parts, shape=shape), "row")
+        unknown = (np.diff(matrix.indptr) == 0)[codes] & (codes >= 0)
+        examples = tuple(texts[code] for code in np.unique(codes[unknown])[:_EXAMPLES])
+        return Block(matrix[codes], int((codes < 0).sum()), int(unknown.sum()), examples)
+
+    @property
+    def num_features(self) -> int:  # noqa: D102
+        return len(self.words) + self.has_gaps
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:  # noqa: D102
+        names = tuple(f"{self.name}: {word}" for word in self.words)
+        return (*names, f"{self.name} is missing") if self.has_gaps else names
+
+
+Column: TypeAlias = NumericColumn | LabelColumn | TextColumn
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in lower case.
+
+    Examples
+    --------
+    >>> words_of("Audits of 12 invoices, é")
+    ['audits', 'of', '12', 'invoices']
+    """
+    return _WORD.findall(text.lower())
+
+
+def _fit_column(name: str, kind: str, column: pa.Array, encoder: FeatureEncoder) -> Column:
+    if kind == "category":
+        return LabelColumn.fit(name, column, encoder.max_levels)
+    if kind == "text":
+        return TextColumn.fit(name, column, encoder.max_words)
+    return NumericColumn.fit(name, kind, column)
+
+
 def bucket(text: str, width: int) -> int:
     """Return the bucket of a text: BLAKE2b, so the same on every machine, unlike Python's own hash."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") % width
 
 
-def _assemble(columns: Sequence[NumericColumn | LabelColumn], blocks: Mapping[str, Block]) -> sp.csr_array:
+def _assemble(columns: Sequence[Column], blocks: Mapping[str, Block]) -> sp.csr_array:
     """Put the blocks side by side, counts scaled by row."""
     counts = [blocks[column.name].matrix for column in columns if column.kind == "count"]
     others = [blocks[column.name].matrix for column in columns if column.kind != "count"]
@@ -696,7 +856,9 @@ def _write_state(fitted: Fitted, extra: str) -> tuple[dict[str, Any], dict[str, 
     meta: dict[str, Any] = {"format": FORMAT, "version": VERSION, "extra": extra}
     if fitted.matrix is None:
         columns = [_column_state(column) for column in fitted.columns]
-        return meta | {"source": "table", "columns": columns, "left_out": dict(fitted.left_out)}, {}
+        left_out = dict.fromkeys(fitted.ignored, "ignore")
+        known = {"source": "table", "columns": columns, "left_out": left_out}
+        return meta | known | {"missing_rows": fitted.missing_rows}, {}
     names = None if fitted.matrix_names is None else list(fitted.matrix_names)
     meta |= {
         "source": "matrix",
@@ -708,11 +870,16 @@ def _write_state(fitted: Fitted, extra: str) -> tuple[dict[str, Any], dict[str, 
     return meta, {key: values for key, values in learned.items() if values is not None}
 
 
-def _column_state(column: NumericColumn | LabelColumn) -> dict[str, Any]:
+def _column_state(column: Column) -> dict[str, Any]:
     state: dict[str, Any] = {"name": column.name, "kind": column.kind, "has_gaps": column.has_gaps}
     if isinstance(column, NumericColumn):
         return state | {"mean": column.mean, "scale": column.scale}
-    return state | ({"width": column.width} if column.kind == "hashed" else {"levels": list(column.levels)})
+    if isinstance(column, TextColumn):
+        counted = {"words": list(column.words), "rows_with": list(column.rows_with)}
+        return state | counted | {"rows": column.rows}
+    if column.kind == "hashed":
+        return state | {"width": column.width}
+    return state | {"levels": list(column.levels), "has_other": column.has_other}
 
 
 def _read_state(meta: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Fitted, Literal["error", "ignore"]]:
@@ -726,15 +893,17 @@ def _read_state(meta: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Fitted, 
     listed = state.list_of("columns", dict)
     columns = tuple(_read_column(JsonObject(column, "encoder column")) for column in listed)
     left_out = state.get("left_out", dict)
-    if any(not isinstance(name, str) or kind not in ("text", "skip") for name, kind in left_out.items()):
-        raise ModelFormatError("encoder: left_out must map columns to 'text' or 'skip'")
+    # Version 0.1.0 left text out, and called it "skip" where the user did.
+    if any(kind not in ("ignore", "text", "skip") for kind in left_out.values()):
+        raise ModelFormatError("encoder: left_out must map columns to 'ignore'")
     names = [column.name for column in columns]
     if not names or len({*names, *left_out}) < len(names) + len(left_out):
         raise ModelFormatError("encoder: columns must be there and have distinct names")
     are_counts = [column.kind == "count" for column in columns]
     if are_counts != sorted(are_counts):
         raise ModelFormatError("encoder: count columns must come last")
-    return Fitted(columns, left_out), extra
+    missing_rows = "missing_rows" in state.meta and state.get("missing_rows", bool)
+    return Fitted(columns, tuple(left_out), missing_rows), extra
 
 
 def _read_matrix(state: JsonObject, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
@@ -753,16 +922,24 @@ def _read_matrix(state: JsonObject, arrays: Mapping[str, NDArray[Any]]) -> Fitte
     return Fitted(matrix=MatrixScaling(scaling, width, mean, scale), matrix_names=names)
 
 
-def _read_column(state: JsonObject) -> NumericColumn | LabelColumn:
+def _read_column(state: JsonObject) -> Column:
     name, has_gaps = state.get("name", str), state.get("has_gaps", bool)
-    kind = state.one_of("kind", *NumericColumn.KINDS, "category", "hashed")
+    kind = state.one_of("kind", *NumericColumn.KINDS, "category", "text", "hashed")
     if kind == "hashed":
-        return LabelColumn(name, kind, state.whole("width", 1, MAX_HASH_WIDTH), (), has_gaps)
-    if kind == "category":
-        levels = tuple(state.list_of("levels", str))
+        return LabelColumn(name, kind, state.whole("width", 1, MAX_WIDTH), (), has_gaps)
+    if kind in ("category", "text"):
+        levels = tuple(state.list_of("levels" if kind == "category" else "words", str))
         if len(set(levels)) < len(levels):
-            raise ModelFormatError(f"encoder column {name!r}: levels must differ")
-        return LabelColumn(name, kind, len(levels), levels, has_gaps)
+            raise ModelFormatError(f"encoder column {name!r}: levels and words must differ")
+        if kind == "text":
+            rows, rows_with = state.whole("rows", 0, 2**53), tuple(state.list_of("rows_with", int))
+            if len(rows_with) != len(levels) or not all(1 <= count <= rows for count in rows_with):
+                raise ModelFormatError(f"encoder column {name!r}: every word must be in 1 to {rows} rows")
+            return TextColumn(name, levels, rows_with, rows, has_gaps)
+        has_other = "has_other" in state.meta and state.get("has_other", bool)
+        if has_other and levels[-1:] != (OTHER,):
+            raise ModelFormatError(f"encoder column {name!r}: the last level must be {OTHER!r}")
+        return LabelColumn(name, kind, len(levels), levels, has_gaps, has_other)
     mean, scale = state.number("mean"), state.number("scale")
     if scale <= 0:
         raise ModelFormatError(f"encoder column {name!r}: scale must be above 0; got {scale!r}")

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     import igraph
     import networkx
 
+    from spinegraph.graph.convert import Missing
     from spinegraph.graph.encoder import FeatureEncoder
-    from spinegraph.graph.feature_files import Missing
     from spinegraph.graph.overlay import Overlay
 
 
@@ -535,10 +535,11 @@ class Graph:
     def from_networkx(
         graph: "networkx.Graph",
         weight: str | None = "weight",
-        feature_attributes: Sequence[str] = (),
+        feature_attributes: Sequence[str] | None = (),
         *,
-        missing: "Missing" = "error",
+        missing: "Missing" = "fill",
         reciprocal: Reciprocal = "error",
+        encoder: "FeatureEncoder | None" = None,
     ) -> "Graph":
         """Convert a NetworkX graph of any kind; names are its nodes.
 
@@ -548,12 +549,16 @@ class Graph:
             Directed edges are made symmetric, with a warning; weights of parallel edges add.
         weight : str, optional
             Edge attribute of the weights, 1 where an edge lacks it; without any, the graph is unweighted.
-        feature_attributes : sequence of str
-            Numeric node attributes to take as feature columns.
-        missing : {"error", "zero"}
-            With "zero" an attribute that a node lacks is 0, and features are sparse.
+        feature_attributes : sequence of str, optional
+            Node attributes to take as feature columns; None takes all. Numbers are taken as they are; other
+            values, and gaps, go through a FeatureEncoder, which the graph holds as ``encoder``.
+        missing : {"fill", "zero", "error"}
+            What a node gets that lacks an attribute: what an encoder fills in, 0 (numbers are then sparse),
+            or an error.
         reciprocal : {"error", "sum", "mean", "max"}
             As in :meth:`Graph.from_edges`.
+        encoder : FeatureEncoder, optional
+            Encodes the attributes; fitted on them if it is not fitted yet.
 
         Examples
         --------
@@ -563,7 +568,7 @@ class Graph:
         """
         from spinegraph.graph.convert import from_networkx
 
-        return from_networkx(graph, weight, feature_attributes, missing, reciprocal)
+        return from_networkx(graph, weight, feature_attributes, missing, reciprocal, encoder)
 
     def to_networkx(self, weight: str = "weight", *, features: bool = True) -> Any:
         """Return a networkx.Graph; each feature column becomes a node attribute, non-zeros alone if sparse.
@@ -624,10 +629,11 @@ class Graph:
     def from_igraph(
         graph: "igraph.Graph",
         weight: str | None = "weight",
-        feature_attributes: Sequence[str] = (),
+        feature_attributes: Sequence[str] | None = (),
         *,
-        missing: "Missing" = "error",
+        missing: "Missing" = "fill",
         reciprocal: Reciprocal = "error",
+        encoder: "FeatureEncoder | None" = None,
     ) -> "Graph":
         """Convert an igraph Graph; names are the vertex attribute "name", or else positions.
 
@@ -641,7 +647,7 @@ class Graph:
         """
         from spinegraph.graph.convert import from_igraph
 
-        return from_igraph(graph, weight, feature_attributes, missing, reciprocal)
+        return from_igraph(graph, weight, feature_attributes, missing, reciprocal, encoder)
 
     def to_igraph(self, weight: str = "weight", *, features: bool = True) -> Any:
         """Return an igraph.Graph with names under "name" and each feature column as a vertex attribute.
@@ -695,9 +701,10 @@ class Graph:
         nodes: Any = None,
         node: str | None = None,
         features: Sequence[str] | None = None,
-        missing: "Missing" = "error",
+        missing: "Missing" = "fill",
         directed: bool = False,
         reciprocal: Reciprocal = "error",
+        encoder: "FeatureEncoder | None" = None,
     ) -> "Graph":
         """Convert a table of edges, with or without a table of nodes; pandas, polars, Arrow or a dict.
 
@@ -716,11 +723,15 @@ class Graph:
         node : str, optional
             Column of the names in ``nodes``; by default the first.
         features : sequence of str, optional
-            Feature columns of ``nodes``; by default all of numbers or booleans, the rest with a warning.
-        missing : {"error", "zero"}
-            What a node of ``edges`` without a row in ``nodes`` gets: an error, or zeros.
+            Feature columns of ``nodes``; by default all. Numbers are taken as they are; other columns, and
+            gaps, go through a FeatureEncoder, which the graph holds as ``encoder``.
+        missing : {"fill", "zero", "error"}
+            What a node of ``edges`` without a row in ``nodes`` gets: what an encoder fills in, zeros, or an
+            error.
         directed, reciprocal
             As in :meth:`Graph.from_edges`.
+        encoder : FeatureEncoder, optional
+            As in :meth:`Graph.from_networkx`.
 
         Examples
         --------
@@ -732,7 +743,7 @@ class Graph:
         from spinegraph.graph.convert import from_dataframe
 
         return from_dataframe(
-            edges, source, target, weight, nodes, node, features, missing, directed, reciprocal
+            edges, source, target, weight, nodes, node, features, missing, directed, reciprocal, encoder
         )
 
     def to_dataframe(

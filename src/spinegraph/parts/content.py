@@ -19,6 +19,7 @@ from spinegraph.structure.smoothing import Smoother, main_directions, multiply, 
 OWN, NEAR, FAR = 0.3, 0.7, 1.0  # shares of a node's own features, of those near it and of those far around
 MAX_UNSCALED = 1e15  # of a feature that nothing scales: its square stays in float32's range
 _MAX_DIRECTIONS = 256  # of the features, that are smoothed
+_WHOLE_SHARE = 2 / 3  # of the room that features beside text may take as they are
 _LENGTH_POWER = 0.5  # content of features that are directions is divided by this power of its length
 _HIDDEN = 0.5  # share of the links that are hidden in a round of learning
 _ROUNDS = 4
@@ -45,6 +46,8 @@ class Content:
     scale : float
     ramps : Ramps or None
         Fill the part where it has more room than the map needs.
+    num_whole : int
+        How many leading dimensions are a node's own features as they are; 0 for a model that was read.
     """
 
     encoder: FeatureEncoder
@@ -53,18 +56,13 @@ class Content:
     offset: NDArray[np.float32]
     scale: float = 1.0
     ramps: "Ramps | None" = None
+    num_whole: int = 0
     _kept: "_Rows" = field(default_factory=lambda: _Rows(), repr=False)
 
     @property
     def dim(self) -> int:
         """Length of this part."""
         return len(self.offset) + (0 if self.ramps is None else len(self.ramps.offset))
-
-    @property
-    def num_whole(self) -> int:
-        """How many leading dimensions are a node's own features as they are."""
-        width = len(self.offset)
-        return self.encoder.num_features if self.encoder.num_features <= min(width, _MAX_DIRECTIONS) else 0
 
     @property
     def can_learn(self) -> bool:
@@ -84,8 +82,8 @@ class Content:
         """Fit the map on a graph, without learning.
 
         Principal directions of own, near and far features together; where the part is as wide as the
-        encoded features, those are kept as they are, beside principal directions of the rest. ``encoder``
-        scales the features; fitted on the graph's unless given.
+        encoded features but for words of text, those are kept as they are, beside principal directions of own
+        words and of the rest. ``encoder`` scales the features; fitted on the graph's unless given.
         """
         if encoder is None:
             encoder = FeatureEncoder.for_matrix(
@@ -93,7 +91,10 @@ class Content:
             )
         near, far = smoothers(graph, config)
         features = encode(encoder, graph)
-        directions = _compression(features, near, far, column_scale(graph, features), config.seed)
+        table = graph.encoder
+        words = np.zeros(encoder.num_features, bool) if table is None or table.scaling_ else table.is_word
+        directions = _compression(features, near, far, column_scale(graph, features), words, config.seed)
+        whole = int((~words).sum())
         own = multiply(features, directions, config.threads)
         blocks = [own, near.smooth(own), far.smooth(own)]
         scales = [
@@ -103,16 +104,21 @@ class Content:
         r = directions.shape[1]
         if 3 * r <= width:
             mixing = np.eye(3 * r, dtype=np.float32)
-        elif encoder.num_features <= min(width, _MAX_DIRECTIONS):
+            whole = 0
+        elif whole <= (_WHOLE_SHARE if words.any() else 1) * width:
+            # Half of the rest is for a node's own words, which numbers and categories around it would drown.
+            own_words = min(r - whole, (width - whole) // 2)
+            first = whole + own_words
             mixing = np.zeros((3 * r, width), np.float32)
-            mixing[:r, :r] = np.eye(r)
-            mixing[r:, r:] = principal(np.hstack(blocks[1:]), width - r)
+            mixing[:whole, :whole] = np.eye(whole)
+            mixing[whole:r, whole:first] = principal(blocks[0][:, whole:], own_words)
+            mixing[r:, first:] = principal(np.hstack(blocks[1:]), width - first)
         else:
-            mixing = principal(np.hstack(blocks), width)
+            mixing, whole = principal(np.hstack(blocks), width), 0
         mixing = mixing.reshape(3, r, -1) * np.array(scales, np.float32)[:, None, None]
         weighed = [block @ part / scale for block, part, scale in zip(blocks, mixing, scales, strict=True)]
         values = weighed[0] + weighed[1] + weighed[2]
-        found = cls(encoder, directions, mixing, values.mean(axis=0))
+        found = cls(encoder, directions, mixing, values.mean(axis=0), num_whole=whole)
         if width > values.shape[1]:
             ramps = Ramps.fit(values - found.offset, width - values.shape[1], config.seed)
             found = replace(found, ramps=ramps)
@@ -348,24 +354,38 @@ def column_scale(graph: Graph, features: Any) -> NDArray[np.float32]:
 
 
 def _compression(
-    features: Any, near: Smoother, far: Smoother, scale: NDArray[np.float32], seed: int
+    features: Any,
+    near: Smoother,
+    far: Smoother,
+    scale: NDArray[np.float32],
+    words: NDArray[np.bool_],
+    seed: int,
 ) -> NDArray[np.float32]:
-    """Return at most 256 directions (f, r) of the features and of their means over two steps around."""
-    f = features.shape[1]
+    """Return at most 256 directions (f, r) of the features and of their means over two steps around.
+
+    Features that are no words come first and stay as they are, where there are few.
+    """
+    f, plain = features.shape[1], np.flatnonzero(~words)
     if f <= _MAX_DIRECTIONS:
-        return np.diag(scale)
+        return np.diag(scale)[:, np.argsort(words, kind="stable")]
+    if len(plain) > _WHOLE_SHARE * _MAX_DIRECTIONS:
+        plain = plain[:0]
     threads, turned = near.threads, features.T.tocsr() if issparse(features) else features.T
     short = replace(far, tolerance=0.5)  # few products: all that matters here are the main directions
+    scale = scale[:, None]
+    factor = scale.copy()
+    factor[plain] = 0
 
     def times(right: NDArray[np.float32]) -> NDArray[np.float32]:
-        own = multiply(features, scale[:, None] * right, threads)
+        own = multiply(features, factor * right, threads)
         return np.vstack([OWN * own, short.smooth(own)])
 
     def transposed(left: NDArray[np.float32]) -> NDArray[np.float32]:
         own, around = np.split(left, 2)
-        return scale[:, None] * multiply(turned, OWN * own + short.smooth(around), threads)
+        return factor * multiply(turned, OWN * own + short.smooth(around), threads)
 
-    return scale[:, None] * main_directions(times, transposed, f, _MAX_DIRECTIONS, seed, rounds=1)[0]
+    found = main_directions(times, transposed, f, _MAX_DIRECTIONS - len(plain), seed, rounds=1)[0]
+    return np.hstack([np.eye(f, dtype=np.float32)[:, plain] * scale, factor * found])
 
 
 def principal(values: NDArray[np.float32], count: int) -> NDArray[np.float32]:

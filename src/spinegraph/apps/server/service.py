@@ -276,7 +276,7 @@ class RequestReader:
         for where, row in given:
             for name in row:
                 _require_column(name, self.table.kinds_, where)
-        needed = [name for name, kind in self.table.kinds_.items() if kind not in ("text", "skip")]
+        needed = [name for name, kind in self.table.kinds_.items() if kind != "ignore"]
         try:
             encoded = self.table.transform([{name: row.get(name) for name in needed} for _, row in given])
         except SpineError as error:
