@@ -171,7 +171,7 @@ def test_cora_fits_from_tables_and_its_labels_are_predicted_beside_controls(cora
     assert (found["nodes"], found["edges"], found["features"], found["dim"]) == (2708, 5278, 1433, 32)
     scores = {score["vectors"]: score["accuracy"] for score in found["classes"]}
     assert scores["SPINE"] > 0.75
-    assert {"raw features", "PCA of T F", "structural columns", "largest class"} <= scores.keys()
+    assert {"plain columns", "columns + hop means", "spectral", "node2vec", "log degree", "largest class"} <= scores.keys()
     assert {"content alone", "place alone", "role alone"} <= scores.keys()
     assert scores["largest class"] == pytest.approx(818 / 2708, abs=0.01)
 
@@ -203,11 +203,11 @@ def test_evaluate_takes_vectors_of_a_file_and_shows_a_table(cora, tmp_path):
     Embeddings(np.arange(2708), vectors(cora)).save(tmp_path / "v.npz")
     more = ("--labels", cora / "labels.csv", "--task", "classes", "--repeats", 2)
     alone = spine("evaluate", tmp_path / "v.npz", *more).stdout
-    assert "There is no control: pass the network with --graph." in alone
+    assert "There is nothing to compare with: pass the network with --graph." in alone
     run = spine("evaluate", tmp_path / "v.npz", *more, "--graph", real("cora.npz"))
-    for name in ("vectors", "raw features", "PCA of T F", "log degree", "largest class"):
+    for name in ("vectors", "plain columns", "smoothed columns", "log degree", "largest class"):
         assert f"\n  {name} " in run.stdout
-    assert "the best control" in " ".join(run.stdout.split())
+    assert re.search(r"Use [^.]+: \d+\.\d; ",  " ".join(run.stdout.split())
     run = spine("evaluate", tmp_path / "v.npz", *more, "--weights", "role=2")
     assert run.returncode == 1
     assert "no part 'role'; these vectors have no parts" in run.stderr
