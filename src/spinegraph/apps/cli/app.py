@@ -96,7 +96,9 @@ def with_options(message: str, command: Any) -> str:
             message = re.sub(rf"\b{name}=False\b", off, message)
         else:
             message = re.sub(rf"\b{name}=(?:'([^']*)'|(\.\.\.|[\w.]+))", rf"{typed} \1\2", message)
-        message = re.sub(rf"(^|[:;] ){name}(?= (?:must|is|are|goes|counts|belongs)\b)", rf"\1{typed}", message)
+        message = re.sub(
+            rf"(^|[:;] ){name}(?= (?:must|is|are|goes|counts|belongs)\b)", rf"\1{typed}", message
+        )
     return message
 
 
