@@ -1,4 +1,4 @@
-"""What a fitted model answers in Python: similar nodes, reasons, roles, report, map, and scikit-learn's calls."""
+"""What a fitted model answers in Python, and what scikit-learn does with its vectors."""
 
 import re
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_weights_and_profiles_are_passed_on(model, office):
     assert model.similar(name, by="profile", n=1)[0].score <= 1
     with pytest.raises(ParameterError, match="weights are for all parts together"):
         model.similar(name, by="role", weights=weights)
-    with pytest.raises(ParameterError, match="by must be one of 'all', 'content'.*got 'structure'"):
+    with pytest.raises(ParameterError, match=r"by must be one of 'all', 'content'.*got 'structure'"):
         model.similar(name, by="structure")
 
 

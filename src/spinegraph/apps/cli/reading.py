@@ -71,7 +71,10 @@ def given_options(how: Reading) -> list[str]:
         if value == field.default:
             continue
         name = f"--{field.name.replace('_', '-')}"
-        names = "".join(kinds[field.name].__metadata__[0].param_decls or ()) or f"{name}/--no{name[1:]}"
+        option = kinds[field.name].__metadata__[0]  # Typer keeps the first name as a default
+        listed = (option.default, *(option.param_decls or ()))
+        names = next((one for one in listed if isinstance(one, str)), "")
+        names = names or f"{name}/--no{name[1:]}"
         typed += [names.split("/")[not value]] if isinstance(value, bool) else [name, str(value)]
     return typed
 
