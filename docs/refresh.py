@@ -1,4 +1,4 @@
-"""Write into the pages what the code decides: settings, commands, faults, and the demo's table in docs/index.md.
+"""Write into the pages what the code decides: settings, commands, faults, and the demo's table.
 
 Run by hand after defaults have changed: ``python docs/refresh.py``. The tests say when that is needed.
 """
