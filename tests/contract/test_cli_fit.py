@@ -430,7 +430,7 @@ def test_ctrl_c_in_the_middle_of_writing_leaves_what_was_there(place, tmp_path):
 @pytest.mark.parametrize("networks", [1, 2])
 @pytest.mark.parametrize("data", [(), ("--no-data",)])
 def test_the_next_commands_run_as_printed(networks, data, tmp_path):
-    lines = [f"ann {i};{['bob', 'cy', 'dan'][i % 3]} {i // 2};{i}" for i in range(24)]
+    lines = [f"ann {i};bob {i * step % 11};{i}" for i in range(24) for step in range(1, 2 + i % 4)]
     for number in range(networks):
         (tmp_path / f"ties {number}.txt").write_text("\n".join(["who;whom;often", *lines]))
     files = [f"ties {number}.txt" for number in range(networks)]

@@ -53,7 +53,7 @@ class _Commands(TyperGroup):
                 warnings.simplefilter("always", SpineWarning)
                 # Caused by a full disk; the error about the disk follows.
                 warnings.filterwarnings("ignore", ".*joblib will operate in serial mode")
-                warnings.showwarning = _show_warning
+                warnings.showwarning = self._show_warning
                 return super().invoke(ctx)
         except BrokenPipeError:  # the reader, such as head, has closed the pipe
             _discard_output()
@@ -70,6 +70,10 @@ class _Commands(TyperGroup):
             if isinstance(error, OSError) and not isinstance(error, SpineError):
                 _discard_output()
             raise typer.Exit(1) from None
+
+    def _show_warning(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        kind = "note" if issubclass(category, SpineWarning) else category.__name__
+        typer.echo(f"{kind}: {with_options(str(message), self._running)}", err=True)
 
 
 def error_message(error: Exception) -> str | None:
@@ -90,12 +94,17 @@ def with_options(message: str, command: Any) -> str:
     options = [option for one in commands for option in getattr(one, "params", ())]
     for option in (one for one in options if one.param_type_name == "option"):
         name, typed = re.escape(option.name), option.opts[0]
+
+        def typed_value(found: re.Match[str], typed: str = typed) -> str:
+            listed = re.sub(r"['\s]|,$", "", found[2] or "")  # ('content', 'role')
+            return f"{typed} {found[1] or listed or found[3]}"
+
         if option.is_flag:
             off = option.secondary_opts[0] if option.secondary_opts else f"no {typed}"
             message = re.sub(rf"\b{name}=True\b", typed, message)
             message = re.sub(rf"\b{name}=False\b", off, message)
         else:
-            message = re.sub(rf"\b{name}=(?:'([^']*)'|(\.\.\.|[\w.]+))", rf"{typed} \1\2", message)
+            message = re.sub(rf"\b{name}=(?:'([^']*)'|\(([^)]*)\)|(\.\.\.|[\w.]+))", typed_value, message)
         message = re.sub(
             rf"(^|[:;] ){name}(?= (?:must|is|are|goes|counts|belongs)\b)", rf"\1{typed}", message
         )
@@ -154,7 +163,3 @@ def _root(
 def _discard_output() -> None:
     """Let nothing more be written to the standard output, not even when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    typer.echo(f"{'note' if issubclass(category, SpineWarning) else category.__name__}: {message}", err=True)
