@@ -74,8 +74,10 @@ def vectors_of(cell, here, there):
     """Return row name -> vectors of the fitted and of the unseen organisation, None where there are none."""
     _, strength, seed = cell
     model = SPINE(seed=seed, threads=1).fit(here.graph)
-    made_by = methods(model.generator_, here.graph, seed, role=True)
-    vectors = {name: (made_by[name](here.graph), made_by[name](there.graph)) for name in ROWS[:1] + ROWS[2:]}
+    made_by = methods(model.generator_, here.graph, seed)
+    named = {"raw features": "plain columns", "PCA of T F": "smoothed columns"}
+    rows = {name: made_by[named.get(name, name)] for name in ROWS[:1] + ROWS[2:]}
+    vectors = {name: (made(here.graph), made(there.graph)) for name, made in rows.items()}
     return model, vectors | {"node2vec": (by_ties(strength, seed), None)}
 
 

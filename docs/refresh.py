@@ -1,4 +1,4 @@
-"""Write into the pages what the code decides: settings, commands, faults, and the demo's table in README.md.
+"""Write into the pages what the code decides: settings, commands, faults, and the demo's table.
 
 Run by hand after defaults have changed: ``python docs/refresh.py``. The tests say when that is needed.
 """
@@ -72,11 +72,11 @@ def demo_table(demo: Demo) -> str:
 
 
 if __name__ == "__main__":
-    page, readme = ROOT / "docs" / "parameters.md", ROOT / "README.md"
+    page, index = ROOT / "docs" / "parameters.md", ROOT / "docs" / "index.md"
     page.write_text(parameters(page.read_text()))
     command = ROOT / "docs" / "command.md"
     command.write_text(commands(command.read_text()))
     reliability = ROOT / "docs" / "reliability.md"
     reliability.write_text(counts(reliability.read_text()))
     table = demo_table(run_demo(lambda stage, done, total: None))
-    readme.write_text(TABLE.sub(lambda found: table, readme.read_text()))
+    index.write_text(TABLE.sub(lambda found: table, index.read_text()))

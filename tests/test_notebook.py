@@ -49,7 +49,7 @@ def test_vectors_show_their_first_rows(model):
 
 def test_a_model_shows_settings_data_and_parts(model):
     text = text_of(model)
-    for words in ("fitted on 34 nodes", "dim=8", "content", "role", "&lt;script&gt;", "sg.plot.map"):
+    for words in ("fitted on 34 nodes", "dim=8", "content", "role", "&lt;script&gt;", "similar(name)"):
         assert words in text
     assert "not fitted" in text_of(sg.SPINE())
     assert "all as by default" in text_of(sg.SPINE())

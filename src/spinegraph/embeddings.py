@@ -19,7 +19,7 @@ from pyarrow import csv, parquet
 from spinegraph.atomic import digest, require_writable, whole_file
 from spinegraph.config import PARTS, check_weights
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
-from spinegraph.graph.describe import html_table
+from spinegraph.graph.describe import data_frame, html_table
 from spinegraph.graph.edge_files import open_parquet
 from spinegraph.graph.files import expansion_limit, opened, read_npz
 from spinegraph.graph.names import as_array, first_few
@@ -95,9 +95,24 @@ class Embeddings:
         return np.array(self.vectors, dtype=dtype, copy=copy)
 
     def __getitem__(self, name: Any) -> NDArray[np.float32]:
-        """Return one node's vector (d,)."""
-        vector: NDArray[np.float32] = self.vectors[self.position(name)]
-        return vector
+        """Return one node's vector (d,) by name; by a slice, list or array, rows (m, d) as of ``vectors``.
+
+        So scikit-learn can choose rows. A single number is a name, never a row: ``vectors[0]`` is the first.
+
+        >>> emb = Embeddings(np.array([7, 8, 9]), np.eye(3, dtype=np.float32))
+        >>> emb[8].tolist(), emb[[0, 2]].shape, emb[:2].shape
+        ([0.0, 1.0, 0.0], (2, 3), (2, 3))
+        """
+        key = name if isinstance(name, tuple) else (name,)
+        if any(one is ... or isinstance(one, slice | list | np.ndarray) for one in key):
+            try:
+                return np.asarray(self.vectors[name])
+            except IndexError as fault:
+                raise ParameterError(
+                    f"rows are chosen by a slice, by integers below {len(self)} or by {len(self)} booleans "
+                    f"({fault}); vectors by names are .of(names)"
+                ) from fault
+        return np.asarray(self.vectors[self.position(name)])
 
     def __repr__(self) -> str:
         return f"Embeddings({self._size()})"
@@ -145,6 +160,11 @@ class Embeddings:
     def of(self, names: Iterable[Any]) -> NDArray[np.float32]:
         """Return the vectors of some nodes, in the order asked for."""
         return self.vectors[[self.position(name) for name in names]]
+
+    def to_pandas(self) -> Any:
+        """Return a pandas table with a row per node, by name, and a column per dimension."""
+        titles = _titles(self.dim, self.parts)[1:]
+        return data_frame(dict(zip(titles, self.vectors.T, strict=True)), self.names)
 
     def part(self, name: str) -> "Embeddings":
         """Return one part of the vectors alone.

@@ -23,6 +23,9 @@ from spinegraph.graph.names import as_array
 from spinegraph.graph.overlay import Overlay
 
 if TYPE_CHECKING:
+    from spinegraph.analysis.explain import Explanation, Similar
+    from spinegraph.analysis.report import Findings
+    from spinegraph.analysis.roles import NodeRoles
     from spinegraph.engines.shards import Progress
     from spinegraph.paper import PaperSPINE
 
@@ -148,7 +151,7 @@ class SPINE:
     def fit(
         self: Self,
         graph: Graph | Sequence[Graph],
-        y: None = None,
+        y: Any = None,
         *,
         encoder: FeatureEncoder | None = None,
         progress: "Progress | None" = None,
@@ -161,8 +164,8 @@ class SPINE:
         graph : Graph, or list of Graphs
             Or a NetworkX, igraph or PyG graph, a SciPy sparse matrix, a pandas, polars or Arrow table of
             edges; node attributes become features.
-        y : None
-            Ignored, as in scikit-learn.
+        y : any
+            Ignored; pipelines of scikit-learn pass the labels of the graph's nodes, in their order.
         encoder : FeatureEncoder, optional
             The fitted encoder that made the graph's features from a table; by default the graph's own. It is
             kept as ``table_encoder_`` and saved with the model: tables of new nodes are encoded alike.
@@ -196,7 +199,7 @@ class SPINE:
         self.graph_, self.embeddings_ = graph, embeddings
         return self
 
-    def fit_transform(self, graph: Graph | Sequence[Graph], y: None = None) -> Embeddings | list[Embeddings]:
+    def fit_transform(self, graph: Graph | Sequence[Graph], y: Any = None) -> Embeddings | list[Embeddings]:
         """Fit, and return the training nodes' vectors."""
         self.fit(graph)
         return self.embeddings_  # type: ignore[return-value]
@@ -251,6 +254,151 @@ class SPINE:
     def _engine(self) -> Any:
         here = {name: getattr(self, name) for name in MACHINE if hasattr(self, name)}
         return engine_for(replace(self.config_, **here).check())
+
+    def similar(
+        self,
+        node: Any,
+        by: str = "all",
+        n: int = 10,
+        *,
+        weights: Mapping[str, float] | None = None,
+        graph: Graph | None = None,
+    ) -> "Similar":
+        """Return the nodes most like a node, most alike first, with reasons.
+
+        Parameters
+        ----------
+        node : name
+        by : {"all", "content", "place", "role", "profile"}
+            What is compared: all parts of the vectors, one of them, or profiles by their DTW distance.
+        n : int
+            How many.
+        weights : dict of part to float, optional
+            How much parts count with ``by="all"``; 1 where not given.
+        graph : Graph, optional
+            Another network to search in; by default the training network.
+
+        Examples
+        --------
+        >>> from spinegraph import SPINE, made
+        >>> found = SPINE(dim=8).fit(made.barbell(4, bridge=1)).similar(4, by="role", n=2)
+        >>> [match.name for match in found]
+        [3, 5]
+        """
+        from spinegraph.analysis.explain import similar
+
+        return similar(*self._network(graph), node, by=by, n=n, weights=weights)
+
+    def explain(
+        self, a: Any, b: Any, *, weights: Mapping[str, float] | None = None, graph: Graph | None = None
+    ) -> "Explanation":
+        """Return why two nodes are alike, or not; the arguments are as in ``similar``.
+
+        Examples
+        --------
+        >>> from spinegraph import SPINE, made
+        >>> SPINE(dim=8).fit(made.barbell(4, bridge=1)).explain(0, 8).relation.links_apart
+        4
+        """
+        from spinegraph.analysis.explain import explain
+
+        graph, generator, vectors = self._network(graph)
+        profile = generator.profile(graph)
+        return explain(graph, generator, a, b, embeddings=vectors, profile=profile, weights=weights)
+
+    def roles(self, count: int | None = None, *, graph: Graph | None = None) -> "NodeRoles":
+        """Find the roles of the training network's nodes, in words and with probabilities.
+
+        Parameters
+        ----------
+        count : int, optional
+            How many roles; by default as many as are distinct.
+        graph : Graph, optional
+            Another network: the roles of the training network are assigned to its nodes.
+
+        Examples
+        --------
+        >>> from spinegraph import SPINE, made
+        >>> SPINE(dim=8).fit(made.barbell(10, bridge=5)).roles()[12]
+        'chain'
+        """
+        from spinegraph.analysis.roles import find_roles
+
+        home = self._network(None)
+        other = None if graph is None else self.transform(graph)
+        return find_roles(*home, graph, other, count=count, seed=self.config_.seed)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str = "SPINE report",
+        labels: Sequence[Any] | NDArray[Any] | None = None,
+        label_title: str = "label",
+        color: str | None = None,
+        progress: "Progress | None" = None,
+    ) -> "Findings":
+        """Write one HTML page about the model that opens offline: map, roles, look-alikes, data quality.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.html``; the folder is made where it is missing.
+        title : str
+        labels : list or array (n,), optional
+            One per training node, None where there is none.
+        label_title : str
+            What the labels are called.
+        color : str, optional
+            What colours the map first: ``"role"``, the labels' title, or the name of any column.
+        progress : callable (stage, done, total), optional
+
+        Returns
+        -------
+        Findings
+            All that the page shows.
+        """
+        from spinegraph.analysis.report import write_report
+
+        self._network(None)
+        listed = None if labels is None else np.asarray(labels, dtype=object)
+        how = {"title": title, "label_title": label_title, "color": color, "progress": progress}
+        return write_report(self, path, labels=listed, **how)  # type: ignore[arg-type]
+
+    def plot(self, color: Any = "role", *, by: str = "all", **options: Any) -> Any:
+        """Return a Plotly figure: a map of the training nodes, near where their vectors are alike.
+
+        Parameters
+        ----------
+        color : str or array (n,)
+            ``"role"``, a column of the features, a structural column such as ``"degree"``, or one value per
+            node.
+        by : {"all", "content", "place", "role"}
+            Which part of the vectors is drawn.
+        options
+            ``places``, ``method`` and ``seed``, as in :func:`spinegraph.plot.map`.
+        """
+        from spinegraph.analysis.plots import map as draw_map
+
+        self._network(None)
+        return draw_map(self, color, by=by, **options)
+
+    def _network(self, graph: Graph | None) -> tuple[Graph, Any, Embeddings]:
+        """Return a graph, the generator and the graph's vectors; by default those of the training network."""
+        from spinegraph.analysis.plots import embeddings_of, graph_of
+
+        generator = self._fitted("generator_")
+        if graph is not None:
+            return graph, generator, self.transform(graph)
+        if self.graph_ is None:
+            raise ParameterError(
+                "this model was saved without its network; pass graph=, or save it with data=True"
+            )
+        if self.embeddings_ is None:
+            raise ParameterError(
+                "this model was fitted with vectors=False; pass graph=model.graph_, or fit with vectors"
+            )
+        return graph_of(self), generator, embeddings_of(self)
 
     def save(self, folder: str | Path, *, data: bool = True, place: bool = True) -> None:
         """Write the model to a folder.
@@ -312,7 +460,7 @@ class SPINE:
         if self.generator_.encoder is not None:
             names = self.generator_.encoder.feature_names_
             rows.append(("reads", ", ".join(names[:8]) + ", ..." * (len(names) > 8)))
-        rows.append(("see also", "sg.plot.map(model), sg.plot.twins(model, a, b)"))
+        rows.append(("ask it", "similar(name), explain(a, b), roles(), plot(), report(file)"))
         return html_table(f"SPINE, fitted on {len(self.familiarity_):,} nodes", rows)
 
     def __sklearn_tags__(self) -> Any:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -171,7 +173,7 @@ def test_cora_fits_from_tables_and_its_labels_are_predicted_beside_controls(cora
     assert (found["nodes"], found["edges"], found["features"], found["dim"]) == (2708, 5278, 1433, 32)
     scores = {score["vectors"]: score["accuracy"] for score in found["classes"]}
     assert scores["SPINE"] > 0.75
-    assert {"raw features", "PCA of T F", "structural columns", "largest class"} <= scores.keys()
+    assert {"plain columns", "columns + hop means", "spectral", "node2vec", "log degree"} <= scores.keys()
     assert {"content alone", "place alone", "role alone"} <= scores.keys()
     assert scores["largest class"] == pytest.approx(818 / 2708, abs=0.01)
 
@@ -203,11 +205,11 @@ def test_evaluate_takes_vectors_of_a_file_and_shows_a_table(cora, tmp_path):
     Embeddings(np.arange(2708), vectors(cora)).save(tmp_path / "v.npz")
     more = ("--labels", cora / "labels.csv", "--task", "classes", "--repeats", 2)
     alone = spine("evaluate", tmp_path / "v.npz", *more).stdout
-    assert "There is no control: pass the network with --graph." in alone
+    assert "There is nothing to compare with: pass the network with --graph." in alone
     run = spine("evaluate", tmp_path / "v.npz", *more, "--graph", real("cora.npz"))
-    for name in ("vectors", "raw features", "PCA of T F", "log degree", "largest class"):
+    for name in ("vectors", "plain columns", "smoothed columns", "log degree", "largest class"):
         assert f"\n  {name} " in run.stdout
-    assert "the best control" in " ".join(run.stdout.split())
+    assert re.search(r"Use [^:]+: \d+\.\d; ", " ".join(run.stdout.split()))
     run = spine("evaluate", tmp_path / "v.npz", *more, "--weights", "role=2")
     assert run.returncode == 1
     assert "no part 'role'; these vectors have no parts" in run.stderr
@@ -423,3 +425,56 @@ def test_ctrl_c_in_the_middle_of_writing_leaves_what_was_there(place, tmp_path):
     assert errors.splitlines()[-1] == "interrupted"
     before = tmp_path.with_name(f"{tmp_path.name} before")
     assert subprocess.run(["diff", "-r", before, tmp_path]).returncode == 0
+
+
+@pytest.mark.parametrize("networks", [1, 2])
+@pytest.mark.parametrize("data", [(), ("--no-data",)])
+def test_the_next_commands_run_as_printed(networks, data, tmp_path):
+    lines = [f"ann {i};bob {i * step % 11};{i}" for i in range(24) for step in range(1, 2 + i % 4)]
+    for number in range(networks):
+        (tmp_path / f"ties {number}.txt").write_text("\n".join(["who;whom;often", *lines]))
+    files = [f"ties {number}.txt" for number in range(networks)]
+    reading = ("--columns", "who,whom", "--unweighted", "--header", "--delimiter", ";")
+    run = spine("fit", *files, *reading, *data, "-o", "our model", *QUICK, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    commands = [shlex.split(line) for line in run.stdout.partition("Next")[2].splitlines() if line]
+    named = [words[1] for words in commands]
+    whole = ["similar", "roles", "report", "explore", "embed", "evaluate"]
+    assert named == (["similar", "explore", "embed"] if data else whole)
+    for words in commands:
+        more = ("--task", "clusters") if words[1] == "evaluate" else ()
+        if words[1] != "explore":  # runs until it is stopped
+            ran = spine(*words[1:], *more, cwd=tmp_path)
+            assert ran.returncode == 0, f"{words}\n{ran.stderr}"
+        elif "--graph" in words:
+            assert words[3:] == ["--graph", files[0], *reading]
+
+
+def test_a_model_is_replaced_only_by_force(place, tmp_path):
+    shutil.copytree(place / "model", tmp_path / "model")
+    before = (tmp_path / "model" / "config.json").read_bytes()
+    again = ("fit", place / "edges.csv", "-o", tmp_path / "model", "--dim", 4, "-q")
+    run = spine(*again)
+    assert run.returncode == 1
+    assert "holds a model already; add --force to replace it" in run.stderr
+    assert (tmp_path / "model" / "config.json").read_bytes() == before
+    run = spine(*again, "--force")
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "model" / "config.json").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "edges.csv", "-o", "new", "--near", "2"], "--near must be "),
+        (["fit", "edges.csv", "-o", "new", "--device", "cuda:99"], "use --device cpu"),
+        (["roles", "model", "--count", "40"], "--count must be a whole number from 1 to 12"),
+        (["report", "model", "-o", "x.pdf"], "x.pdf: a report is an HTML page; end its name in .html"),
+    ],
+)
+def test_errors_name_options(place, arguments, message):
+    run = spine(*arguments, cwd=place)
+    assert run.returncode == 1
+    assert message in run.stderr
+    assert not (place / "new").exists()
+    assert not (place / "x.pdf").exists()

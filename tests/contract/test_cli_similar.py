@@ -335,15 +335,14 @@ def test_interrupting_the_search_of_all_leaves_nothing(cora, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_that_is_shown_can_be_typed(capsys):
-    from rich.console import Console
-
-    from spinegraph.analysis.explain import explain
-    from spinegraph.analysis.search import Match
-    from spinegraph.apps.cli.similar import Similar, print_similar
-
-    club = made.karate().relabel(["O'Brien", "$HOME", *map(str, range(2, 34))])
-    reason = explain(club, SPINE(dim=8).fit(club).generator_, "O'Brien", "$HOME")
-    print_similar(Similar("O'Brien", "all", [Match("$HOME", 0.5)], [reason]), Console(width=80))
-    shown = next(line for line in capsys.readouterr().out.splitlines() if "why:" in line)
-    assert shlex.split(shown.partition("why: ")[2]) == ["spine", "explain", "MODEL", "O'Brien", "$HOME"]
+def test_the_command_that_is_shown_runs_as_printed(tmp_path):
+    edges = tmp_path / "our friends.txt"
+    edges.write_text("O'Brien;$HOME\n$HOME;cy\ncy;dan\ncy;O'Brien\ndan;eve\n")
+    reading = ("--delimiter", ";", "--no-header")
+    assert spine("fit", edges, *reading, "-o", tmp_path / "model", "--no-data", "-q").returncode == 0
+    run = spine("similar", tmp_path / "model", "O'Brien", "--graph", edges, *reading)
+    assert run.returncode == 0, run.stderr
+    typed = shlex.split(next(line for line in run.stdout.splitlines() if "Next: " in line).partition(": ")[2])
+    assert typed[:4] == ["spine", "explain", str(tmp_path / "model"), "O'Brien"]
+    assert typed[5:] == ["--graph", str(edges), "--no-header", "--delimiter", ";"]
+    assert spine(*typed[1:]).returncode == 0

@@ -49,14 +49,14 @@ def test_the_readmes_code_runs_and_is_the_demos(organisation):
     (code,) = code_of("README.md")
     assert code == NEXT_STEPS
     exec(code, {})
-    assert (organisation / "vectors.parquet").exists()
+    assert (organisation / "report.html").exists()
     assert len(spinegraph.SPINE.load("model").embeddings_) == 8
 
 
-@pytest.mark.parametrize("page", ["docs/index.md", "docs/graphs.md", "docs/features.md", "docs/report.md"])
+@pytest.mark.parametrize("page", ["index", "which_part", "coming_from", "graphs", "features", "report"])
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, organisation):
     world: dict[str, object] = {}
-    blocks = code_of(page)
+    blocks = code_of(f"docs/{page}.md")
     assert blocks
     for block in blocks:
         exec(block, world)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from spinegraph.config import Config
 from spinegraph.graph.encoder import FeatureEncoder
@@ -19,12 +19,13 @@ from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.smoothing import Smoother, main_directions, multiply
 
 Embed = Callable[[Graph], Any]  # from a graph to the vectors of all its nodes, (n, d), perhaps sparse
-_CONTINUATION = 0.9  # of T
+_CONTINUATION = 0.9  # of smoothing
+_MAX_COLUMNS = 256  # of hop means; of more, the main directions
+_MAX_WALKED, _WALKED_DIM = 10_000, 128  # nodes up to which node2vec is tried, and its own default dimension
+TRANSDUCTIVE = ("spectral", "node2vec")  # made of one network alone, without vectors for another
 
 
-def methods(
-    generator: Generator | PaperGenerator, train: Graph, seed: int, role: bool = False
-) -> dict[str, Embed]:
+def methods(generator: Generator | PaperGenerator, train: Graph, seed: int) -> dict[str, Embed]:
     """Return row name -> function from a graph to the vectors of all its nodes: SPINE's and its controls.
 
     ``train`` is the network that the model was fitted on; for the controls see ``controls``.
@@ -34,9 +35,7 @@ def methods(
         return generator.embed(graph, generator.known(graph))
 
     threads = generator.config.threads
-    return {"SPINE": vectors} | controls(
-        train, generator.dim, generator.encoder, seed=seed, role=role, threads=threads
-    )
+    return {"SPINE": vectors} | controls(train, generator.dim, generator.encoder, seed=seed, threads=threads)
 
 
 def controls(
@@ -45,21 +44,24 @@ def controls(
     encoder: FeatureEncoder | None = None,
     *,
     seed: int = 0,
-    role: bool = False,
     threads: int | None = None,
 ) -> dict[str, Embed]:
-    """Return row name -> function from a graph to vectors made without learning, fitted on a graph.
+    """Return row name -> function from a graph to vectors that a sceptic would try first.
 
-    With features ``raw features``, as the encoder scales them, and ``PCA of T F``: main directions of the
+    With features: ``plain columns``, as the encoder scales them; ``columns + hop means``, beside them their
+    means over neighbours and over neighbours' neighbours; ``smoothed columns``, the main directions of
     features smoothed at a continuation of 0.9, as many as ``dim``. Always ``structural columns``,
-    standardised. ``role`` adds the logarithm of the degree. An ``encoder`` is fitted unless given.
+    standardised, ``spectral`` and ``node2vec``, which see links alone, and ``log degree``; node2vec up to
+    10,000 nodes and 128 dimensions, for its time. An ``encoder`` is fitted unless given. Directions and
+    scales are those of ``train``.
 
     Examples
     --------
     >>> from spinegraph import made
     >>> office = made.planted(seed=0).graph
-    >>> {name: vectors(office).shape for name, vectors in controls(office, 16).items()}
-    {'raw features': (599, 104), 'PCA of T F': (599, 16), 'structural columns': (599, 10)}
+    >>> {name: vectors(office).shape[1] for name, vectors in controls(office, 16).items()}
+    {'plain columns': 104, 'columns + hop means': 312, 'smoothed columns': 16, 'structural columns': 10,
+     'spectral': 16, 'node2vec': 16, 'log degree': 1}
     """
     rows: dict[str, Embed] = {}
     if train.has_features:
@@ -67,22 +69,76 @@ def controls(
             train.features, scaling_of(train, Config()), train.feature_names
         )
 
-        def raw(graph: Graph) -> Any:
+        def plain(graph: Graph) -> Any:
             return known.transform(graph.features)
 
-        rows |= {"raw features": raw, "PCA of T F": principal(raw, train, dim, seed, threads)}
+        rows["plain columns"] = plain
+        rows["columns + hop means"] = hop_means(plain, train, seed, threads)
+        rows["smoothed columns"] = principal(plain, train, dim, seed, threads)
     rows["structural columns"] = _standardised(
         lambda graph: structural_columns(graph, threads=threads).values, train
     )
-    if role:
-        rows["log degree"] = lambda graph: np.log1p(graph.degrees)[:, None]
+    rows["spectral"] = lambda graph: spectral(graph, dim, seed, threads)
+    if len(train) <= _MAX_WALKED:
+        rows["node2vec"] = lambda graph: node2vec(graph, min(dim, _WALKED_DIM), seed, epochs=1)
+    rows["log degree"] = lambda graph: np.log1p(graph.degrees)[:, None]
     return rows
 
 
-def principal(raw: Embed, train: Graph, dim: int, seed: int = 0, threads: int | None = None) -> Embed:
-    """Return the function from a graph to components of T F along the training graph's main directions.
+def hop_means(plain: Embed, train: Graph, seed: int = 0, threads: int | None = None) -> Embed:
+    """Return the function from a graph to features, their means over one hop, and over two.
 
-    ``raw`` returns F of a graph. T F itself is never made: T smooths products of F with few columns.
+    Of more than 256 columns, the components along the training graph's main directions take their place.
+    """
+
+    @cache
+    def directions() -> NDArray[np.float32]:
+        features = plain(train)
+        turned = features.T.tocsr() if issparse(features) else features.T
+        return main_directions(
+            lambda right: multiply(features, right, threads),
+            lambda left: multiply(turned, left, threads),
+            features.shape[1],
+            min(_MAX_COLUMNS, len(train)),
+            seed,
+        )[0]
+
+    def means(graph: Graph) -> NDArray[np.float32]:
+        features = plain(graph)
+        is_wide = features.shape[1] > _MAX_COLUMNS
+        own = multiply(features, directions(), threads) if is_wide else dense(features)
+        links = _links(graph)
+        links.data /= np.repeat(np.maximum(graph.strengths, 1e-12), np.diff(graph.indptr)).astype(np.float32)
+        near = multiply(links, own, threads)
+        return np.hstack([own, near, multiply(links, near, threads)])
+
+    return means
+
+
+def spectral(graph: Graph, dim: int, seed: int = 0, threads: int | None = None) -> NDArray[np.float32]:
+    """Return float32 vectors (n, dim): leading eigenvectors of the degree-normalised adjacency matrix."""
+    links = _links(graph)
+    scale = 1 / np.sqrt(np.maximum(graph.strengths, 1e-12))
+    links.data *= np.repeat(scale, np.diff(graph.indptr)) * scale[links.indices]
+
+    def times(right: NDArray[np.float32]) -> NDArray[np.float32]:
+        return (right + multiply(links, right, threads)) * np.float32(0.5)  # no eigenvalue is negative
+
+    found, values = main_directions(times, times, len(graph), min(dim, len(graph)), seed, rounds=8)
+    return np.asarray(found * values * np.sqrt(len(graph)), np.float32)
+
+
+def _links(graph: Graph) -> csr_array:
+    weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
+    return csr_array(
+        (weights.astype(np.float32), graph.indices, graph.indptr), shape=(len(graph), len(graph))
+    )
+
+
+def principal(plain: Embed, train: Graph, dim: int, seed: int = 0, threads: int | None = None) -> Embed:
+    """Return the function from a graph to smoothed features along the training graph's main directions.
+
+    ``plain`` returns the features of a graph. All of them are never smoothed, but few products.
     """
 
     def smoother(graph: Graph) -> Smoother:
@@ -90,7 +146,7 @@ def principal(raw: Embed, train: Graph, dim: int, seed: int = 0, threads: int | 
 
     @cache
     def directions() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        features, smooth = raw(train), smoother(train).smooth
+        features, smooth = plain(train), smoother(train).smooth
         turned = features.T.tocsr() if issparse(features) else features.T
 
         def times(right: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -107,7 +163,7 @@ def principal(raw: Embed, train: Graph, dim: int, seed: int = 0, threads: int | 
 
     def components(graph: Graph) -> NDArray[np.float32]:
         along, mean = directions()
-        return smoother(graph).smooth(multiply(raw(graph), along, threads)) - mean
+        return smoother(graph).smooth(multiply(plain(graph), along, threads)) - mean
 
     return components
 

@@ -1,16 +1,21 @@
 """Why two nodes are alike, or not: in words, and in shares that add up to their similarity."""
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from spinegraph.analysis.search import Search, StructuralSearch
+from spinegraph.analysis.search import Match, Search, StructuralSearch
+from spinegraph.config import PARTS
 from spinegraph.embeddings import Embeddings, part_weights
 from spinegraph.errors import ParameterError
+from spinegraph.graph.describe import TableResult, data_frame, html_table
 from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import quoted
 from spinegraph.kernels.adjacency import Adjacency
@@ -93,6 +98,13 @@ class Columns:
         """Return the structural columns, in order."""
         return [self._column(index) for index in np.flatnonzero(self.is_structural)]
 
+    def to_pandas(self) -> Any:
+        """Return a pandas table of all columns: what each adds, what it takes away, and its two values."""
+        taken = self.weight - self.alike
+        listed = {"adds": self.alike, "takes": taken, "first": self.values[0], "second": self.values[1]}
+        part = np.where(self.is_structural, ROLE, CONTENT)
+        return data_frame({"part": part, **listed}, [column_title(name) for name in self.names])
+
     def _largest(self, score: Floats, count: int) -> list[Column]:
         order = np.argsort(-score, kind="stable")[:count]
         return [self._column(index) for index in order[score[order] > 0]]
@@ -141,9 +153,9 @@ class Rank:
         return self.nearer / max(self.others - 1, 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Why two nodes are alike, or not.
+    """Why two nodes are alike, or not; it prints as sentences.
 
     Attributes
     ----------
@@ -199,6 +211,21 @@ class Explanation:
         """The explanation in sentences, the most important first."""
         listed = (_verdict(self), _origin(self), _no_place(self), *_content(self), _place(self), _role(self))
         return [sentence for sentence in listed if sentence]
+
+    def __repr__(self) -> str:
+        return "\n".join(textwrap.fill(sentence, 88) for sentence in self.words)
+
+    def _repr_html_(self) -> str:
+        rows = [(part.name, f"{part.cosine:.3f}", f"{part.share:.3f}") for part in self.parts]
+        rows.append(("together", "", f"{self.similarity:.3f}"))
+        sentences = "<br>".join(map(escape, self.words))
+        table = html_table("Where the similarity comes from", rows, ("part", "cosine", "adds"))
+        return f"<p>{sentences}</p>{table}"
+
+    def to_pandas(self) -> Any:
+        """Return a pandas table of what each part adds; ``columns.to_pandas()`` is that of input columns."""
+        values = {key: [getattr(part, key) for part in self.parts] for key in ("cosine", "weight", "share")}
+        return data_frame(values, [part.name for part in self.parts])
 
     def to_json(self) -> dict[str, Any]:
         """Return words and numbers as plain values; of the columns those that matter most."""
@@ -288,6 +315,144 @@ def explain(
         None if roles is None else _rank(-roles.distances(a), positions),
         None if PLACE not in generator.parts else known is not None and bool((known >= 0).any()),
     )
+
+
+_SHARED_COLUMNS = 3  # shown of those that two nodes share
+_COSINE = "score: cosine of that part, 1 is the same"
+HOW = {
+    "all": ("all parts", "score: mean of the cosines of the parts, 1 is the same"),
+    **{part: (part, _COSINE) for part in PARTS},
+    "profile": ("profile", "score: exp(-distance) of the profiles, 1 is the same"),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Similar(TableResult, Sequence[Match]):
+    """The nodes most like a node, most alike first: a sequence of ``Match``, which prints as a table.
+
+    Attributes
+    ----------
+    node : name
+    by : str
+        What was compared: ``"all"`` parts, one of them, or the ``"profile"``.
+    matches : list of Match
+    reasons : list of Explanation
+        Why the node and each match are alike; computed when asked for.
+    """
+
+    node: Any
+    by: str
+    matches: list[Match]
+    explained: Callable[[Any], Explanation]  # from a match's name
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.matches[index]
+
+    @cached_property
+    def reasons(self) -> list[Explanation]:
+        """Why the node and each match are alike."""
+        return [self.explained(match.name) for match in self.matches]
+
+    @property
+    def parts(self) -> list[str]:
+        """Parts of the vectors."""
+        return [part.name for part in max((reason.parts for reason in self.reasons), key=len, default=())]
+
+    def rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return titles and rows of the table that is shown."""
+        parts, rows = self.parts, []
+        for match, reason in zip(self.matches, self.reasons, strict=True):
+            columns = reason.columns.shared(_SHARED_COLUMNS if CONTENT in parts else 1)
+            cosines = {part.name: "-" if all(part.is_zero) else f"{part.cosine:.2f}" for part in reason.parts}
+            apart = reason.relation.links_apart
+            row = [f"{match.score:.3f}", shown(match.name), *(cosines.get(part, "") for part in parts)]
+            row += [f"{reason.b.degree:,}", "more than 6" if apart is None else f"{apart}"]
+            rows.append((*row, ", ".join(column_title(column.name) for column in columns)))
+        return ("score", "node", *parts, "neighbours", "links apart", "alike in"), rows
+
+    def _shown(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
+        what, note = HOW[self.by]
+        heading = f"Most like {titled(shown(self.node))}, by {what}"
+        return heading, *self.rows(), note if self.matches else "  none: it is the only node"
+
+    def to_pandas(self) -> Any:
+        """Return a pandas table with a row per match, by name."""
+        found = self.reasons
+        cosines = [{part.name: part.cosine for part in reason.parts} for reason in found]
+        columns: dict[str, Any] = {"score": [match.score for match in self.matches]}
+        columns |= {part: [each.get(part, np.nan) for each in cosines] for part in self.parts}
+        columns["neighbors"] = [reason.b.degree for reason in found]
+        columns["links_apart"] = [reason.relation.links_apart for reason in found]
+        columns["alike_in"] = [row[-1] for row in self.rows()[1]]
+        table = data_frame(columns, [match.name for match in self.matches])
+        return table.astype({"links_apart": "Int64"}).rename_axis("node")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return names, scores and reasons as plain values."""
+        listed = [
+            {
+                "name": shown(match.name),
+                "score": match.score,
+                "similarity": found.similarity,
+                "parts": {part.name: part.share for part in found.parts},
+                "neighbors": found.b.degree,
+                "links_apart": found.relation.links_apart,
+                "profile_difference": found.step_difference,
+                "shared": [column.name for column in found.columns.shared(_SHARED_COLUMNS)],
+            }
+            for match, found in zip(self.matches, self.reasons, strict=True)
+        ]
+        return {"node": shown(self.node), "by": self.by, "similar": listed}
+
+
+def similar(
+    graph: GraphLike,
+    generator: Generator | PaperGenerator,
+    embeddings: Embeddings,
+    node: Any,
+    *,
+    by: str = "all",
+    n: int = 10,
+    weights: Mapping[str, float] | None = None,
+) -> Similar:
+    """Find the nodes most like a node of a graph; the arguments are those of ``SPINE.similar``."""
+    graph.positions([node])  # raises for an unknown node
+    # An index does not pay for one query.
+    matches = search_by(graph, generator, embeddings, by=by, weights=weights, exact=True).similar(node, n)
+    known: list[Any] = []
+
+    def explained(other: Any) -> Explanation:
+        known[:] = known or [generator.known(graph)]
+        return explain(graph, generator, node, other, weights=weights, known=known[0])
+
+    return Similar(node, by, matches, explained)
+
+
+def search_by(
+    graph: GraphLike,
+    generator: Generator | PaperGenerator,
+    embeddings: Embeddings,
+    *,
+    by: str = "all",
+    weights: Mapping[str, float] | None = None,
+    exact: bool | None = None,
+) -> Search | StructuralSearch:
+    """Return the search by all parts of a graph's vectors, by one of them, or by profile."""
+    if by not in HOW:
+        raise ParameterError(f"by must be one of {', '.join(map(repr, HOW))}; got {by!r}")
+    if by != "all" and weights is not None:
+        raise ParameterError(f"weights are for all parts together; leave them out with by={by!r}")
+    if by == "profile":
+        return StructuralSearch(graph, generator.profile(graph), exact=exact)
+    if by == PLACE and embeddings.same_network is False:
+        raise ParameterError(
+            "this is another network than the fitted one, so its nodes have no place; "
+            "search by content or by role"
+        )
+    return Search(embeddings, by=by, weights=weights, exact=exact)
 
 
 def _rank(nearness: NDArray[np.float32], positions: NDArray[np.int64]) -> Rank:
@@ -643,7 +808,7 @@ def _place(found: Explanation) -> str:
         names = ", ".join(found.relation.common_names) + (
             ", ..." if common > len(found.relation.common_names) else ""
         )
-        where += f", with {_count(common, 'neighbour')} in common ({names})"
+        where += f", with {plural(common, 'neighbour')} in common ({names})"
     if found.overlap < 0.005:
         return f"{where}, and what lies around one hardly reaches the other."
     return f"{where}, and {percent(found.overlap)} of what lies around one lies around the other."
@@ -652,9 +817,9 @@ def _place(found: Explanation) -> str:
 def _role(found: Explanation) -> str:
     a, b = found.a, found.b
     if a.degree == b.degree:
-        ties = f"both have {_count(a.degree, 'neighbour')}"
+        ties = f"both have {plural(a.degree, 'neighbour')}"
     else:
-        ties = f"{titled(a.name)} has {_count(a.degree, 'neighbour')}, {titled(b.name)} has {b.degree:,}"
+        ties = f"{titled(a.name)} has {plural(a.degree, 'neighbour')}, {titled(b.name)} has {b.degree:,}"
     if min(a.degree, b.degree) > 1:
         ties += f"; {_linked(a.clustering, b.clustering)}"
     if max(a.degree, b.degree) > 0:
@@ -690,7 +855,8 @@ def _titles(columns: Sequence[Column]) -> str:
     return "; ".join(titles) if any("," in title for title in titles) else _listed(titles)
 
 
-def _count(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
+    """Return a number and its noun: 1 node, 2 nodes."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 

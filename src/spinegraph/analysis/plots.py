@@ -26,10 +26,10 @@ __all__ = ["distances", "loss", "map", "profile", "twins"]
 FONT = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK, QUIET, LINE, PALE = "#1f2933", "#66727f", "#d5dbe1", "#eef1f4"
 ACCENT, WARM = "#2f5d8a", "#d1603d"
-# For categories; neighbours in the list differ in lightness as well as in hue.
+# For roles and other categories: the colours of the explorer's page (apps/explorer/styles/colors.css).
 COLORS = (
-    *("#2f6fa7", "#e08e2c", "#3f9b6a", "#b8475b", "#7d63b3", "#5bb5c5"),
-    *("#8c6d4f", "#d987b5", "#93a53a", "#4a4e69", "#f2c14e", "#8fa6b8"),
+    *("#2b6cb8", "#d2622f", "#2f8a57", "#8455b8", "#a87a00", "#c23a79"),
+    *("#1f8793", "#7d6550", "#5160cc", "#6f7d12", "#a8353a", "#4c6a7d"),
 )
 OTHER = "#b9c2cb"
 SCALE = ((0.0, "#f0e6b0"), (0.25, "#8fc9a4"), (0.5, "#3c97a0"), (0.75, "#2f5d8a"), (1.0, "#2a2158"))
@@ -57,6 +57,7 @@ def map(
     subject: Any,
     color: Any = None,
     *,
+    by: str = "all",
     places: ArrayLike | None = None,
     method: Method = "auto",
     seed: int = 0,
@@ -68,8 +69,10 @@ def map(
     subject : SPINE or Embeddings
         A fitted model, or vectors alone.
     color : array (n,) or str, optional
-        One value per node: numbers are a scale, text is groups. Or, for a model, the name of a column: a
-        feature, or a structural column such as ``"log_degree"``, which is what a model gets by default.
+        One value per node: numbers are a scale, text is groups. Or, for a model, ``"role"`` or the name of a
+        column: a feature, or a structural column such as ``"log_degree"``, which a model gets by default.
+    by : str
+        ``"all"`` parts of the vectors, or the name of one.
     places : array (n, 2), optional
         Coordinates, if already computed; otherwise ``method`` and ``seed`` make them, as in ``layout``.
 
@@ -81,11 +84,15 @@ def map(
     2
     """
     embeddings = embeddings_of(subject)
-    where = layout(embeddings.vectors, method=method, seed=seed) if places is None else np.asarray(places)
+    drawn = embeddings if by == "all" else embeddings.part(by)
+    where = layout(drawn.vectors, method=method, seed=seed) if places is None else np.asarray(places)
     if color is None and graph_of(subject, needed=False) is not None:
         color = "log_degree"
     if color is None:
         coloring = color_nodes("nodes", np.zeros(len(embeddings), np.int64), groups=("nodes",))
+    elif isinstance(color, str) and color == "role" and hasattr(subject, "roles"):
+        found = subject.roles()
+        coloring = color_nodes(color, found.assigned.roles, groups=tuple(found.roles.titles))
     elif isinstance(color, str):
         coloring = color_nodes(color, column_of(graph_of(subject), color))
     else:
@@ -97,7 +104,7 @@ def map(
             f"got {where.shape} and {np.size(values)} values"
         )
     traces = _map_traces(where, [safe_text(name) for name in embeddings], coloring)
-    figure = _new_figure(traces, height=560, margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    figure = _new_figure(traces, height=560, margin={"l": 8, "r": 8, "t": 34, "b": 8})
     figure.update_xaxes(**_HIDDEN_AXIS)
     figure.update_yaxes(**_HIDDEN_AXIS, scaleanchor="x")
     return figure

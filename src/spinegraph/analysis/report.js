@@ -54,7 +54,7 @@
     }
     const axis = { visible: false };
     Plotly.react(map, drawn, {
-      ...data.layout, margin: { l: 10, r: 10, t: 10, b: 10 }, xaxis: axis, yaxis: { ...axis, scaleanchor: "x" },
+      ...data.layout, margin: { l: 10, r: 10, t: 34, b: 10 }, xaxis: axis, yaxis: { ...axis, scaleanchor: "x" },
       hovermode: "closest", dragmode: "pan", showlegend: !coloring.values,
       legend: { itemsizing: "constant", title: { text: shown(coloring.title) }, ...(narrow.matches ? below : {}) },
     }, { ...config, scrollZoom: true });

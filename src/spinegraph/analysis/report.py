@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from spinegraph import __version__
 from spinegraph.analysis import plots
-from spinegraph.analysis.explain import Explanation, explain
+from spinegraph.analysis.explain import Explanation, explain, plural
 from spinegraph.analysis.layout import layout
 from spinegraph.analysis.plots import (
     COLORS,
@@ -35,6 +35,7 @@ from spinegraph.analysis.roles import RoleAssignment, Roles
 from spinegraph.analysis.search import Search
 from spinegraph.atomic import make_folder, whole_file
 from spinegraph.embeddings import Embeddings
+from spinegraph.errors import ParameterError
 from spinegraph.graph.describe import Description, describe
 from spinegraph.graph.graph import Graph
 from spinegraph.parts.generator import Generator
@@ -344,6 +345,7 @@ def write_report(
     Findings
         All that the report shows.
     """
+    require_page(path)
     report = progress or (lambda stage, done, total: None)
     found = gather(model, report, labels=labels, label_title=label_title, color=color)
     report("writing the page", 0, 0)
@@ -352,6 +354,14 @@ def write_report(
     with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return found
+
+
+def require_page(path: str | os.PathLike[str]) -> None:
+    """Raise unless a path is named as an HTML page."""
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ParameterError(
+            f"{path}: a report is an HTML page; end its name in .html, and print it from there"
+        )
 
 
 # The page is complete, and the browser fetches nothing.
@@ -531,7 +541,7 @@ def _role_cards(found: Findings) -> str:
         count = int(np.count_nonzero(found.assignment.roles == role))
         cards.append(
             f'<div class="card"><h3><i style="background:{color}"></i>{escape(title)}'
-            f"<small>{count:,} nodes, {100 * shares[role]:.1f} %</small></h3>"
+            f"<small>{plural(count, 'node')}, {100 * shares[role]:.1f} %</small></h3>"
             f'<div class="bar"><i style="width:{100 * shares[role]:.1f}%;background:{color}"></i></div>'
             f"<p>{escape(words[:1].upper() + words[1:])}.</p>{_numbers(found, role)}</div>"
         )

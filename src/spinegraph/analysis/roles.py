@@ -17,8 +17,9 @@ from scipy.special import entr, softmax
 
 from spinegraph.atomic import JsonObject
 from spinegraph.embeddings import Embeddings
-from spinegraph.errors import ModelFormatError, ParameterError
-from spinegraph.graph.graph import GraphLike
+from spinegraph.errors import ModelFormatError, ParameterError, UnknownNodeError
+from spinegraph.graph.describe import TableResult, data_frame
+from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.overlay import Overlay
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
@@ -36,6 +37,7 @@ COORDINATES = ("neighbors", "acquainted", "prominence", "communities")
 _MIN_SCALES = (0.25, 0.08, 0.25, 0.25)  # smaller standard deviations are noise
 _PRIOR_PAIRS = 6  # pairs of neighbours that the network's mean clustering counts for
 
+MAX_ROLES = 12  # each with a title and a colour of its own
 MAX_TRIED = 6  # roles, where their number is not given
 _WIDE = 0.5  # standard deviation of log(1 + degree) from which nodes do not all have one role
 _UNUSUAL = 0.01  # share of the first network's nodes that count as unlike any role
@@ -205,9 +207,9 @@ class Roles:
         seed : int
         """
         is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if count is not None and not (is_whole and 1 <= count <= len(_TITLES)):
+        if count is not None and not (is_whole and 1 <= count <= MAX_ROLES):
             raise ParameterError(
-                f"count must be a whole number from 1 to {len(_TITLES)}, or None for the best of 1 to "
+                f"count must be a whole number from 1 to {MAX_ROLES}, or None for the best of 1 to "
                 f"{MAX_TRIED}; got {count!r}"
             )
         content = _content(graph, generator, embeddings)
@@ -327,8 +329,8 @@ class Roles:
             )
         width = len(columns)
         listed = [JsonObject(role, "roles: role") for role in given.list_of("roles", dict)]
-        if not 1 <= len(listed) <= len(_TITLES):
-            raise ModelFormatError(f"roles: expected 1 to {len(_TITLES)} roles; got {len(listed)}")
+        if not 1 <= len(listed) <= MAX_ROLES:
+            raise ModelFormatError(f"roles: expected 1 to {MAX_ROLES} roles; got {len(listed)}")
         scores = JsonObject(given.get("scores", dict), "roles: scores")
         if not all(key.isdecimal() for key in scores.meta):
             raise ModelFormatError(f"roles: scores belong to numbers of roles; got {list(scores.meta)!r:.60}")
@@ -443,6 +445,128 @@ def agreement(roles: NDArray[np.int64], labels: NDArray[Any], count: int | None 
         tuple(names[order].tolist()),
         tuple(tuple(row) for row in table[order].tolist()),
     )
+
+
+_EXAMPLES = 3
+_SURE = 0.8  # membership from which a node belongs to one role
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeRoles(TableResult):
+    """The roles of a network's nodes; it prints as a table of roles, and ``to_pandas`` lists every node.
+
+    Attributes
+    ----------
+    roles : Roles
+        Titles, descriptions and typical numbers, found on the network that the model was fitted on.
+    assigned : RoleAssignment
+        Which node plays which role, with probabilities.
+    shares_at_home : float64 array (r,) or None
+        Shares of the roles in the fitted network, where this is another one.
+    agreement : Agreement or None
+        With labels, where they were given.
+    """
+
+    edges: int
+    roles: Roles
+    assigned: RoleAssignment
+    shares_at_home: Floats | None = None
+    agreement: "Agreement | None" = None
+
+    def __len__(self) -> int:
+        return len(self.assigned.names)
+
+    @property
+    def counts(self) -> list[int]:
+        """Number of nodes in each role."""
+        return list(np.bincount(self.assigned.roles, minlength=len(self.roles)).tolist())
+
+    @property
+    def sure(self) -> float:
+        """Share of nodes that belong to one role by 80 % or more."""
+        return float((self.assigned.memberships.max(axis=1) >= _SURE).mean())
+
+    def __getitem__(self, node: Any) -> str:
+        """Return the title of a node's likeliest role."""
+        found = np.flatnonzero(self.assigned.names == node)
+        if len(found) != 1:
+            raise UnknownNodeError(f"no node {node!r}; the {len(self)} names are in .assigned.names")
+        return self.roles.titles[int(self.assigned.roles[found[0]])]
+
+    def _shown(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
+        titles = ("role", "nodes", "share", "neighbours", "know each other", "such as")
+        rows: list[tuple[str, ...]] = []
+        for role, (title, typical) in enumerate(zip(self.roles.titles, self.roles.typical, strict=True)):
+            low, high = typical.neighbors_low, typical.neighbors_high
+            spread = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+            linked = "-" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %"
+            like = ", ".join(map(str, self.assigned.examples(role, _EXAMPLES)))
+            share = percent(self.assigned.shares()[role])
+            rows.append((title, f"{self.counts[role]:,}", share, spread, linked, like))
+        named = zip(self.roles.titles, self.roles.descriptions, strict=True)
+        count = len(self.roles)
+        heading = f"{count} role{'s' * (count != 1)} of {len(self):,} nodes"
+        return heading, titles, rows, "\n".join(f"{title}: {words}" for title, words in named)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas table of every node's role, and of its share in each."""
+        titles = np.array(self.roles.titles, dtype=object)
+        shares = dict(zip(self.roles.titles, self.assigned.memberships.T, strict=True))
+        return data_frame({"role": titles[self.assigned.roles], **shares}, self.assigned.names)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is printed as plain values."""
+        home, shares, counts = self.shares_at_home, self.assigned.shares(), self.counts
+        listed = [
+            {
+                "title": self.roles.titles[role],
+                "description": self.roles.descriptions[role],
+                "nodes": counts[role],
+                "share": float(shares[role]),
+                **({} if home is None else {"share_at_home": float(home[role])}),
+                "typical": self.roles.typical[role].to_json(),
+                "examples": self.assigned.examples(role, _EXAMPLES),
+            }
+            for role in range(len(self.roles))
+        ]
+        return {
+            "nodes": len(self),
+            "edges": self.edges,
+            "roles": listed,
+            "sure": self.sure,
+            "unlike_every_role": float(self.assigned.is_strange.mean()),
+            "criterion": {str(number): score for number, score in self.roles.scores.items()},
+            "agreement": None if self.agreement is None else asdict(self.agreement),
+        }
+
+
+def find_roles(
+    graph: Graph,
+    generator: Generator | PaperGenerator,
+    embeddings: Embeddings,
+    other: Graph | None = None,
+    other_embeddings: Embeddings | None = None,
+    *,
+    count: int | None = None,
+    labels: NDArray[Any] | None = None,
+    seed: int = 0,
+) -> NodeRoles:
+    """Find the roles of a network and assign them to its nodes, or to those of another one.
+
+    ``labels`` are those of the nodes that get a role.
+    """
+    roles = Roles.find(graph, generator, embeddings, count=count, seed=seed)
+    assigned, home = roles.assign(graph, generator, embeddings=embeddings), None
+    if other is not None:
+        home = assigned.shares()
+        assigned = roles.assign(other, generator, embeddings=other_embeddings)
+    agreed = None if labels is None else agreement(assigned.roles, labels, len(roles))
+    return NodeRoles((graph if other is None else other).num_edges, roles, assigned, home, agreed)
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent, never 0 % of something."""
+    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def node_measures(
@@ -753,10 +877,10 @@ def _expectation_maximisation(rows: Floats, counts: Floats, mixture: Mixture, ma
     return mixture
 
 
-_ANY = np.inf
+_ANY, _MOST = np.inf, 0.5  # no bound; share of the nodes from which a role is the ordinary one
 # A title, its pattern in deviations from the rest of the network (in the order of COORDINATES), and the open
-# ranges that a role has to lie in: of its typical numbers, of "ratio" (the neighbours' degree over its own)
-# and of "more_..." (its deviations).
+# ranges that a role has to lie in: of its typical numbers, of "ratio" (the neighbours' degree over its own),
+# of "more_..." (its deviations) and of "unusual" (how far its degrees deviate; 0 where most nodes have it).
 _TITLES: dict[str, tuple[tuple[float, float, float, float], dict[str, tuple[float, float]]]] = {
     "hub": ((2.0, -0.6, 2.0, 0.3), {"more_neighbors": (0.5, _ANY), "ratio": (-1, 1), "share": (-1, 0.4)}),
     "bridge": ((0.3, -0.8, 0.2, 2.2), {"more_communities": (0.5, _ANY), "communities": (1.3, _ANY)}),
@@ -776,7 +900,8 @@ _TITLES: dict[str, tuple[tuple[float, float, float, float], dict[str, tuple[floa
         (0.9, 0.5, 0.5, 0.0),
         {"more_neighbors": (0.25, _ANY), "acquainted": (0.2, _ANY), "share": (-1, 0.4)},
     ),
-    "member": ((0.4, 0.2, 0.1, -0.4), {"more_neighbors": (-0.5, _ANY)}),
+    "member": ((0.4, 0.2, 0.1, -0.4), {"unusual": (-1, 0.5)}),
+    "well connected": ((1.2, 0.0, 0.8, 0.2), {"more_neighbors": (0.5, _ANY), "share": (-1, 0.5)}),
     "satellite": ((-1.0, -0.3, -2.0, -0.4), {"more_neighbors": (-_ANY, -0.25), "ratio": (4, _ANY)}),
     "periphery": ((-1.6, -0.3, -1.4, -0.5), {"more_neighbors": (-_ANY, -0.25)}),
     "chain": (
@@ -813,6 +938,7 @@ def _titles_that_hold(role: Typical, contrast: Floats) -> list[bool]:
     values["ratio"] = role.connected / max(role.neighbors, 1e-9)
     values |= {f"more_{name}": 0.0 for name in COORDINATES}
     values |= {f"more_{name}": value for name, value in zip(COORDINATES, contrast.tolist(), strict=False)}
+    values["unusual"] = 0.0 if role.share >= _MOST else abs(values["more_neighbors"])
     return [
         all(low < values[name] < high for name, (low, high) in ranges.items())
         for _, ranges in _TITLES.values()
@@ -820,6 +946,7 @@ def _titles_that_hold(role: Typical, contrast: Floats) -> list[bool]:
 
 
 _NOTABLE = 0.5  # deviations from the rest that a description mentions
+_MANY = 1.5  # times as many neighbours as elsewhere
 _ACQUAINTED_WORDS = (  # up to this share, and beyond the last
     (0.1, "that hardly know each other"),
     (0.25, "of which few know each other"),
@@ -842,8 +969,12 @@ def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
         beside = elsewhere(str(rest.neighbors), NEIGHBORS)
         text += f" ({beside})" if beside else ""
     else:
-        some = "many" if more >= _NOTABLE else "few" if more <= -_NOTABLE else "a usual number of"
-        beside = elsewhere(str(rest.neighbors), NEIGHBORS, "; ")
+        some, is_ordinary = "a usual number of", role.share >= _MOST
+        if more >= _NOTABLE and role.neighbors >= _MANY * rest.neighbors and not is_ordinary:
+            some = "many"
+        elif more <= -_NOTABLE and _MANY * role.neighbors <= rest.neighbors and not is_ordinary:
+            some = "few"
+        beside = elsewhere(str(rest.neighbors), NEIGHBORS, "; ") if role.neighbors != rest.neighbors else ""
         text = f"{some} neighbours (typically {role.neighbors}{beside})"
     if role.acquainted is not None and role.neighbors >= 2:
         words = next(words for most, words in _ACQUAINTED_WORDS if role.acquainted <= most)

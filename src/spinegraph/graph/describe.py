@@ -2,16 +2,17 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from spinegraph.errors import GraphFormatError, UnfamiliarDataWarning
+from spinegraph.errors import GraphFormatError, MissingPackageError, UnfamiliarDataWarning
 from spinegraph.graph.graph import Graph, GraphLike
 
 
@@ -190,6 +191,54 @@ def _html_row(values: tuple[object, ...], tag: str) -> str:
 def _html_text(value: object) -> str:
     text = str(value)
     return escape(text if len(text) <= 120 else text[:119] + "…")
+
+
+_WIDTH = 100  # characters of a line in a terminal
+
+
+class TableResult:
+    """A result that prints as a table, in a terminal and in a notebook; subclasses say what it holds."""
+
+    def _shown(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
+        """Return a heading, the titles of columns, rows of text, and a note."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        heading, titles, rows, note = self._shown()
+        table = [titles, *rows]
+        widths = [max(len(row[column]) for row in table) for column in range(len(titles))]
+        is_text = [any(_is_word(row[column]) for row in rows) for column in range(len(titles))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if text else cell.rjust(width)
+                for cell, width, text in zip(row, widths, is_text, strict=True)
+            ).rstrip()
+            for row in table
+        ]
+        cut = [line if len(line) <= _WIDTH - 2 else f"{line[: _WIDTH - 3]}…" for line in lines if rows]
+        notes = [fill(line, _WIDTH, subsequent_indent="  ") for line in note.splitlines()]
+        return "\n".join([heading, *(f"  {line}" for line in cut), *notes])
+
+    def _repr_html_(self) -> str:
+        heading, titles, rows, note = self._shown()
+        table = html_table(heading, rows, titles if rows else ())
+        lines = "<br>".join(map(escape, note.splitlines()))
+        return f"{table}<small>{lines}</small>" if note else table
+
+
+def _is_word(cell: str) -> bool:
+    return any(sign.isalpha() for sign in cell)
+
+
+def data_frame(columns: Mapping[str, Any], index: Any = None) -> Any:
+    """Return a pandas table of columns, or say how to install pandas."""
+    try:
+        import pandas as pd
+    except ImportError as missing:
+        raise MissingPackageError("to_pandas needs pandas: pip install 'spinegraph[graphs]'") from missing
+    if index is not None and len(index) and isinstance(index[0], tuple):
+        index = pd.Index(list(index), tupleize_cols=False)
+    return pd.DataFrame(dict(columns), index=index)
 
 
 _UNUSUAL_SHARE = 0.2  # of nodes, before a warning

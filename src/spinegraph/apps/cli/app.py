@@ -18,7 +18,7 @@ COMMANDS = {
     "data": "Describe network files, and build stores from them.",
     "fit": "Learn from networks how to make vectors of nodes.",
     "embed": "Make vectors for the nodes of any network, with a model.",
-    "evaluate": "Measure vectors beside controls: classes, links, clusters.",
+    "evaluate": "Measure vectors beside plain columns, node2vec and others: classes, links, clusters.",
     "similar": "Find the nodes most like a node, with reasons; or those of every node.",
     "roles": "Find the roles of nodes, such as hub, bridge and periphery.",
     "report": "Write one page about a model: map, roles, similar nodes, fit, data quality.",
@@ -36,13 +36,15 @@ class _Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        self._running: Any = None
         for name, purpose in COMMANDS.items():
             self.add_command(TyperCommand(name, help=purpose))  # for the list; loaded by resolve_command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Load the command that was asked for."""
         name, found, rest = super().resolve_command(ctx, args)
-        return name, found and load(str(name)), rest
+        self._running = found and load(str(name))
+        return name, self._running, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -51,7 +53,7 @@ class _Commands(TyperGroup):
                 warnings.simplefilter("always", SpineWarning)
                 # Caused by a full disk; the error about the disk follows.
                 warnings.filterwarnings("ignore", ".*joblib will operate in serial mode")
-                warnings.showwarning = _show_warning
+                warnings.showwarning = self._show_warning
                 return super().invoke(ctx)
         except BrokenPipeError:  # the reader, such as head, has closed the pipe
             _discard_output()
@@ -63,10 +65,15 @@ class _Commands(TyperGroup):
             message = error_message(error)
             if message is None:
                 raise
+            message = with_options(message, self._running)
             typer.echo(f"error: {message}", err=True)
             if isinstance(error, OSError) and not isinstance(error, SpineError):
                 _discard_output()
             raise typer.Exit(1) from None
+
+    def _show_warning(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        kind = "note" if issubclass(category, SpineWarning) else category.__name__
+        typer.echo(f"{kind}: {with_options(str(message), self._running)}", err=True)
 
 
 def error_message(error: Exception) -> str | None:
@@ -79,6 +86,29 @@ def error_message(error: Exception) -> str | None:
     if is_memory or isinstance(error, MemoryError):
         return "out of memory: free some, use a smaller --dim, --k or --threads, or a smaller network"
     return None
+
+
+def with_options(message: str, command: Any) -> str:
+    """Return a message of the package with its arguments as options: ``header=True`` as ``--header``."""
+    commands = [command, *getattr(command, "commands", {}).values()]
+    options = [option for one in commands for option in getattr(one, "params", ())]
+    for option in (one for one in options if one.param_type_name == "option"):
+        name, typed = re.escape(option.name), option.opts[0]
+
+        def typed_value(found: re.Match[str], typed: str = typed) -> str:
+            listed = re.sub(r"['\s]|,$", "", found[2] or "")  # ('content', 'role')
+            return f"{typed} {found[1] or listed or found[3]}"
+
+        if option.is_flag:
+            off = option.secondary_opts[0] if option.secondary_opts else f"no {typed}"
+            message = re.sub(rf"\b{name}=True\b", typed, message)
+            message = re.sub(rf"\b{name}=False\b", off, message)
+        else:
+            message = re.sub(rf"\b{name}=(?:'([^']*)'|\(([^)]*)\)|(\.\.\.|[\w.]+))", typed_value, message)
+        message = re.sub(
+            rf"(^|[:;] ){name}(?= (?:must|is|are|goes|counts|belongs)\b)", rf"\1{typed}", message
+        )
+    return message
 
 
 def load(name: str) -> Any:
@@ -133,7 +163,3 @@ def _root(
 def _discard_output() -> None:
     """Let nothing more be written to the standard output, not even when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    typer.echo(f"{'note' if issubclass(category, SpineWarning) else category.__name__}: {message}", err=True)

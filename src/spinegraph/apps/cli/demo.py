@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
+from spinegraph.apps.cli.fit import require_free
 from spinegraph.apps.cli.options import Json, Report, plain_table, print_json, shown_progress
 
 if TYPE_CHECKING:
@@ -24,22 +25,20 @@ if TYPE_CHECKING:
 NEXT_STEPS = """\
 import spinegraph as sg
 graph = sg.read_graph("edges.csv", "people.csv")
-model = sg.SPINE(seed=0).fit(graph)
-model.embeddings_["ann"]           # her vector
-read_alike = model.table_encoder_  # knows the columns of people.csv
-later = sg.read_graph("later.csv", "people_later.csv", encoder=read_alike)
-model.transform(later).save("vectors.parquet")  # unseen; no retraining
-model.save("model")                # back with sg.SPINE.load("model")
+model = sg.SPINE().fit(graph)
+print(model.similar("ann", by="role"))  # or "content", "place", "all"
+model.report("report.html")             # map, roles, look-alikes
+model.save("model")                     # back with sg.SPINE.load("model")
 """
 OWN_DATA = (
     "spine fit edges.csv --features people.csv -o model",
-    "spine similar model ann",
+    "spine similar model ann --by role",
     "spine report model",
+    "spine explore model",
 )
 Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation; None for unseen where impossible
 _FOLDS = 5
 _REPORT, _MODEL = "report.html", "model"
-_DIM = 64
 _THREADS = 1  # two are no faster on 600 people
 
 
@@ -58,7 +57,8 @@ def demo(
     """
     from spinegraph.atomic import require_writable
 
-    require_writable(output / "report.html")
+    require_writable(output / _REPORT)
+    require_free(output / _MODEL, is_replaced=(output / _REPORT).exists())
     with shown_progress(quiet=quiet or json) as report:
         found = run_demo(report, output)
     if json:
@@ -111,19 +111,21 @@ class LookAlike:
 
 @dataclass(frozen=True)
 class LookAlikes:
-    """A person, and those of the unseen organisation who are nearest by content and by role."""
+    """A person, and who is nearest by each part: in the unseen organisation, by place in the person's own."""
 
     of: Person
     content: tuple[LookAlike, ...]
+    place: tuple[LookAlike, ...]
     role: tuple[LookAlike, ...]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Shares of people whose nearest in the unseen organisation shares what a part is about."""
+    """Shares of people whose nearest by a part shares what the part is about."""
 
-    department: float  # of the nearest by content
-    role: float  # of the nearest by role
+    content: float  # the department
+    place: float  # the department, too
+    role: float
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,6 @@ def run_demo(
     """
     from threadpoolctl import threadpool_limits
 
-    from spinegraph.analysis.baselines import node2vec
     from spinegraph.estimator import SPINE
     from spinegraph.graph.synthetic import planted
 
@@ -172,18 +173,20 @@ def run_demo(
         progress("making two organisations", 0, 0)
         here, there = (planted(communities, size, seed=seed) for seed in (0, 1))
         progress("SPINE: preparing (the first run compiles)", 0, 0)
-        model = SPINE(**{"dim": _DIM, "threads": _THREADS, **settings})
+        model = SPINE(**{"threads": _THREADS, **settings})
         model.fit(here.graph, progress=lambda stage, *done: progress(f"SPINE: {stage}", *done))
         progress("embedding the unseen organisation", 0, 0)
         known, unseen = model.transform(here.graph), model.transform(there.graph)
         rows: dict[str, Vectors] = {"SPINE": (known.vectors, unseen.vectors)}
-        for part in ("content", "role"):
-            rows[f"SPINE, {part} alone"] = known.part(part).vectors, unseen.part(part).vectors
-        progress("node2vec, which has no vectors for unseen people", 0, 0)
-        rows["node2vec"] = node2vec(here.graph, dim=model.generator_.dim), None
-        scores = _scores(here, there, {**rows, **_controls(model, here, there)}, progress)
-        cosines = {part: _cosines(known.part(part), unseen.part(part)) for part in ("content", "role")}
-        alike = _look_alikes(here, there, cosines)
+        for part in known.parts:
+            elsewhere = None if part == "place" else unseen.part(part).vectors
+            rows[f"SPINE, {part} alone"] = known.part(part).vectors, elsewhere
+        scores = _scores(here, there, {**rows, **_controls(model, here, there, progress)}, progress)
+        # In another organisation nobody has a place: who sits near whom is asked at home.
+        asked = {part: (here, known) if part == "place" else (there, unseen) for part in known.parts}
+        cosines = {part: _cosines(known.part(part), found.part(part)) for part, (_, found) in asked.items()}
+        np.fill_diagonal(cosines["place"], -np.inf)
+        alike = _look_alikes(here, {part: where for part, (where, _) in asked.items()}, cosines)
         if folder is not None:
             _write(model, here, folder, progress)
     nearest = {part: found.argmax(axis=1) for part, found in cosines.items()}
@@ -198,19 +201,25 @@ def run_demo(
         alike,
         Agreement(
             float((there.community[nearest["content"]] == here.community).mean()),
+            float((here.community[nearest["place"]] == here.community).mean()),
             float((there.role[nearest["role"]] == here.role).mean()),
         ),
         None if folder is None else str(folder),
     )
 
 
-def _controls(model: "SPINE", here: "Planted", there: "Planted") -> dict[str, Vectors]:
-    """Return vectors that need no learning, by name."""
-    from spinegraph.analysis.baselines import controls, dense
+def _controls(model: "SPINE", here: "Planted", there: "Planted", progress: Report) -> dict[str, Vectors]:
+    """Return vectors of other methods, by name; None for unseen where a method has none."""
+    from spinegraph.analysis.baselines import TRANSDUCTIVE, controls, dense
 
     generator = model.generator_
-    found = controls(here.graph, generator.dim, generator.encoder, role=True, threads=_THREADS)
-    return {name: (dense(made(here.graph)), dense(made(there.graph))) for name, made in found.items()}
+    found = controls(here.graph, generator.dim, generator.encoder, threads=_THREADS)
+    rows: dict[str, Vectors] = {}
+    for done, (name, made) in enumerate(found.items()):
+        progress("other methods", done, len(found))
+        elsewhere = None if name in TRANSDUCTIVE else dense(made(there.graph))
+        rows[name] = dense(made(here.graph)), elsewhere
+    return rows
 
 
 def _scores(
@@ -261,15 +270,15 @@ def _cosines(fitted: "Embeddings", unseen: "Embeddings") -> NDArray[Any]:
 
 
 def _look_alikes(
-    here: "Planted", there: "Planted", cosines: dict[str, NDArray[Any]], count: int = 3
+    here: "Planted", where: "dict[str, Planted]", cosines: dict[str, NDArray[Any]], count: int = 3
 ) -> LookAlikes:
-    """Find the first bridge's nearest people in the unseen organisation by each of some parts."""
+    """Find the first bridge's nearest people by each part, in the organisation that it is asked in."""
     from spinegraph.graph.synthetic import BRIDGE
 
     person = int(np.flatnonzero(here.role == BRIDGE)[0])
     found = {
         part: tuple(
-            LookAlike(_person(there, other), float(rows[person, other]))
+            LookAlike(_person(where[part], other), float(rows[person, other]))
             for other in np.argsort(-rows[person], kind="stable")[:count].tolist()
         )
         for part, rows in cosines.items()
@@ -337,34 +346,33 @@ def _print_scores(scores: tuple[Score, ...], widths: str, console: Console) -> N
     note = (
         f"By logistic regression. fitted: {_FOLDS}-fold cross-validation; unseen: trained on labels of the "
         f"fitted organisation only. SPINE's vectors have parts: {widths}. Place is where in the fitted "
-        "organisation somebody is, so it is zero in the unseen one. Raw features: the words of a profile; "
-        "T F: words averaged around a person by rooted PageRank. Roles show in ties alone; one leader, "
-        "bridge and fringe in ten has those of a member. node2vec has no vectors for people it was not "
-        "trained on. Real networks: docs/study.md."
+        "organisation somebody sits: zero in the unseen one. Hop means: of the words of contacts, and of "
+        "their contacts. node2vec and spectral see links alone and have no vectors for people who were not "
+        "there. Roles show in ties alone; one leader, bridge and fringe in ten has those of a member. "
+        "Real networks: docs/study.md."
     )
     console.print(Padding(note, (0, 0, 1, 2)), style="dim")
 
 
 def _print_alike(demo: Demo, console: Console) -> None:
     person, agreement = demo.alike.of, demo.agreement
-    console.print(f"[bold]Who in the unseen organisation is like {person.name}?[/bold]")
-    console.print(f"        {_facts(person)}")
-    for title, found in (
-        ("about the same things (content)", demo.alike.content),
-        ("with the same role (role)", demo.alike.role),
+    console.print(f"[bold]Who is like {person.name}?[/bold]")
+    console.print(f"        {_facts(person)}\n")
+    for question, where, part, what in (
+        ("about the same things", "unseen", "content", "department"),
+        ("in the same place", "fitted", "place", "department"),
+        ("playing the same role", "unseen", "role", "role"),
     ):
-        console.print(f"  {title}", style="dim")
-        for one in found:
+        console.print(f"  {question} ({part}), in the {where} organisation")
+        for one in getattr(demo.alike, part):
             console.print(f"  {one.similarity:.2f}  [bold]{one.person.name}[/bold], {_facts(one.person)}")
-    console.print(
-        f"  The nearest by content is of the same department for {100 * agreement.department:.0f} % of the "
-        f"people,\n  the nearest by role of the same role for {100 * agreement.role:.0f} %.\n",
-        style="dim",
-    )
+        share = 100 * getattr(agreement, part)
+        console.print(f"        for {share:.0f} % of all, the nearest is of the same {what}\n", style="dim")
 
 
 def _facts(person: Person) -> str:
-    return f"{person.role}, {person.department}; {person.ties} ties, {100 * person.acquainted:.0f} % linked"
+    ties = f"{person.ties} tie{'s' * (person.ties != 1)}"
+    return f"{person.role}, {person.department}; {ties}, {100 * person.acquainted:.0f} % linked"
 
 
 def _print_next(demo: Demo, console: Console) -> None:
@@ -374,8 +382,9 @@ def _print_next(demo: Demo, console: Console) -> None:
         for line in (
             f"  {demo.folder}/{_REPORT}  map, roles, similar nodes: open it in a browser",
             f"  {model}  ask it more:",
-            f"    spine similar {model} '{person}'",
-            f"    spine roles {model}\n",
+            f"    spine similar {model} '{person}' --by role",
+            f"    spine roles {model}",
+            f"    spine explore {model}\n",
         ):
             console.print(line, soft_wrap=True)
     console.print("[bold]On your own data[/bold]")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Rows = dict[str, Any]  # name -> vectors (n, d), dense or sparse
 _ALONE = " alone"  # ends the name of a row of one part
 _DEFAULT_CLUSTERS = 8
+_HALF_A_POINT = 0.005  # smaller differences do not decide
 _SCORERS = ("dot", "cosine", "hadamard")
 
 
@@ -75,7 +76,7 @@ def evaluate(
     settings: dict[str, Any],
     how: Reading,
 ) -> None:
-    """Measure what vectors are worth for classes, links and clusters, beside controls that learn nothing.
+    """Measure what vectors are worth for classes, links and clusters, beside what a sceptic would try first.
 
     All parts together, and each alone. For links, a model with the same settings is fitted on the network
     without the edges to be predicted.
@@ -142,7 +143,7 @@ class Subject:
         if self.graph is not None:
             from spinegraph.analysis.baselines import controls
 
-            made = controls(self.graph, self.dim, role=True)
+            made = controls(self.graph, self.dim)
             rows |= {name: vectors(self.graph) for name, vectors in made.items()}
         return rows
 
@@ -182,9 +183,9 @@ def _model_rows(model: "SPINE", graph: "Graph", weights: dict[str, float] | None
 
     own, generator = model.graph_, model.generator_
     train = own if isinstance(own, Graph) and own.num_features == graph.num_features else graph
-    embed, rows = methods(generator, train, model.config_.seed, role=True), Rows()
+    embed, rows = methods(generator, train, model.config_.seed), Rows()
     for done, (name, made) in enumerate(embed.items()):
-        report("vectors and their controls", done, len(embed))
+        report(f"vectors: {name}", done, len(embed))
         rows[name] = made(graph)
     spine = Embeddings(graph.names, rows["SPINE"], generator.parts)
     return _part_rows("SPINE", spine, weights) | {name: rows[name] for name in rows if name != "SPINE"}
@@ -288,7 +289,7 @@ def _print_links(scores: "Sequence[LinkScore]", hidden: int, console: Console) -
     best |= {one.vectors: one.auc for one in measures}
     note = (
         "Everything was made from the network without the hidden edges. hadamard: logistic regression on "
-        f"products of two vectors, its C chosen on other hidden edges. By the best AUC, {_verdict(best)}"
+        f"products of two vectors, its C chosen on other hidden edges. By the best AUC: {_verdict(best)}"
     )
     _print_table(titles, cells, note, console)
 
@@ -301,20 +302,29 @@ def _print_clusters(scores: "Sequence[ClusterScore]", count: int, console: Conso
     note = "A silhouette is of the vectors' own space, so it does not compare rows."
     if compared := next((name for name in ("nmi", "modularity") if name in known), None):
         values = {score.vectors: float(getattr(score, compared)) for score in scores}
-        note = f"{note} By {titles[compared]}, {_verdict(values, 1, 3)}"
+        note = f"{note} By {titles[compared]}: {_verdict(values, 1, 3)}"
     _print_table(("", *(titles[name] for name in known)), cells, note, console)
 
 
 def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> str:
-    """Compare the first value with the best of the controls, in the table's scale and digits."""
-    (name, value), *others = ((name, value) for name, value in values.items() if not name.endswith(_ALONE))
+    """Say in one sentence which vectors to use: the first, one of their parts, or what is better by far."""
+
+    def text(name: str) -> str:
+        return f"{scale * values[name]:.{digits}f}"
+
+    first, *others = [name for name in values if not name.endswith(_ALONE)]
     if not others:
-        return "There is no control: pass the network with --graph."
-    control, best = max(others, key=lambda pair: pair[1])
-    gap = round(scale * (value - best), digits)
-    if not gap:
-        return f"{name} is at parity with the best control, {control}."
-    return f"{name} is {abs(gap):.{digits}f} {'above' if gap > 0 else 'below'} the best control, {control}."
+        return "There is nothing to compare with: pass the network with --graph."
+    best = max(others, key=lambda name: values[name])
+    enough = values[best] - _HALF_A_POINT
+    beside = f"the best other, {best}, has {text(best)}"
+    if values[first] >= enough:
+        return f"Use {first}: {text(first)}; {beside}."
+    parts = [name for name in values if name.endswith(_ALONE)]
+    part = max(parts, key=lambda name: values[name], default=first)
+    if values[part] >= enough:
+        return f"Use {first}'s {part}: {text(part)}; all parts together have {text(first)}, and {beside}."
+    return f"Use {best}: {text(best)}; {first} has {text(first)}."
 
 
 def _print_table(

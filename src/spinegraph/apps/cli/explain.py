@@ -15,8 +15,8 @@ from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text
 
-from spinegraph.apps.cli.options import GraphFeatures, Json, Model, Weights, plain_table, print_json
-from spinegraph.apps.cli.reading import ModelNodes
+from spinegraph.apps.cli.options import GraphFeatures, Json, Model, Weights, plain_table, print_json, takes
+from spinegraph.apps.cli.reading import ModelNodes, Reading
 
 if TYPE_CHECKING:
     from spinegraph.analysis.explain import Explanation
@@ -29,6 +29,7 @@ _COLORS = {"content": "cyan", "place": "green", "role": "magenta"}
 _NEAR, _FAR = 0.1, 0.5  # relative differences up to which a step is green, or yellow
 
 
+@takes(how=Reading)
 def explain(
     model: Model,
     a: Annotated[str, typer.Argument(help="A node's name; 1:ann is ann of the second network.")],
@@ -41,6 +42,8 @@ def explain(
     features: GraphFeatures = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the words alone.")] = False,
+    *,
+    how: Reading,
 ) -> None:
     """Explain why two nodes are alike, or not: in words first, then in numbers.
 
@@ -48,7 +51,7 @@ def explain(
     """
     from spinegraph.analysis.explain import explain as explain_nodes
 
-    nodes = ModelNodes.open(model, graph, features)
+    nodes = ModelNodes.open(model, graph, features, how)
     first, second, generator = nodes.find(a), nodes.find(b), nodes.model.generator_
     found = explain_nodes(
         nodes.graph,

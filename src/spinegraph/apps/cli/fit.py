@@ -21,12 +21,13 @@ from spinegraph.apps.cli.options import (
     shown_progress,
     takes,
 )
-from spinegraph.apps.cli.reading import Reading, read_known
+from spinegraph.apps.cli.reading import Reading, given_options, read_known
 from spinegraph.config import Config, PaperConfig
 from spinegraph.errors import GraphFormatError, ParameterError
 
 if TYPE_CHECKING:
     from spinegraph.analysis.scores import ClassScore
+    from spinegraph.estimator import SPINE
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.graph import Graph
 
@@ -67,6 +68,7 @@ def fit(
             help="Save the positions of the training nodes; without them the model gives no place.",
         ),
     ] = True,
+    force: Annotated[bool, typer.Option("--force", help="Replace the model in that folder.")] = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -78,11 +80,10 @@ def fit(
     Example: spine fit edges.csv --features people.csv -o model
     """
     from spinegraph.atomic import require_writable
-    from spinegraph.storage.model_folder import require_replaceable
 
     if labels is not None and len(edges) > 1:
         raise ParameterError("--labels goes with one network; for several, run spine evaluate on each")
-    require_replaceable(output)
+    require_free(output, is_replaced=force)
     require_writable(output)
     scores = None
     with shown_progress(quiet=quiet) as report:
@@ -119,8 +120,42 @@ def fit(
     if json:
         print_json(facts)
     elif not quiet:
-        files = [str(edges[0]), *(["--features", str(features[0])] if features else [])]
-        _print_fit(facts, files, scores)
+        files = [str(edges[0]), *(["--features", str(features[0])] if features else []), *given_options(how)]
+        measured = [] if labels is None else ["--labels", str(labels)]
+        _print_fit(facts, _next_commands(model, output, files, measured, data), scores)
+
+
+def require_free(folder: Path, *, is_replaced: bool) -> None:
+    """Raise where a folder holds a model already, unless that is to be replaced."""
+    from spinegraph.storage.model_folder import CONFIG, require_replaceable
+
+    require_replaceable(folder)
+    if not is_replaced and (folder / CONFIG).exists():
+        raise ParameterError(
+            f"{folder}: holds a model already; add --force to replace it, or name another with --output"
+        )
+
+
+def _next_commands(
+    model: "SPINE", output: Path, files: Sequence[str], labels: Sequence[str], data: bool
+) -> list[list[str]]:
+    """Return commands to try on a model; ``files`` are its first network and how that is read."""
+    from spinegraph.analysis.explain import shown
+
+    graphs: Any = model.graph_
+    folder, is_list = str(output), isinstance(graphs, list)
+    first = graphs[0] if is_list else graphs
+    node = f"{'0:' * is_list}{shown(first.names[0])}"
+    if files[0] == "-":  # the standard input is used up
+        again, network = [], []
+    else:
+        again, network = [["embed", folder, *files, "-o", "vectors.parquet"]], ["--graph", *files]
+    if not data:
+        node = node.removeprefix("0:" * is_list)
+        return [["similar", folder, node, *network], ["explore", folder, *network], *again] if network else []
+    listed = [["similar", folder, node, "--by", "role"], ["roles", folder], ["report", folder]]
+    listed += [["explore", folder, *network]] if is_list and network else [["explore", folder]]
+    return [*listed, *again, ["evaluate", folder, *(network if is_list else []), *labels]]
 
 
 def _read_networks(
@@ -157,15 +192,21 @@ def _fit_encoder(features: Sequence[Path]) -> "FeatureEncoder | None":
     return FeatureEncoder().fit(whole)
 
 
-def _print_fit(facts: dict[str, Any], files: Sequence[str], scores: "list[ClassScore] | None") -> None:
-    """Print a model's size and what it learned, and the next commands; ``files`` are arguments of embed."""
+def _print_fit(
+    facts: dict[str, Any], commands: Sequence[Sequence[str]], scores: "list[ClassScore] | None"
+) -> None:
+    """Print a model's size and what it learned, and the next commands."""
+    from spinegraph.analysis.explain import plural
+
     console = Console(highlight=False)
     console.print(f"[bold]{escape(facts['model'])}[/bold]", soft_wrap=True)
     several = f" in {facts['networks']} networks" if facts["networks"] > 1 else ""
     encoded = ", encoded from a table" if facts["encoded"] else ""
-    columns = f"{facts['features']:,} columns{encoded}" if facts["features"] else "none; structure alone"
+    columns = (
+        f"{plural(facts['features'], 'column')}{encoded}" if facts["features"] else "none; structure alone"
+    )
     grid = Table.grid(padding=(0, 2))
-    grid.add_row("  nodes", f"{facts['nodes']:,}{several}, edges {facts['edges']:,}")
+    grid.add_row("  network", f"{plural(facts['nodes'], 'node')}{several}, {plural(facts['edges'], 'edge')}")
     grid.add_row("  features", columns)
     widths = ", ".join(f"{name} {width}" for name, width in facts["parts"].items())
     grid.add_row("  vectors", f"{facts['dim']} numbers: {widths}")
@@ -181,9 +222,5 @@ def _print_fit(facts: dict[str, Any], files: Sequence[str], scores: "list[ClassS
     if scores is not None:
         print_classes(scores, console)
     console.print("[bold]Next[/bold]")
-    for words in (
-        ["embed", facts["model"], *files, "-o", "vectors.parquet"],
-        ["evaluate", facts["model"], "--labels", "LABELS"],
-        ["similar", facts["model"], "NODE"],
-    ):
+    for words in commands:
         console.print(f"  spine {join(words)}", markup=False, soft_wrap=True)

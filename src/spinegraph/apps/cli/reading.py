@@ -1,10 +1,10 @@
 """How commands read networks, labels and models."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -60,6 +60,23 @@ class Reading:
                 "the table"
             )
         return graph
+
+
+def given_options(how: Reading) -> list[str]:
+    """Return the options that differ from their defaults, as they are typed."""
+    typed: list[str] = []
+    kinds = get_type_hints(Reading, include_extras=True)
+    for field in fields(how):
+        value = getattr(how, field.name)
+        if value == field.default:
+            continue
+        name = f"--{field.name.replace('_', '-')}"
+        option = kinds[field.name].__metadata__[0]  # Typer keeps the first name as a default
+        listed = (option.default, *(option.param_decls or ()))
+        names = next((one for one in listed if isinstance(one, str)), "")
+        names = names or f"{name}/--no{name[1:]}"
+        typed += [names.split("/")[not value]] if isinstance(value, bool) else [name, str(value)]
+    return typed
 
 
 def read_known(path: Path, names: Any) -> Any:

@@ -31,14 +31,16 @@ def report(
 
     Example: spine report model -o report.html
     """
+    from spinegraph.analysis.report import require_page
     from spinegraph.atomic import require_writable
     from spinegraph.estimator import SPINE
 
+    require_page(output)
     require_writable(output)
     fitted = SPINE.load(model)
     if fitted.graph_ is None:
         raise ParameterError(
-            f"{model}: the model was saved without its network, which a report shows; save it with data=True"
+            f"{model}: the model was saved without its network, which a report shows; fit it with --data"
         )
     column, values = _labels(fitted, labels, color)
     from spinegraph.analysis.report import write_report
@@ -57,8 +59,10 @@ def report(
         print_json(_facts(output, found))
     elif not quiet:
         warnings = sum(note.level == "warning" for note in found.notes)
-        about = f"; {warnings} thing{'s' * (warnings != 1)} to know about the data" if warnings else ""
-        typer.echo(f"{output}: {len(found.graph):,} nodes, {len(found.roles)} roles{about}")
+        from spinegraph.analysis.explain import plural
+
+        about = f"; {plural(warnings, 'thing')} to know about the data" if warnings else ""
+        typer.echo(f"{output}: {plural(len(found.graph), 'node')}, {plural(len(found.roles), 'role')}{about}")
 
 
 def _labels(model: "SPINE", path: Path | None, color: str | None) -> tuple[str, Any]:

@@ -1,6 +1,5 @@
 """``spine roles``: the roles of nodes in a network, and the same roles in another network."""
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,12 +27,9 @@ from spinegraph.apps.cli.options import (
 from spinegraph.apps.cli.reading import ModelNodes, Reading, read_known
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from spinegraph.analysis.roles import Agreement, NodeRoles, Typical
 
-    from spinegraph.analysis.roles import Agreement, RoleAssignment, Roles, Typical
-
-_BAR, _WIDTH, _EXAMPLES, _MAX_LABELS = 20, 100, 3, 12
-_SURE = 0.8  # membership from which a node belongs to one role
+_BAR, _WIDTH, _MAX_LABELS = 20, 100, 12
 
 
 @takes(settings=some_settings("seed"), how=Reading)
@@ -82,80 +78,28 @@ def roles(
         require_output(output, (".csv", ".parquet", ".json"), "roles")
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
-        from spinegraph.analysis.roles import Roles, agreement
+        from spinegraph.analysis.roles import find_roles
 
         home = ModelNodes.open(model, advice="roles are found there: fit again and save it with its data")
-        fitted, graph, vectors = home.model, home.graph, home.embeddings
+        fitted, graph, vectors = home.model, None, None
         if on is not None:
             graph = how.network(on, features, fitted.table_encoder_)
             vectors = fitted.transform(graph)
-        known = None if labels is None else read_known(labels, graph.names)
+        known = None if labels is None else read_known(labels, (graph or home.graph).names)
         report(f"finding roles of {len(home.graph):,} nodes", 0, 0)
-        seed, generator = settings.get("seed", fitted.config_.seed), fitted.generator_
-        kinds = Roles.find(home.graph, generator, home.embeddings, count=count, seed=seed)
-        assigned, at_home = kinds.assign(graph, generator, embeddings=vectors), None
-        if on is not None:
-            at_home = kinds.assign(home.graph, generator, embeddings=home.embeddings).shares()
-        agreed = None if known is None else agreement(assigned.roles, known, len(kinds))
-        found = RoleFindings(str(on or model), graph.num_edges, kinds, assigned, at_home, agreed)
+        seed = settings.get("seed", fitted.config_.seed)
+        own = home.graph, fitted.generator_, home.embeddings
+        found = find_roles(*own, graph, vectors, count=count, labels=known, seed=seed)
         if output is not None:
             report("writing", 0, 0)
             _write(output, found)
     if json:
-        print_json(found.to_json())
+        print_json({"network": str(on or model), **found.to_json()})
     elif not is_printed and not (quiet and output is not None):
-        _print_roles(found)
+        _print_roles(str(on or model), found)
 
 
-@dataclass(frozen=True, eq=False)
-class RoleFindings:
-    """Roles, and which nodes of a network play them."""
-
-    name: str  # the model's folder, or the edges of the other network
-    edges: int
-    roles: "Roles"
-    assigned: "RoleAssignment"
-    shares_at_home: "NDArray[Any] | None"  # (r,), in the model's network, where this is another one
-    agreement: "Agreement | None"  # with given labels
-
-    @property
-    def counts(self) -> list[int]:
-        """Number of nodes in each role."""
-        return [int((self.assigned.roles == role).sum()) for role in range(len(self.roles))]
-
-    @property
-    def sure(self) -> float:
-        """Share of nodes that belong to one role by 80 % or more."""
-        return float((self.assigned.memberships.max(axis=1) >= _SURE).mean())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what is printed as plain values."""
-        home, shares, counts = self.shares_at_home, self.assigned.shares(), self.counts
-        listed = [
-            {
-                "title": self.roles.titles[role],
-                "description": self.roles.descriptions[role],
-                "nodes": counts[role],
-                "share": float(shares[role]),
-                **({} if home is None else {"share_at_home": float(home[role])}),
-                "typical": self.roles.typical[role].to_json(),
-                "examples": self.assigned.examples(role, _EXAMPLES),
-            }
-            for role in range(len(self.roles))
-        ]
-        return {
-            "network": self.name,
-            "nodes": len(self.assigned.names),
-            "edges": self.edges,
-            "roles": listed,
-            "sure": self.sure,
-            "unlike_every_role": float(self.assigned.is_strange.mean()),
-            "criterion": {str(number): score for number, score in self.roles.scores.items()},
-            "agreement": None if self.agreement is None else asdict(self.agreement),
-        }
-
-
-def _write(output: Path, found: RoleFindings) -> None:
+def _write(output: Path, found: "NodeRoles") -> None:
     """Write each node's name, role and share in every role, whole or not at all."""
     import numpy as np
 
@@ -180,20 +124,21 @@ def _write(output: Path, found: RoleFindings) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
-def _print_roles(found: RoleFindings) -> None:
+def _print_roles(name: str, found: "NodeRoles") -> None:
     """Print each role in words, then typical numbers, then notes on all of them."""
-    from spinegraph.analysis.explain import shown
+    from spinegraph.analysis.explain import plural, shown
+    from spinegraph.analysis.roles import percent
 
     console = Console(highlight=False)
     titles, count = found.roles.titles, len(found.roles)
-    size = f"{len(found.assigned.names):,} nodes, {found.edges:,} edges"
-    console.print(f"[bold]{escape(found.name)}[/bold]  {size}", soft_wrap=True)
+    size = f"{plural(len(found), 'node')}, {plural(found.edges, 'edge')}"
+    console.print(f"[bold]{escape(name)}[/bold]  {size}", soft_wrap=True)
     many = f"{count} roles, from the centre to the rim"
     console.print(f"{'1 role: all nodes have the same position' if count == 1 else many}\n")
     shares = found.assigned.shares()
     for role, nodes in enumerate(found.counts):
-        like = ", ".join(shown(name) for name in found.assigned.examples(role, _EXAMPLES))
-        examples = f"{nodes:,} node{'s' * (nodes != 1)}{f', such as {like}' * bool(like)}"
+        like = ", ".join(shown(name) for name in found.assigned.examples(role))
+        examples = f"{plural(nodes, 'node')}{f', such as {like}' * bool(like)}"
         head = Table.grid(padding=(0, 2))
         head.add_column(style="bold", min_width=max(map(len, titles)), no_wrap=True)
         head.add_column(justify="right", min_width=5, no_wrap=True)
@@ -202,7 +147,7 @@ def _print_roles(found: RoleFindings) -> None:
         length = max(shares[role] / max(shares.max(), 1e-9), 1 / (8 * _BAR)) if nodes else 0
         bar = Bar(1, 0, length, width=_BAR, color="cyan")
         head.add_row(
-            titles[role], _percent(shares[role]), bar, Text(examples, no_wrap=True, overflow="ellipsis")
+            titles[role], percent(shares[role]), bar, Text(examples, no_wrap=True, overflow="ellipsis")
         )
         console.print(Padding(head, (0, 0, 0, 2)))
         words = found.roles.descriptions[role]
@@ -222,14 +167,16 @@ def _print_paragraph(text: str, indent: int, console: Console, style: str = "") 
         console.print(Text(" " * indent) + line, style=style, soft_wrap=True)
 
 
-def _numbers(found: RoleFindings) -> Table:
+def _numbers(found: "NodeRoles") -> Table:
+    from spinegraph.analysis.roles import percent
+
     has_communities = found.roles.whole.communities is not None
     home, shares = found.shares_at_home, found.assigned.shares()
     titles = ["\nnodes"] if home is None else ["nodes\nhere", "\nat home"]
     titles += ["neighbours\n(most have)", "which know\neach other", "neighbours\nof those"]
     table = plain_table("typically", *titles, *["communities\nspanned"] * has_communities)
     for role, title in enumerate(found.roles.titles):
-        cells = [_percent(shares[role]), *([] if home is None else [_percent(home[role])])]
+        cells = [percent(shares[role]), *([] if home is None else [percent(home[role])])]
         table.add_row(title, *cells, *_cells(found.roles.typical[role], has_communities))
     whole = ["100 %"] * (1 if home is None else 2)
     table.add_row("all", *whole, *_cells(found.roles.whole, has_communities), style="dim")
@@ -247,7 +194,9 @@ def _cells(typical: "Typical", has_communities: bool) -> list[str]:
     return cells + ([f"{typical.communities:.1f}"] if has_communities else [])
 
 
-def _notes(found: RoleFindings) -> list[str]:
+def _notes(found: "NodeRoles") -> list[str]:
+    from spinegraph.analysis.roles import percent
+
     scores, count = found.roles.scores, len(found.roles)
     notes = [
         "Typically: medians and means over the network that the roles were found in; most: the middle 80 %.",
@@ -257,7 +206,7 @@ def _notes(found: RoleFindings) -> list[str]:
         groups = len(found.roles.communities)
         notes.append(f"Communities: {groups} groups of nodes whose content is alike.")
     if count > 1:
-        notes.append(f"Roles are soft: {_percent(found.sure)} of the nodes belong to one by 80 % or more.")
+        notes.append(f"Roles are soft: {percent(found.sure)} of the nodes belong to one by 80 % or more.")
     if scores:
         most = "; more are not tried" if count == max(scores) else ""
         notes.append(
@@ -266,7 +215,7 @@ def _notes(found: RoleFindings) -> list[str]:
         )
     if found.shares_at_home is not None:
         strange = float(found.assigned.is_strange.mean())
-        notes.append(f"Unlike every role are {_percent(strange)} of these nodes, and 1 % at home.")
+        notes.append(f"Unlike every role are {percent(strange)} of these nodes, and 1 % at home.")
     return notes
 
 
@@ -288,8 +237,3 @@ def _print_agreement(found: "Agreement", titles: list[str], console: Console) ->
         (words for most, words in verdicts.items() if found.nmi < most), "the roles are the labels"
     )
     console.print(f"\n  NMI {found.nmi:.2f}, ARI {found.ari:.2f}: {verdict}.", soft_wrap=True)
-
-
-def _percent(share: float) -> str:
-    """Return a share in per cent, never 0 % of something."""
-    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"

@@ -1,10 +1,9 @@
 """``spine similar``: the nodes most like a node, or those of every node."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -21,26 +20,16 @@ from spinegraph.apps.cli.options import (
     print_json,
     require_output,
     shown_progress,
+    takes,
     write_table,
 )
-from spinegraph.apps.cli.reading import ModelNodes
-from spinegraph.errors import ParameterError
+from spinegraph.apps.cli.reading import ModelNodes, Reading, given_options
 
 if TYPE_CHECKING:
-    from spinegraph.analysis.explain import Explanation
-    from spinegraph.analysis.search import Match
-
-_COLUMNS = 3  # shown of those that two nodes share
-_COSINE = "score: cosine of that part, 1 is the same"
-_HOW = {
-    "all": ("all parts", "score: mean of the cosines of the parts, 1 is the same"),
-    "content": ("content", _COSINE),
-    "place": ("place", _COSINE),
-    "role": ("role", _COSINE),
-    "profile": ("profile", "score: exp(-distance) of the profiles, 1 is the same"),
-}
+    from spinegraph.analysis.explain import Similar
 
 
+@takes(how=Reading)
 def similar(
     model: Model,
     node: Annotated[
@@ -63,6 +52,8 @@ def similar(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Names and scores alone, no progress.")
     ] = False,
+    *,
+    how: Reading,
 ) -> None:
     """Find the nodes most like a node, with reasons; or those of every node.
 
@@ -72,110 +63,51 @@ def similar(
         raise typer.BadParameter("pass one NODE, or --all for every node", param_hint="NODE")
     if every != (output is not None):
         raise typer.BadParameter("--all and --output FILE belong together", param_hint="--output")
-    from spinegraph.analysis.explain import explain, shown
-
     if weights is not None and by != "all":
         raise typer.BadParameter("is for all parts together; leave out --by", param_hint="--weights")
-    nodes = ModelNodes.open(model, graph, features)
+    from spinegraph.analysis.explain import shown
+    from spinegraph.analysis.explain import similar as similar_nodes
+
+    nodes = ModelNodes.open(model, graph, features, how)
     if output is not None:
         _write_all(nodes, by, weights, count, output, quiet=quiet, json=json)
         return
     name = nodes.find(str(node))
-    # An index does not pay for one query.
-    matches = _search(nodes, by, weights, exact=True).similar(name, count)
-    generator, reasons = nodes.model.generator_, None
-    if not quiet:
-        known = generator.known(nodes.graph)
-        reasons = [
-            explain(nodes.graph, generator, name, match.name, weights=weights, known=known)
-            for match in matches
-        ]
-    found = Similar(shown(name), by, matches, reasons)
+    found = similar_nodes(
+        nodes.graph, nodes.model.generator_, nodes.embeddings, name, by=by, n=count, weights=weights
+    )
     if json:
         print_json(found.to_json())
+    elif quiet:
+        for match in found:
+            typer.echo(f"{match.score:.3f}  {shown(match.name)}")
     else:
-        print_similar(found)
+        reading = [] if graph is None else ["--graph", str(graph)]
+        reading += [] if features is None else ["--features", str(features)]
+        print_similar(found, str(model), [*reading, *given_options(how)])
 
 
-@dataclass(frozen=True, eq=False)
-class Similar:
-    """The nodes most like a node, with an explanation of each or without."""
+def print_similar(found: "Similar", model: str, reading: Sequence[str] = ()) -> None:
+    """Print the nodes most like a node, most alike first; ``reading`` are options of the next command."""
+    from spinegraph.analysis.explain import HOW, plural, shown, titled
 
-    name: str
-    by: str  # a key of _HOW
-    matches: "Sequence[Match]"
-    reasons: "list[Explanation] | None"  # one per match
-
-    def to_json(self) -> dict[str, Any]:
-        """Return names, scores and reasons as plain values."""
-        from spinegraph.analysis.explain import shown
-
-        listed: list[dict[str, Any]] = [
-            {"name": shown(match.name), "score": match.score} for match in self.matches
-        ]
-        for entry, found in zip(listed, self.reasons or [], strict=False):
-            entry["similarity"] = found.similarity
-            entry["parts"] = {part.name: part.share for part in found.parts}
-            entry["neighbors"] = found.b.degree
-            entry["links_apart"] = found.relation.links_apart
-            entry["profile_difference"] = found.step_difference
-            entry["shared"] = [column.name for column in found.columns.shared(_COLUMNS)]
-        return {"node": self.name, "by": self.by, "similar": listed}
-
-
-def print_similar(found: Similar, console: Console | None = None) -> None:
-    """Print the nodes most like a node, most alike first."""
-    from spinegraph.analysis.explain import column_title, shown, titled
-
-    console = console or Console(highlight=False)
-    if found.reasons is None:
-        for match in found.matches:
-            console.print(f"{match.score:.3f}  {escape(shown(match.name))}", soft_wrap=True)
-        return
-    what, score = _HOW[found.by]
-    console.print(f"[bold]Most like {escape(titled(found.name))}[/bold], by {what}")
+    console = Console(highlight=False)
+    what, score = HOW[found.by]
+    console.print(f"[bold]Most like {escape(titled(shown(found.node)))}[/bold], by {what}")
     if not found.matches:
         console.print("  none: it is the only node")
         return
     own = found.reasons[0].a
-    neighbors = f"{own.degree:,} neighbour{'s' * (own.degree != 1)}"
-    console.print(f"  {own.name} has {neighbors}\n", style="dim", markup=False)
-    parts = [part.name for part in max((reason.parts for reason in found.reasons), key=len)]
-    titles = ("score", "node", *parts, "neighbours", "links apart", "alike in")
-    table = plain_table(*titles, align=f"rl{'r' * len(parts)}rrl", header_style="dim")
+    console.print(f"  {own.name} has {plural(own.degree, 'neighbour')}\n", style="dim", markup=False)
+    titles, rows = found.rows()
+    table = plain_table(*titles, align=f"rl{'r' * len(found.parts)}rrl", header_style="dim")
     table.columns[1].style = "bold"
-    has_content = "content" in parts
-    for match, reason in zip(found.matches, found.reasons, strict=True):
-        apart = reason.relation.links_apart
-        columns = reason.columns.shared(_COLUMNS if has_content else 1)
-        cosines = {part.name: "-" if all(part.is_zero) else f"{part.cosine:.2f}" for part in reason.parts}
-        table.add_row(
-            f"{match.score:.3f}",
-            escape(shown(match.name)),
-            *(cosines.get(part, "") for part in parts),
-            f"{reason.b.degree:,}",
-            "more than 6" if apart is None else f"{apart}",
-            escape(", ".join(column_title(column.name) for column in columns)),
-        )
+    for row in rows:
+        table.add_row(*map(escape, row))
     console.print(Padding(table, (0, 0, 1, 2), expand=False))
     console.print(f"  {score}", style="dim")
-    command = f"spine explain MODEL {join((found.name, shown(found.matches[0].name)))}"
-    console.print(f"  why: {command}", style="dim", markup=False, soft_wrap=True)
-
-
-def _search(
-    nodes: ModelNodes, by: str, weights: dict[str, float] | None, *, exact: bool | None = None
-) -> Any:
-    from spinegraph.analysis.search import Search, StructuralSearch
-
-    if by == "profile":
-        return StructuralSearch(nodes.graph, nodes.model.generator_.profile(nodes.graph), exact=exact)
-    if by == "place" and nodes.embeddings.same_network is False:
-        raise ParameterError(
-            "this is another network than the fitted one, so its nodes have no place; "
-            "search by content or by role"
-        )
-    return Search(nodes.embeddings, by=by, weights=weights, exact=exact)
+    command = ["spine", "explain", model, shown(found.node), shown(found[0].name), *reading]
+    console.print(f"  Next: {join(command)}", style="dim", markup=False, soft_wrap=True)
 
 
 def _write_all(
@@ -191,12 +123,13 @@ def _write_all(
     """Write the nodes most like each node, and print how they were found."""
     import numpy as np
 
-    from spinegraph.analysis.explain import shown
+    from spinegraph.analysis.explain import plural, search_by, shown
 
     require_output(output, (".csv", ".parquet"), "similar nodes")
     with shown_progress(quiet=quiet) as report:
         report("preparing the search", 0, 0)
-        search = _search(nodes, by, weights)
+        vectors, generator = nodes.embeddings, nodes.model.generator_
+        search = search_by(nodes.graph, generator, vectors, by=by, weights=weights)
         found = search.neighbors(n=count, progress=lambda done, total: report("searching", done, total))
         recall = search.recall(count)
     names, (n, count) = nodes.graph.names, found.positions.shape
@@ -218,4 +151,4 @@ def _write_all(
         how = "every node compared with every other"
         if not search.exact:
             how = f"{100 * recall:.1f} % of the true nearest found, measured on a sample of nodes"
-        typer.echo(f"{count} nodes like each of {n:,}; {how}", err=is_printed)
+        typer.echo(f"{plural(count, 'node')} like each of {n:,}; {how}", err=is_printed)
