@@ -3,7 +3,7 @@
 import hashlib
 import math
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -238,29 +238,6 @@ class FeatureEncoder:
             extra=extra,
         )
         return _assemble(fitted.columns, blocks), report
-
-    def inverse_transform(
-        self, features: Any, columns: Collection[str] | None = None
-    ) -> dict[str, NDArray[Any]]:
-        """Return the columns of the table that features (n, f) were made of, all or some.
-
-        Numbers come back to the digits that 32-bit features keep, dates as seconds since 1970, booleans as
-        0 and 1, with NaN for gaps; categories as text, with None for gaps and unknown ones. Hashed columns,
-        counts and a matrix cannot be decoded, and are left out.
-
-        Examples
-        --------
-        >>> encoder = FeatureEncoder().fit({"team": ["north", "south"], "age": [30, 40]})
-        >>> encoder.inverse_transform(encoder.transform([{"team": "south", "age": 33}]))
-        {'team': array(['south'], dtype=object), 'age': array([33.])}
-        """
-        fitted, matrix = self._need_fitted(), sp.csc_array(features)
-        stops = np.cumsum([column.num_features for column in fitted.columns])
-        return {
-            column.name: column.decode(matrix[:, stop - column.num_features : stop].toarray())
-            for column, stop in zip(fitted.columns, stops, strict=True)
-            if column.kind not in ("hashed", "count") and (columns is None or column.name in columns)
-        }
 
     @property
     def is_fitted(self) -> bool:
@@ -501,14 +478,6 @@ class NumericColumn:
             raise GraphFormatError(f"column {self.name!r}: a value does not fit in 32-bit floats")
         return Block(sp.csr_array(dense), missing=int(gaps.sum()))
 
-    def decode(self, block: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the values (n,) that were encoded as a block (n, 1) or (n, 2), NaN for gaps."""
-        values = block[:, 0].astype(np.float64)
-        if self.kind in ("number", "date"):
-            step = self.scale * max(np.abs(values).max(initial=0), 1e-3) * 2.0**-23  # of float32
-            values = np.round(values * self.scale + self.mean, math.floor(-math.log10(step)))
-        return np.where(block[:, -1] > 0, np.nan, values) if self.has_gaps else values
-
     @property
     def num_features(self) -> int:  # noqa: D102
         return 1 + self.has_gaps
@@ -576,14 +545,6 @@ class LabelColumn:
         parts = np.ones(indptr[-1], np.float32), targets[is_known], indptr
         matrix = sp.csr_array(parts, shape=(len(targets), self.num_features))
         return Block(matrix, int(gaps.sum()), int(unknown.sum()), examples)
-
-    def decode(self, block: NDArray[np.float32]) -> NDArray[Any]:
-        """Return the categories (n,) that were encoded as a block (n, width), None for any other."""
-        known = block[:, : len(self.levels)]
-        codes = (
-            np.where(known.any(axis=1), known.argmax(axis=1), -1) if self.levels else np.full(len(block), -1)
-        )
-        return np.array([*self.levels, None], dtype=object)[codes]
 
     @property
     def num_features(self) -> int:  # noqa: D102

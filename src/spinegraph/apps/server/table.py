@@ -1,13 +1,15 @@
 """The nodes' own columns, as the user wrote them: read from the table, or decoded from the features."""
 
+import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csc_array, issparse
 
 from spinegraph.apps.server.live import Name, Snapshot
 from spinegraph.graph.encoder import FeatureEncoder
@@ -16,6 +18,7 @@ from spinegraph.graph.tables import is_date, is_number
 
 Values = list[float | str | None]
 _NUMBERS = ("number", "raw", "count")
+_FIELDS = {"hashed": "text"}
 _DAY = 86_400  # seconds
 _ALL_SHOWN = 60  # columns; of a wider matrix only those that are not 0 are in a row
 
@@ -29,12 +32,15 @@ class NodeTable:
     """
 
     def __init__(self, graph: Graph, encoder: FeatureEncoder | None, written: pa.Table | None = None) -> None:
-        self._encoder = None if encoder is None or not encoder.kinds_ else encoder
+        # What a model folder keeps of the encoder: kinds, means, scales and levels.
+        meta = {} if encoder is None else encoder.state()[0]
+        self._encoded = [_EncodedColumn.of(about) for about in meta.get("columns", ())]
         self._rows: dict[Name, int] = {}
         self._columns: dict[str, Values] = {}
         self._numbers = {}  # of feature columns without a table
-        if self._encoder is not None:
-            self.kinds = {name: _kind(kind) for name, kind in self._encoder.kinds_.items()}
+        if encoder is not None and self._encoded:
+            held = {column.name: column.shown_kind for column in self._encoded}
+            self.kinds = {name: held.get(name, "lost") for name in encoder.kinds_}
         else:
             names = graph.feature_names or tuple(f"feature {number}" for number in range(graph.num_features))
             self._numbers = {name: number for number, name in enumerate(names)}
@@ -50,22 +56,16 @@ class NodeTable:
 
     def fields(self) -> list[dict[str, Any]]:
         """Return the columns that a new node's row may have: name, kind, levels and a typical value."""
-        if self._encoder is None:
-            return []
-        typical = self._decoded(np.zeros((1, self._encoder.num_features), np.float32), self.kinds)
+        width = sum(column.width for column in self._encoded)
+        typical = self._decoded(np.zeros((1, width), np.float32), self.kinds)
         return [
             {
-                "name": name,
-                "kind": "text" if kind == "hashed" else _kind(kind),
-                "levels": [
-                    feature.removeprefix(f"{name} = ")
-                    for feature in self._encoder.feature_names_
-                    if kind == "category" and feature.startswith(f"{name} = ")
-                ],
-                "typical": typical[name][0] if name in typical and kind in ("number", "date") else None,
+                "name": column.name,
+                "kind": "number" if column.kind in _NUMBERS else _FIELDS.get(column.kind, column.kind),
+                "levels": column.levels,
+                "typical": typical[column.name][0] if column.kind in ("number", "date") else None,
             }
-            for name, kind in self._encoder.kinds_.items()
-            if kind not in ("text", "skip")
+            for column in self._encoded
         ]
 
     def column(self, snapshot: Snapshot, name: str) -> Values:
@@ -95,24 +95,60 @@ class NodeTable:
         if not snapshot.overlay.has_features:
             return {}
         features = snapshot.overlay.feature_rows(positions)
-        if self._encoder is not None:
+        if self._encoded:
             return self._decoded(features, names)
         wanted = [self._numbers[name] for name in names if name in self._numbers]
         some = features[:, wanted].toarray() if issparse(features) else features[:, wanted]
         return dict(zip(names, some.T.astype(np.float64).tolist(), strict=False))
 
     def _decoded(self, features: Any, names: Collection[str]) -> dict[str, Values]:
-        if self._encoder is None:
-            return {}
-        found = self._encoder.inverse_transform(features, names)
-        return {name: _listed(values, self._encoder.kinds_[name]) for name, values in found.items()}
+        matrix, found, stop = csc_array(features), {}, 0
+        for column in self._encoded:
+            start, stop = stop, stop + column.width
+            if column.name in names and column.shown_kind != "lost":
+                found[column.name] = _listed(column.decode(matrix[:, start:stop].toarray()), column.kind)
+        return found
 
 
-def _kind(kind: str) -> str:
-    """Return the kind of a column that was encoded, as readers are told."""
-    if kind in _NUMBERS:
-        return "number" if kind != "count" else "lost"
-    return "lost" if kind in ("hashed", "text", "skip") else kind
+@dataclass(frozen=True)
+class _EncodedColumn:
+    """A column of the table as the encoder keeps it."""
+
+    name: str
+    kind: str
+    width: int  # features
+    has_gaps: bool
+    levels: list[str]
+    mean: float
+    scale: float
+
+    @classmethod
+    def of(cls, about: dict[str, Any]) -> "_EncodedColumn":
+        levels, words = about.get("levels", []), about.get("words", [])
+        width = about.get("width") or (1 if "mean" in about else len(levels) + len(words))
+        has_gaps = about["has_gaps"]
+        mean, scale = about.get("mean", 0.0), about.get("scale", 1.0)
+        return cls(about["name"], about["kind"], width + has_gaps, has_gaps, levels, mean, scale)
+
+    @property
+    def shown_kind(self) -> str:
+        """The kind of its values; "lost" where features do not tell them: counts are scaled by row."""
+        if self.kind in ("number", "raw"):
+            return "number"
+        return self.kind if self.kind in ("boolean", "category", "date") else "lost"
+
+    def decode(self, block: NDArray[np.float32]) -> NDArray[Any]:
+        """Return the values (n,) that were encoded as a block (n, width): NaN or None for gaps."""
+        if self.kind == "category":
+            known = block[:, : len(self.levels)]
+            codes = np.where(known.any(axis=1), known.argmax(axis=1), -1)
+            return np.array([*self.levels, None], dtype=object)[codes]
+        values = block[:, 0].astype(np.float64)
+        if self.kind in ("number", "date"):
+            # To the digits that float32 keeps: what was written as 52000 comes back as that.
+            step = self.scale * max(np.abs(values).max(initial=0), 1e-3) * 2.0**-23
+            values = np.round(values * self.scale + self.mean, math.floor(-math.log10(step)))
+        return np.where(block[:, -1] > 0, np.nan, values) if self.has_gaps else values
 
 
 def _listed(values: NDArray[Any], kind: str) -> Values:
