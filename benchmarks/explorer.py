@@ -137,7 +137,7 @@ def measure(chromium, page_files, count, wide, high, seconds):
 def table(results):
     """Return the results as Markdown."""
     lines = [
-        "| points | page | first picture | frames a second | 99 % of frames within | one drawing | new colours |",
+        "| points | page | first picture | frames a second | 99 % of frames in | one drawing | new colours |",
         "|--:|---|--:|--:|--:|--:|--:|",
     ]
     for one in results["runs"]:

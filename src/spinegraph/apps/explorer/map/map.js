@@ -150,14 +150,15 @@ export class MapView {
   recolor() {
     const { network, coloring, selected } = state;
     const { code, groups } = network.coloring(coloring);
-    const colors = groups.map((group) => rgb(group.color));
-    const bytes = new Uint8Array(4 * network.size);
+    const packed = (opacity) => new Uint32Array(Uint8Array.from(groups.flatMap((group) => [...rgb(group.color), opacity])).buffer);
+    const [bright, faint] = [packed(222), packed(FAINT)];
+    const words = new Uint32Array(network.size); // four bytes of a colour at a time
     this.inColor = shownNodes();
-    code.forEach((group, place) => {
+    for (let place = 0; place < words.length; place += 1) {
       const isBright = this.inColor[place] && (!selected || selected.has(place));
-      bytes.set(colors[group], 4 * place);
-      bytes[4 * place + 3] = isBright ? 222 : FAINT;
-    });
+      words[place] = (isBright ? bright : faint)[code[place]];
+    }
+    const bytes = new Uint8Array(words.buffer);
     this.points.ground = rgb("--ground");
     this.points.color(bytes);
     this.points.order(inOrder(code, groups, bytes));
