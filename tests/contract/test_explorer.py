@@ -97,9 +97,7 @@ def test_the_map_stays_still_when_the_colour_changes(chromium, network, wide, hi
     before, seen = page.evaluate(where), page.locator("#map").bounding_box()
     for key in ("label", "degree", "column:word 3", "group:content", "role"):
         page.select_option("#coloring", key)
-        page.wait_for_function(
-            "key => import('/state.js').then(({ state }) => state.coloring === key)", arg=key
-        )
+        page.wait_for_function("key => document.getElementById('legend').dataset.key === key", arg=key)
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         assert page.evaluate(where) == before
         assert page.locator("#map").bounding_box() == seen
@@ -380,7 +378,7 @@ def person(chromium, people):
 def colored(page, key):
     """Colour by a column; return the codes of all nodes' groups and the groups."""
     page.select_option("#coloring", key)
-    page.wait_for_function("key => import('/state.js').then(({ state }) => state.coloring === key)", arg=key)
+    page.wait_for_function("key => document.getElementById('legend').dataset.key === key", arg=key)
     return page.evaluate(
         """key => import("/state.js").then(({ state }) => {
             const { code, groups } = state.network.coloring(key);
@@ -629,6 +627,7 @@ def test_twins_are_the_nearest_profiles_of_like_degree(network):
         assert [match["score"] for match in told] == pytest.approx(np.exp(-np.sort(apart)[:5]), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_papers_of_cora_are_drawn_beside_their_twins(chromium, tmp_path):
     if not Path(os.environ.get("SPINEGRAPH_DATA", ""), "cora.npz").is_file():

@@ -10,7 +10,7 @@ import { Network } from "./network.js";
 import { listPanel } from "./panel/list.js";
 import { nodePanel } from "./panel/node.js";
 import { trialPanel } from "./panel/trial.js";
-import { choose, on, state, tell } from "./state.js";
+import { choose, loaded, on, state, tell } from "./state.js";
 
 const SOON = [2, 3, 5, 8, 13, 20, 30, 60]; // seconds until the map is asked for again while it is being made
 const find = document.getElementById("find");
@@ -26,7 +26,11 @@ async function read(tries = 0) {
   const network = new Network(told);
   if (state.chosen !== null && !network.has(state.chosen)) state.chosen = null;
   if (before && before.version !== network.version) state.selected = null;
-  await follow(network);
+  // What is shown may change while columns are read.
+  for (let before; before !== shownNow();) {
+    before = shownNow();
+    await follow(network);
+  }
   state.network = network;
   offer();
   map.take(network, before);
@@ -39,6 +43,8 @@ async function read(tries = 0) {
   const isFinished = told.role && (parts.length < 2 || parts.every((part) => network.groups[part]));
   if (!isFinished) setTimeout(() => read(tries + 1).catch(failed), 1000 * SOON[Math.min(tries, SOON.length - 1)]);
 }
+
+const shownNow = () => JSON.stringify([state.by, state.coloring, state.sizing, state.filters]);
 
 /** Give a network what is shown of the one before: the map by some part, and columns. */
 async function follow(network) {
@@ -115,7 +121,7 @@ combo(find, { suggest: nodesNamed, choose: (name) => {
 } });
 /** Colour or size the map by a column, once it is read. */
 async function show(id, key) {
-  if (key) await state.network.load(key);
+  if (key) await loaded(key);
   if (id === "coloring") state.muted.clear();
   state[id] = key;
   offer();

@@ -86,6 +86,7 @@ export class Network {
 
   /** A column that needs no reading, or was read: { title, kind, values } or { title, kind, codes, levels }. */
   column(key) {
+    if (!this.loaded.has(key) && /^(column|like):/.test(key)) throw new Error(`${key} is not read yet`);
     if (!this.loaded.has(key)) this.loaded.set(key, this.own(key));
     return this.loaded.get(key);
   }

@@ -39,6 +39,13 @@ export function choose(name) {
   return true;
 }
 
+/** Read a column of the network that is shown, though another may take its place meanwhile. */
+export async function loaded(key) {
+  const { network } = state;
+  const column = await network.load(key);
+  return network === state.network ? column : loaded(key);
+}
+
 /** 1 for each node that is in colour: it passes all filters and its group is not dimmed. */
 export function shownNodes() {
   const { network, coloring, muted, filters } = state;

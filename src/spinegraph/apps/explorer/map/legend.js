@@ -5,7 +5,10 @@ import { on, state, tell } from "../state.js";
 
 /** Keep the legend up to date. */
 export function legend(root) {
-  const show = () => root.replaceChildren(...content());
+  const show = () => {
+    root.replaceChildren(...content());
+    root.dataset.key = state.coloring;
+  };
   on("network", show);
   on("coloring", show);
   on("muted", show);

@@ -77,6 +77,7 @@ export class MapView {
   async show(by) {
     const { network } = state;
     await network.layout(by);
+    if (network !== state.network) return; // the new one is shown by the same part
     const { places, x, y } = network;
     network.show(by);
     this.take(network, { places, x, y });

@@ -3,7 +3,7 @@
 import { element, save, short, shown } from "../dom.js";
 import { fault, goTo } from "../naming.js";
 import { written, writtenNumber } from "../network.js";
-import { on, shownNodes, state, tell } from "../state.js";
+import { loaded, on, shownNodes, state, tell } from "../state.js";
 
 const LISTED = 100;
 const COLUMNS = 60; // of the table, in a CSV file
@@ -24,9 +24,10 @@ export function listPanel(root, map) {
     values.replaceChildren();
     const key = column.value;
     if (!key) return;
-    const read = await state.network.load(key);
+    const read = await loaded(key);
     if (key !== column.value) return;
-    const add = (filter) => {
+    const add = async (filter) => {
+      await loaded(key);
       state.filters.push({ key, ...filter });
       column.value = "";
       values.replaceChildren();
