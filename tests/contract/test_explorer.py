@@ -1,8 +1,10 @@
 """The explorer in a real browser, against a real service: seen, clicked, typed into, never leaving it."""
 
+import csv
 import json
 import os
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import browser
 import spinegraph as sg
 from running_service import Running, small_graph, small_model
+from spinegraph.analysis.plots import COLORS
 from spinegraph.graph.datasets import load
 from spinegraph.structure.similarity import pair_distances
 
@@ -62,6 +65,7 @@ def page(chromium, network):
 
 
 def find(page, name):
+    page.evaluate("document.activeElement.blur()")
     page.keyboard.press("/")
     page.keyboard.type(name)
     page.keyboard.press("Enter")
@@ -74,37 +78,29 @@ def test_the_map_shows_every_node_and_says_what_colours_mean(page, network):
     assert page.evaluate("import('/app.js').then(({ map }) => map.points.count)") == 90
     counts = [int(text) for text in page.locator("#legend small").all_inner_texts()]
     assert sum(counts) == 90
-    assert page.locator("#coloring option").all_inner_texts() == ["role", "label", "number of links"]
+    assert page.locator("#coloring > option").all_inner_texts() == ["role", "label", "number of links"]
+    assert page.locator("#coloring optgroup").first.locator("option").count() == 12  # columns
     page.select_option("#coloring", "label")
-    assert page.locator("#legend span").all_inner_texts()[0].startswith("<img src=x")
+    page.locator("#legend span", has_text="<img src=x").wait_for()
     page.locator("#legend button").first.click()
     assert page.locator("#legend button").first.get_attribute("aria-pressed") == "false"
     page.select_option("#coloring", "degree")
-    assert page.locator("#legend h2").inner_text() == "Links"
+    page.locator("#legend h2", has_text="Links").wait_for()
 
 
 @pytest.mark.parametrize(("wide", "high"), [(1280, 800), (390, 844)])
-def test_no_node_lies_under_the_legend(chromium, network, wide, high):
+def test_the_map_stays_still_when_the_colour_changes(chromium, network, wide, high):
     page = opened(chromium, network, wide=wide, high=high)
     page.wait_for_selector("body[data-drawn=yes]")
-    hidden = """async () => {
-        const { map } = await import("/app.js");
-        const { state } = await import("/state.js");
-        const { x, y } = state.network;
-        const most = Math.max(...x.map(Math.abs), ...y.map(Math.abs));
-        const [wide, high] = [most * map.view.wide, most * map.view.high];
-        map.grid = { left: -wide, right: wide, low: -high, high };
-        [x[0], y[0]] = [-wide, -high]; // a node in the corner where the legend stands
-        map.showAll();
-        const box = map.legend.getBoundingClientRect();
-        const from = map.above.getBoundingClientRect();
-        const all = [...x].map((across, at) => map.view.pixels(across, y[at]));
-        const places = all.map(([across, down]) => [across + from.left, down + from.top]);
-        const covered = places.filter(([across, down]) => across < box.right && down > box.top);
-        const outside = all.filter((at) => !map.view.isSeen(at));
-        return [box.width > 0, covered.length, outside.length];
-    }"""
-    assert page.evaluate(hidden) == [True, 0, 0]
+    where = """() => import("/app.js").then(({ map }) =>
+        [map.view.x, map.view.y, map.view.scale, map.view.wide, map.view.high, ...map.grid.x])"""
+    before, seen = page.evaluate(where), page.locator("#map").bounding_box()
+    for key in ("label", "degree", "column:word 3", "group:content", "role"):
+        page.select_option("#coloring", key)
+        page.wait_for_function("key => document.getElementById('legend').dataset.key === key", arg=key)
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert page.evaluate(where) == before
+        assert page.locator("#map").bounding_box() == seen
     assert page.faults == []
     page.close()
 
@@ -129,6 +125,8 @@ def test_a_click_on_the_map_chooses_the_node_that_lies_there(page, network):
 def test_a_node_is_drawn_beside_its_twins_with_reasons(page, network):
     find(page, "n7")
     page.wait_for_selector(".why li")
+    page.click("text=Structural twins")
+    page.wait_for_function("() => document.querySelector('.why h4').textContent.includes(' is a twin of ')")
     twins = [match["name"] for match in network.get("/v1/nodes/n7/twins", n=5)["matches"]]
     assert len(twins) == 5
     assert "n7" not in twins
@@ -152,25 +150,27 @@ def test_a_node_is_drawn_beside_its_twins_with_reasons(page, network):
 def test_another_twin_and_another_kind_of_likeness_can_be_chosen(page, network):
     find(page, "n7")
     page.wait_for_selector(".why li")
+    page.click("text=Structural twins")
+    page.wait_for_function("() => document.querySelector('.why h4').textContent.includes(' is a twin of ')")
     second = page.locator("button.card").nth(1)
     name = second.locator("b").inner_text()
     second.click()
     page.wait_for_function(f"() => document.querySelector('.why h4').textContent.startsWith('Why {name} ')")
-    page.click("text=Most alike")
+    page.click(".switches button[data-kind=similar]")
     first = network.get("/v1/nodes/n7/similar", n=1)["matches"][0]["name"]
     page.wait_for_function(
         f"() => document.querySelector('.why h4').textContent === 'Why {first} is like n7'"
     )
     page.click(f"text=Go to {first}")
     assert page.inner_text("#node h2") == first
-    page.click("text=Structural twins")  # stays as chosen from node to node
+    assert page.get_attribute(".switches button[data-kind=similar]", "aria-pressed") == "true"  # stays
 
 
 def test_nodes_alike_by_one_part_are_shown_and_explained(page, network):
     find(page, "n7")
     page.wait_for_selector(".why li")
     for part in ("content", "place", "role"):
-        page.click(f"text=By {part}")
+        page.click(f".switches button[data-kind={part}]")
         first = network.get("/v1/nodes/n7/similar", n=1, by=part)["matches"][0]["name"]
         page.wait_for_function(
             "words => document.querySelector('.why h4').textContent === words", arg=f"Why {first} is like n7"
@@ -180,7 +180,7 @@ def test_nodes_alike_by_one_part_are_shown_and_explained(page, network):
         assert f"{part} {cosine:.2f}" in page.locator("button.card small").first.inner_text()
         shown = page.locator(".why .parts .note").inner_text()
         assert all(one["name"] in shown for one in told["parts"] if one["share"] > 0.005)
-    page.click("text=Structural twins")
+    page.click(".switches button[data-kind=similar]")
 
 
 def test_names_that_are_markup_are_shown_as_they_are(page):
@@ -219,7 +219,7 @@ def test_a_node_that_is_not_there_lands_and_nothing_is_stored(page, network):
     assert network.get("/v1/map")["version"] == before
 
 
-def test_nodes_are_picked_on_the_map_and_kept_with_the_token(page, network):
+def test_on_this_computer_a_node_is_kept_without_a_token(page, network):
     page.click("#tab-trial")
     page.focus("#marks")
     page.keyboard.press("Enter")  # the node at the cross
@@ -228,9 +228,8 @@ def test_nodes_are_picked_on_the_map_and_kept_with_the_token(page, network):
     page.fill("#trial-name", "kept & shown")
     page.click(".keeping summary")
     page.click("#store")
-    page.fill("#token", network.token)
-    page.keyboard.press("Enter")
     page.wait_for_function("() => document.querySelector('#node h2')?.textContent === 'kept & shown'")
+    assert page.locator("dialog[open]").count() == 0
     page.wait_for_selector(".why li")
     page.wait_for_load_state("networkidle")  # nothing is asked about it any more when it goes
     assert page.inner_text("#about").startswith("91 nodes")
@@ -245,7 +244,7 @@ def test_every_part_is_reached_by_keys_and_shows_its_focus(page):
     page.wait_for_selector(".welcome")
     seen = []
     page.evaluate("document.activeElement.blur()")
-    for _ in range(24):
+    for _ in range(32):
         page.keyboard.press("Tab")
         seen.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
         style = (
@@ -253,9 +252,11 @@ def test_every_part_is_reached_by_keys_and_shows_its_focus(page):
             "document.activeElement.nextElementSibling : document.activeElement)"
         )
         assert page.evaluate(f"parseFloat({style}.outlineWidth)") >= 2, seen[-1]
-    for part in ("skip", "find", "coloring", "marks", "tab-node", "chip"):
+    for part in ("skip", "find", "coloring", "sizing", "marks", "picture", "tab-node", "chip"):
         assert part in seen
     page.focus("#tab-node")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#list").is_visible()
     page.keyboard.press("ArrowRight")
     assert page.locator("#trial").is_visible()
 
@@ -284,7 +285,7 @@ def test_the_page_fits_its_window_in_both_appearances(chromium, network, wide, h
     assert page.evaluate(
         "document.querySelector('#panel').scrollWidth <= document.querySelector('#panel').clientWidth"
     )
-    assert page.locator("#map").bounding_box()["width"] > 0.55 * wide
+    assert page.locator("#map").bounding_box()["width"] > 0.45 * wide
     assert page.faults == []
     page.close()
 
@@ -305,6 +306,11 @@ def test_elsewhere_the_page_asks_for_the_token(chromium, network, tmp_path):
         page.fill("#token", public.token)
         page.click("dialog button.main")
         page.wait_for_selector("#legend button")
+        page.reload()
+        page.locator("dialog", has_text="another computer").wait_for()
+        page.fill("#token", "a-token-of-no-service")
+        page.keyboard.press("Enter")
+        page.locator("#about", has_text="This is not the service's token").wait_for()
         assert [fault for fault in page.faults if "401" not in fault] == []
         page.close()
 
@@ -324,6 +330,290 @@ def test_the_policy_lets_nothing_in_and_no_text_become_markup(network):
             assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", file.read_text()), file
 
 
+ABOUT = "Likes <b>item {}</b>, and writes long lines about it"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Rows of the nodes n0, n1, ...: numbers with gaps, categories, dates, truths and text."""
+    rng = np.random.default_rng(3)
+    return {
+        "team": rng.choice(["north", "south", "east"], 90).tolist(),
+        "salary": [
+            None if place % 17 == 5 else int(pay)
+            for place, pay in enumerate(rng.integers(30_000, 90_000, 90))
+        ],
+        "joined": [f"20{year}-03-0{day}" for year, day in rng.integers([10, 1], [25, 9], (90, 2))],
+        "remote": (rng.random(90) < 0.5).tolist(),
+    }
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory, table):
+    """A service of a model that was fitted on a table, with the table beside it."""
+    folder, graph = tmp_path_factory.mktemp("people"), small_graph()
+    encoder = sg.FeatureEncoder().fit(table)
+    graph = graph.with_features(encoder.transform(table), feature_names=encoder.feature_names_)
+    sg.SPINE(dim=32, k=10).fit(graph, encoder=encoder).save(folder / "model")
+    rows = [f'n{place},"{ABOUT.format(place)}"' for place in range(90)]
+    (folder / "about.csv").write_text("\n".join(["name,about", *rows]))
+    with Running(folder / "model", folder / "store", ["--table", str(folder / "about.csv")]) as running:
+        running.wait_for_roles("n3")
+        until = time.monotonic() + 120
+        while len(running.get("/v1/map")["groups"]) < 3:
+            assert time.monotonic() < until, "no maps by parts"
+            time.sleep(0.2)
+        yield running
+
+
+@pytest.fixture
+def person(chromium, people):
+    shown = opened(chromium, people)
+    shown.wait_for_selector("body[data-drawn=yes]")
+    yield shown
+    assert shown.faults == []
+    shown.close()
+
+
+def colored(page, key):
+    """Colour by a column; return the codes of all nodes' groups and the groups."""
+    page.select_option("#coloring", key)
+    page.wait_for_function("key => document.getElementById('legend').dataset.key === key", arg=key)
+    return page.evaluate(
+        """key => import("/state.js").then(({ state }) => {
+            const { code, groups } = state.network.coloring(key);
+            return [[...code], groups];
+        })""",
+        key,
+    )
+
+
+def test_a_node_shows_its_own_row(person, people, table):
+    find(person, "n7")
+    person.wait_for_selector("table.columns")
+    names = person.locator("table.columns th").all_inner_texts()
+    row = dict(zip(names, person.locator("table.columns td").all_inner_texts(), strict=True))
+    assert row == {
+        "team": table["team"][7],
+        "salary": f"{table['salary'][7]:,}",
+        "joined": table["joined"][7],
+        "remote": "yes" if table["remote"][7] else "no",
+        "about": ABOUT.format(7),
+    }
+    find(person, "n5")
+    person.locator("table.columns td", has_text="missing").wait_for()
+    person.click("table.columns th >> text=team")
+    person.locator("#legend h2", has_text="team").wait_for()
+
+
+def test_nodes_are_coloured_by_any_column_part_or_role(person, people, table):
+    code, groups = colored(person, "column:team")
+    assert [groups[at]["title"] for at in code] == table["team"]
+    code, groups = colored(person, "column:salary")
+    known = [pay for pay in table["salary"] if pay is not None]
+    assert sum(group["count"] for group in groups) == 90
+    assert groups[-1] == {"title": "none", "color": "--c-none", "count": 90 - len(known)}
+    order = [
+        at for pay, at in sorted((pay, at) for pay, at in zip(table["salary"], code, strict=True) if pay)
+    ]
+    assert order == sorted(order)
+    _, groups = colored(person, "column:joined")
+    assert groups[0]["title"].startswith(min(table["joined"]))
+    code, groups = colored(person, "role")
+    told = people.get("/v1/map")
+    assert [groups[at]["title"] for at in code] == [told["titles"][role] for role in told["role"]]
+    assert {group["color"] for group in groups} == {f"--c{role}" for role in set(told["role"])}
+    for part in ("content", "place", "role"):
+        code, groups = colored(person, f"group:{part}")
+        assert [groups[at]["title"] for at in code] == [f"group {at + 1}" for at in told["groups"][part]]
+    find(person, "n7")
+    code, groups = colored(person, "like:role:n7")
+    assert code[7] == max(code)  # most like itself
+
+
+def test_nodes_are_sized_by_any_column(person, table):
+    sizes = "() => import('/app.js').then(({ map }) => [...map.points.factors])"
+    assert set(person.evaluate(sizes)) == {1}
+    person.select_option("#sizing", "column:salary")
+    person.wait_for_function("() => import('/app.js').then(({ map }) => map.points.factors[0] !== 1)")
+    found = person.evaluate(sizes)
+    pays = [-1 if pay is None else pay for pay in table["salary"]]
+    assert found[int(np.argmax(pays))] == max(found) > 2 > 0.7 > min(found)
+    assert found[5] == min(found)  # not known
+    person.select_option("#sizing", "role")
+    person.wait_for_function(
+        "found => import('/app.js').then(({ map }) => map.points.factors[0] !== found)", arg=found[0]
+    )
+
+
+def test_filters_leave_some_nodes_in_colour_and_the_list_is_saved(person, table):
+    person.click("#tab-list")
+    person.locator("#counted", has_text="90 of 90 nodes in colour").wait_for()
+    person.select_option("#filter-column", "column:team")
+    person.select_option("#filter-level", "south")
+    south = [place for place in range(90) if table["team"][place] == "south"]
+    person.locator("#counted", has_text=f"{len(south)} of 90").wait_for()
+    person.select_option("#filter-column", "column:salary")
+    person.fill("#filter-from", "50000")
+    person.click("#filter-add")
+    rich = [place for place in south if (table["salary"][place] or 0) >= 50_000]
+    person.locator("#counted", has_text=f"{len(rich)} of 90").wait_for()
+    bright = person.evaluate("import('/app.js').then(({ map }) => [...map.inColor])")
+    assert np.flatnonzero(bright).tolist() == rich
+    with person.expect_download() as saved:
+        person.click("#save-csv")
+    assert saved.value.suggested_filename == "nodes.csv"
+    rows = list(csv.DictReader(Path(saved.value.path()).read_text().splitlines()))
+    assert [row["name"] for row in rows] == [f"n{place}" for place in rich]
+    assert [row["salary"] for row in rows] == [str(table["salary"][place]) for place in rich]
+    assert [row["joined"] for row in rows] == [table["joined"][place] for place in rich]
+    assert [row["about"] for row in rows] == [ABOUT.format(place) for place in rich]
+    assert {"role", "links"} <= set(rows[0])
+    person.locator("#list .remove").first.click()
+    person.locator("#list .remove").first.click()
+    person.locator("#counted", has_text="90 of 90").wait_for()
+
+
+@pytest.mark.parametrize("tool", ["box", "lasso", "shift", "keys"])
+def test_nodes_are_selected_on_the_map(person, tool):
+    box = person.locator("#marks").bounding_box()
+    corners = [(0.1, 0.12), (0.6, 0.12), (0.6, 0.7), (0.1, 0.7)]
+    if tool == "keys":
+        person.click("#tab-list")
+        person.focus("#marks")
+        for key in ("+", "+", "ArrowLeft"):
+            person.keyboard.press(key)
+        person.focus("#select-seen")
+        person.keyboard.press("Enter")
+        corners = [(0, 0), (1, 0), (1, 1), (0, 1)]
+    else:
+        if tool != "shift":
+            person.check(f"input[name=tool][value={tool}]", force=True)
+        path = [corners[0], *(corners[2:3] if tool != "lasso" else [*corners[1:], corners[0]])]
+        if tool == "shift":
+            person.keyboard.down("Shift")
+        for at, (across, down) in enumerate(path):
+            person.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"], steps=4)
+            if not at:
+                person.mouse.down()
+        person.mouse.up()
+        person.keyboard.up("Shift")
+    person.locator("#counted", has_text="selected").wait_for()
+    chosen, where = person.evaluate(
+        """Promise.all([import("/state.js"), import("/app.js")]).then(([{ state }, { map }]) => [
+            [...state.selected].sort((a, b) => a - b),
+            [...state.network.x].map((x, place) => map.view.pixels(x, state.network.y[place])),
+        ])"""
+    )
+    size = np.array([box["width"], box["height"]])
+    where, low, high = np.array(where), corners[0] * size, corners[2] * size
+    assert chosen == np.flatnonzero(((where >= low) & (where <= high)).all(axis=1)).tolist()
+    assert 0 < len(chosen) < 90
+    assert person.locator("#list .chip").count() >= len(chosen)
+    person.evaluate("document.activeElement.blur()")
+    person.keyboard.press("Escape")
+    person.locator("#counted", has_text="90 of 90").wait_for()
+
+
+def test_the_map_is_saved_as_a_picture(person):
+    colored(person, "column:team")
+    with person.expect_download() as saved:
+        person.click("#picture")
+    assert saved.value.suggested_filename == "map.png"
+    picture = Path(saved.value.path()).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    wide = int.from_bytes(picture[16:20])
+    assert wide == round(person.locator("#marks").bounding_box()["width"])
+    inked = """async (bytes) => {
+        const picture = await createImageBitmap(new Blob([Uint8Array.from(bytes)]));
+        const pen = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+        pen.drawImage(picture, 0, 0);
+        const { data } = pen.getImageData(0, 0, picture.width, picture.height);
+        return new Set(new Uint32Array(data.buffer)).size;
+    }"""
+    assert person.evaluate(inked, list(picture)) > 20  # colours
+
+
+def test_the_map_is_by_any_part(person, people):
+    for part in ("content", "place", "role", "all"):
+        person.check(f"#by input[value={part}]", force=True)
+        told = people.get("/v1/layout", by=part)
+        assert told["method"] == "t-SNE"
+        person.wait_for_function(
+            "x => import('/app.js').then(({ map }) => Math.abs(map.grid.x[0] - x) < 1e-6 && map.share === 1)",
+            arg=told["x"][0],
+        )
+        assert person.evaluate("import('/app.js').then(({ map }) => [...map.grid.y])") == pytest.approx(
+            told["y"], abs=1e-6
+        )
+
+
+def test_names_are_found_by_any_piece(person):
+    person.fill("#find", "8")
+    person.locator("[role=option]", has_text="n28").wait_for()
+    assert person.locator("[role=option] span").first.inner_text() == "n8"
+
+
+def test_a_new_node_has_the_tables_own_fields_and_is_told_what_it_would_be(person, people, table):
+    person.click("#tab-trial")
+    labels = person.locator("#trial-fields label").all_inner_texts()
+    assert labels == ["team", "salary", "joined", "remote"]
+    field = {name: f"#trial-field-{at}" for at, name in enumerate(labels)}
+    options = person.locator(f"{field['team']} option").all_inner_texts()
+    assert options == ["not known", "east", "north", "south"]
+    mean = np.mean([pay for pay in table["salary"] if pay is not None])
+    assert f"{mean:,.0f}" in person.get_attribute(field["salary"], "placeholder")
+    assert person.get_attribute(field["joined"], "type") == "date"
+    person.select_option(field["team"], "south")
+    person.fill(field["salary"], "61000")
+    person.fill(field["joined"], "2020-03-04")
+    person.select_option(field["remote"], "yes")
+    person.fill("#trial-link", "17")  # a piece of a name
+    person.locator("[role=option]", has_text="n17").wait_for()
+    person.keyboard.press("Enter")
+    row = {"team": "south", "salary": 61000, "joined": "2020-03-04", "remote": True}
+    body = {"name": "new node", "edges": ["n17"], "features": row}
+    told = people.client.post("/v1/embed?n=8&why=true", json=body).json()["nodes"][0]
+    person.wait_for_function(
+        "words => document.querySelector('#would-be')?.textContent.startsWith(words)",
+        arg=told["role"]["title"],
+    )
+    person.wait_for_function(
+        "words => document.querySelector('#reasons')?.textContent.includes(words)", arg=told["words"][0]
+    )
+    reasons = person.inner_text("#reasons")
+    for part, match in told["nearest_by_part"].items():
+        assert f"By {part} it is most like {match['name']}" in reasons
+    colored(person, "column:team")
+    find(person, "n4")
+    person.click("#tab-trial")
+    person.click("#trial-copy")
+    person.wait_for_function(
+        "team => document.querySelector('#trial-field-0').value === team", arg=table["team"][4]
+    )
+    assert person.input_value(field["salary"]) == str(table["salary"][4])
+
+
+def test_the_page_is_usable_on_a_phone(chromium, people):
+    page = opened(chromium, people, path="/#n7", wide=390, high=844, has_touch=True)
+    page.wait_for_selector(".why li")
+    for tab in ("tab-node", "tab-list", "tab-trial"):
+        page.tap(f"#{tab}")
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, tab
+        cut = page.evaluate(
+            """() => [...document.querySelectorAll("button, input:not([type=radio]), select, #panel p, td")]
+                .filter((one) => one.checkVisibility()).map((one) => [one.getBoundingClientRect(), one])
+                .filter(([box]) => box.width && (box.right > 391 || box.left < -1))
+                .map(([, one]) => one.id || one.textContent)"""
+        )
+        assert cut == [], tab
+    assert page.locator("#map").bounding_box()["height"] > 300
+    page.select_option("#coloring", "column:team")
+    page.locator("#legend h2", has_text="team").wait_for()
+    assert page.faults == []
+    page.close()
+
+
 def test_twins_are_the_nearest_profiles_of_like_degree(network):
     model = sg.SPINE.load(network.model)
     profiles = model.generator_.profile(model.graph_).weights
@@ -337,6 +627,7 @@ def test_twins_are_the_nearest_profiles_of_like_degree(network):
         assert [match["score"] for match in told] == pytest.approx(np.exp(-np.sort(apart)[:5]), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_papers_of_cora_are_drawn_beside_their_twins(chromium, tmp_path):
     if not Path(os.environ.get("SPINEGRAPH_DATA", ""), "cora.npz").is_file():
@@ -348,7 +639,7 @@ def test_papers_of_cora_are_drawn_beside_their_twins(chromium, tmp_path):
         page.wait_for_selector(".why li")
         page.wait_for_function("() => document.querySelectorAll('.cards .ego').length === 6")
         page.click("#tab-trial")
-        page.click("text=Take the links of 306")
+        page.click("#trial-copy")
         page.wait_for_selector("#lands")
         assert page.locator(".picked li").count() == 78
         assert page.faults == []
@@ -380,10 +671,24 @@ def test_colours_stand_out_from_their_ground(theme):
     for name in ("--on-accent", "--on-twin"):
         assert contrast(colors[name], colors[name.replace("on-", "")]) >= 4.5
     assert contrast(colors["--caution"], colors["--caution-ground"]) >= 4.5
-    points = [name for name in colors if re.fullmatch(r"--(c|d)\d+|--edge|--c-none", name)]
-    assert len(points) == 22
+    points = [name for name in colors if re.fullmatch(r"--d\d+|--edge|--c-none", name)]
+    assert len(points) == 10
     for name in points:
         assert contrast(colors[name], colors["--ground"]) >= 3, name
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_groups_have_the_colours_of_the_report_and_stand_out(page, theme):
+    page.check(f"#theme input[value={theme}]", force=True)
+    read = "name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()"
+    ground, shown = (
+        page.evaluate(read, "--ground"),
+        [page.evaluate(read, f"--c{at}") for at in range(len(COLORS))],
+    )
+    for color, own in zip(shown, COLORS, strict=True):
+        assert contrast(color, ground) >= 3
+        assert color == own or contrast(own, ground) < 3.05  # only where it would not stand out
+    page.check("#theme input[value=auto]", force=True)
 
 
 def test_points_are_drawn_alike_with_and_without_a_graphics_card(page):
@@ -398,6 +703,7 @@ def test_points_are_drawn_alike_with_and_without_a_graphics_card(page):
             const points = begun(canvas);
             points.place(new Float32Array(6), Float32Array.of(0, 0, 0, 1, 1, 0));
             points.color(Uint8Array.of(255, 0, 0, 255, 0, 255, 0, 255, 0, 0, 255, 102));
+            points.resize(Float32Array.of(1, 1, 1));
             points.order(Uint32Array.of(2, 0, 1));
             points.draw({ x: 0, y: 0, scale: 10 }, 6, 1);
             const flat = blank().getContext("2d");
@@ -432,6 +738,7 @@ def test_a_hundred_thousand_points_move_smoothly(chromium, network):
         "label": None,
         "labels": [],
         "parts": [],
+        "colors": list(COLORS),
     }
     page = chromium.new_page(viewport={"width": 1280, "height": 800})
     body = json.dumps(told)

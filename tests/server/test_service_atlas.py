@@ -30,9 +30,15 @@ def test_it_makes_the_map_and_the_roles_of_the_snapshot(model, tmp_path):
     now = snapshot_of(model)
     with drawing(model, now, tmp_path / "handed over") as process:
         assert process.wait(120) == 0
-    places, roles = read_map(tmp_path / MAP, now)
-    np.testing.assert_array_equal(places, layout(model.embeddings_.vectors))
-    assert roles.titles == Roles.find(model.graph_, model.generator_, model.embeddings_).titles
+    found = read_map(tmp_path / MAP, now)
+    np.testing.assert_array_equal(found.coordinates["all"], layout(model.embeddings_.vectors))
+    assert set(found.coordinates) == {"all", *model.embeddings_.parts}
+    for part in model.embeddings_.parts:
+        np.testing.assert_array_equal(found.coordinates[part], layout(model.embeddings_.part(part).vectors))
+        counts = np.bincount(found.groups[part])
+        assert counts.sum() == 90
+        assert (np.diff(counts) <= 0).all()  # the largest first
+    assert found.roles.titles == Roles.find(model.graph_, model.generator_, model.embeddings_).titles
 
 
 def test_a_map_of_another_version_or_a_damaged_one_is_none(model, tmp_path):

@@ -1,6 +1,7 @@
 """The service as its users meet it: a real process, asked over HTTP."""
 
 import io
+import time
 from urllib.parse import quote
 
 import numpy as np
@@ -209,10 +210,14 @@ def test_vectors_follow_the_whole_graph(model_folder, tmp_path):
     assert np.abs(vectors - expected.vectors).max() < 0.05 * np.abs(expected.vectors).max()
 
 
-def test_names_are_found_by_their_beginning(shared_service):
+def test_names_are_found_by_any_piece_of_them(shared_service):
     found = shared_service.get("/v1/search", q="N1", n=3)
     assert found["names"] == ["n1", "n10", "n11"]
     assert found["total"] == 11
+    assert shared_service.get("/v1/search", q="8", n=99)["names"] == [
+        *["n8", "n18", "n28", "n38", "n48", "n58", "n68", "n78"],
+        *[f"n8{digit}" for digit in range(10)],
+    ]
     assert shared_service.get("/v1/search", q="zzz")["names"] == []
 
 
@@ -228,6 +233,42 @@ def test_the_explorer_gets_its_columns(shared_service):
     assert sum(profile["weights"]) == pytest.approx(1, abs=1e-4)
     columns = shared_service.get("/v1/features")
     assert columns["names"] == [f"word {i}" for i in range(12)]
+    assert whole["columns"] == [{"name": f"word {i}", "kind": "number"} for i in range(12)]
+    assert len(set(whole["colors"])) == len(whole["colors"]) >= 8
+    values = shared_service.get("/v1/columns/word 3")["values"]
+    assert values == small_graph().features[:, 3].tolist()
+    row = shared_service.get("/v1/nodes/n3/row")
+    assert row["row"] == dict(zip(columns["names"], small_graph().features[3].tolist(), strict=True))
+    assert shared_service.client.get("/v1/columns/word 99").status_code == 404
+    scores = shared_service.get("/v1/nodes/n3/likeness", by="role")["values"]
+    for match in shared_service.get("/v1/nodes/n3/similar", by="role", n=4)["matches"]:
+        assert scores[whole["names"].index(match["name"])] == pytest.approx(match["score"], abs=1e-4)
+
+
+def test_each_part_has_a_map_of_its_own(shared_service):
+    shared_service.wait_for_roles("n3")
+    until, drawn = time.monotonic() + 120, set()
+    while drawn != {"content", "place", "role"}:
+        assert time.monotonic() < until, drawn
+        maps = {by: shared_service.get("/v1/layout", by=by) for by in ("content", "place", "role")}
+        drawn = {by for by, told in maps.items() if told["method"] == "t-SNE"}
+    whole = shared_service.get("/v1/map")
+    assert len({tuple(told["x"]) for told in [whole, *maps.values()]}) == 4
+    assert all(len(groups) == 90 and min(groups) == 0 for groups in whole["groups"].values())
+    assert set(whole["groups"]) == {"content", "place", "role"}
+    assert shared_service.client.get("/v1/layout", params={"by": "elsewhere"}).status_code == 422
+
+
+def test_a_node_that_is_tried_out_gets_a_role_and_reasons(shared_service):
+    shared_service.wait_for_roles("n3")
+    body = {"name": "new", "edges": ["n1", "n2"], "features": {"word 1": 1}}
+    answer = shared_service.client.post("/v1/embed?why=true&map_by=role&n=3", json=body)
+    assert answer.status_code == 200, answer.text
+    (told,) = answer.json()["nodes"]
+    assert told["role"]["title"] in shared_service.get("/v1/map")["titles"]
+    assert set(told["nearest_by_part"]) == {"content", "place", "role"}
+    assert told["words"]
+    assert "role" not in shared_service.client.post("/v1/embed", json=body).json()["nodes"][0]
 
 
 def test_two_nodes_are_explained_and_roles_are_told_once_found(shared_service):

@@ -52,6 +52,19 @@ def test_writing_needs_the_token_and_reading_on_this_machine_does_not(shared_ser
             assert answer.status_code != 401, (method, path)
 
 
+def test_only_the_page_on_this_machine_may_add_nodes_without_the_token(shared_service, public):
+    def status(method, path, origin, running=shared_service):
+        headers = {"Content-Type": "application/json", "Origin": origin}
+        return httpx.request(method, running.url + path, headers=headers, trust_env=False).status_code
+
+    own = shared_service.url
+    assert status("POST", "/v1/nodes", own) == 422  # allowed, but empty
+    elsewhere = ("https://evil.example", "null", f"{own}.evil.example", own.replace("http:", "https:"))
+    assert {status("POST", "/v1/nodes", origin) for origin in elsewhere} == {401}
+    assert status("DELETE", "/v1/nodes/n1", own) == status("POST", "/v1/edges", own) == 401
+    assert status("POST", "/v1/nodes", public.url, public) == 401
+
+
 @pytest.mark.parametrize("token", [None, "a-token-of-our-own-choicE"])
 def test_everything_that_tells_of_data_needs_the_token_elsewhere(public, token):
     for method, path in operations(public):

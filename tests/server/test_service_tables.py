@@ -80,6 +80,37 @@ def test_the_tables_columns_are_told(service):
     told = service.get("/v1/features")
     assert told["table"] == {"team": "category", "age": "number", "joined": "date", "remote": "boolean"}
     assert "team = north" in told["names"]
+    fields = {field.pop("name"): field for field in told["fields"]}
+    assert fields["team"] == {"kind": "category", "levels": ["north", "south"], "typical": None}
+    assert fields["age"]["typical"] == pytest.approx(np.mean(people(90)["age"]), abs=1e-3)
+    assert fields["joined"]["typical"].startswith("201")
+    assert fields["remote"]["kind"] == "boolean"
+
+
+def test_rows_and_columns_come_back_as_they_were_written(service):
+    table = people(90)
+    table["remote"] = ["yes" if value else "no" for value in table["remote"]]
+    for name, values in table.items():
+        assert service.get(f"/v1/columns/{name}")["values"] == values
+    assert service.get("/v1/nodes/n7/row")["row"] == {name: values[7] for name, values in table.items()}
+    service.client.post("/v1/nodes", json={"name": "zoe", "edges": ["n1"], "features": ROW})
+    assert service.get("/v1/nodes/zoe/row")["row"] == {**ROW, "remote": "yes"}
+    assert service.get("/v1/columns/age")["values"] == [*table["age"], 31]
+    service.client.delete("/v1/nodes/zoe")
+
+
+def test_a_table_beside_the_model_is_shown_as_written(model, tmp_path):
+    rows = [f'n{i},{"north" if i % 2 else "south"},"likes / item {i}",{i}' for i in range(89, 3, -1)]
+    (tmp_path / "people.csv").write_text("\n".join(["name,team,about me,pay", *rows]))
+    model.save(tmp_path / "model")
+    with Running(
+        tmp_path / "model", tmp_path / "store", ["--table", str(tmp_path / "people.csv")]
+    ) as running:
+        row = running.get("/v1/nodes/n7/row")["row"]
+        assert (row["team"], row["about me"], row["pay"]) == ("north", "likes / item 7", 7)
+        assert row["age"] == people(90)["age"][7]
+        assert running.get("/v1/columns/pay")["values"] == [None] * 4 + list(range(4, 90))
+        assert {"name": "about me", "kind": "category"} in running.get("/v1/map")["columns"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,9 @@ Edges = Annotated[
     Path | None, typer.Option("--graph", help="Edges to start from; the model's own if left out.")
 ]
 Labels = Annotated[Path | None, typer.Option(help="A table of names and labels, for the map.")]
+Table = Annotated[
+    Path | None, typer.Option(help="The nodes' table, to show every column as written, text too.")
+]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")]
 
 
@@ -23,6 +26,7 @@ def serve(
     graph: Edges = None,
     features: GraphFeatures = None,
     labels: Labels = None,
+    table: Table = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Port = 8000,
     token_file: Annotated[
@@ -58,6 +62,7 @@ def serve(
         graph,
         features,
         labels,
+        table,
         how,
         store=store,
         host=host,
@@ -74,6 +79,7 @@ def explore(
     graph: Edges = None,
     features: GraphFeatures = None,
     labels: Labels = None,
+    table: Table = None,
     store: Annotated[
         Path | None, typer.Option(help="Folder that keeps changes; by default none are kept.")
     ] = None,
@@ -98,15 +104,50 @@ def explore(
 
     with TemporaryDirectory(prefix="spine-") as folder:
         _run_server(
-            model, graph, features, labels, how, store=store or Path(folder), port=port, on_start=on_start
+            model,
+            graph,
+            features,
+            labels,
+            table,
+            how,
+            store=store or Path(folder),
+            port=port,
+            on_start=on_start,
         )
 
 
 def _run_server(
-    folder: Path, edges: Path | None, features: Path | None, labels: Path | None, how: Reading, **options: Any
+    folder: Path,
+    edges: Path | None,
+    features: Path | None,
+    labels: Path | None,
+    table: Path | None,
+    how: Reading,
+    **options: Any,
 ) -> None:
     """Serve a model until interrupted, from the network of a file or the one it was fitted on."""
     from spinegraph.apps.server.app import run
 
     model, graph = load_one_network(folder, edges, features, how)
-    run(model, graph, labels=None if labels is None else read_known(labels, graph.names), **options)
+    options["labels"] = None if labels is None else read_known(labels, graph.names)
+    run(model, graph, table=None if table is None else _read_table(table, graph.names), **options)
+
+
+def _read_table(path: Path, names: Any) -> Any:
+    """Return the rows of a table for named nodes, in their order; a node without one has gaps."""
+    import pyarrow as pa
+
+    from spinegraph.errors import GraphFormatError
+    from spinegraph.graph.feature_files import names_like, read_features
+    from spinegraph.graph.names import NameIndex, as_names, first_few
+
+    found = read_features(path)
+    if not isinstance(found.data, pa.Table) or found.names is None:
+        raise GraphFormatError(f"{found.path}: a table has titles and a column of names; pass CSV or Parquet")
+    rows = NameIndex(as_names(names_like(names, found.names))).find(names)
+    if (rows < 0).all():
+        raise GraphFormatError(
+            f"{found.path}: none of its names is a node of the graph; they look like "
+            f"{first_few(found.names, 3)}, the graph's like {first_few(names, 3)}"
+        )
+    return found.data.take(pa.array(rows, mask=rows < 0))

@@ -48,8 +48,15 @@ async function askedAgain(path, options) {
   try {
     return await ask(path, options);
   } catch (error) {
-    if (error.status !== 401 || !(await askForToken())) throw error;
-    return ask(path, options);
+    if (error.status !== 401) throw error;
+    if (!(await askForToken())) throw new Problem(401, "Nothing was sent: this service asks for its token first.");
+    try {
+      return await ask(path, options);
+    } catch (again) {
+      if (again.status !== 401) throw again;
+      token = "";
+      throw new Problem(401, "This is not the service's token; spine serve says in which file it is.");
+    }
   }
 }
 
@@ -77,12 +84,6 @@ export function get(path, query = {}, signal = undefined) {
 /** POST plain values. */
 export const post = (path, body, signal = undefined) =>
   askedAgain(path, { method: "POST", body: written(body), headers: { "Content-Type": "application/json" }, signal });
-
-/** Store a node; asks for the token where there is none yet. Null where that was refused. */
-export async function store(body) {
-  if (!token && !(await askForToken())) return null;
-  return post("/v1/nodes", body);
-}
 
 /** The path of a node, or of something about it. */
 export const node = (name, ...about) => ["/v1/nodes", String(name), ...about.map(String)]

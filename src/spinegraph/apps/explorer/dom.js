@@ -35,3 +35,27 @@ export function rgb(variable) {
   const text = getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
   return [1, 3, 5].map((start) => parseInt(text.slice(start, start + 2), 16));
 }
+
+const luminance = (color) => color.map((one) => (one / 255 <= 0.04045 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, one, at) => sum + one * [0.2126, 0.7152, 0.0722][at], 0);
+
+/** Set the colours of groups; each is moved towards the ink until it stands out from the ground by 3 to 1. */
+export function setColors(colors) {
+  const [ground, ink] = [rgb("--ground"), rgb("--ink")];
+  const contrast = (color) => {
+    const [low, high] = [luminance(color), luminance(ground)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  colors.forEach((text, at) => {
+    let color = [1, 3, 5].map((start) => parseInt(text.slice(start, start + 2), 16));
+    while (contrast(color) < 3.05) color = color.map((one, axis) => Math.round(one + (ink[axis] - one) * 0.06 + Math.sign(ink[axis] - one) * 0.5));
+    document.documentElement.style.setProperty(`--c${at}`, `#${color.map((one) => one.toString(16).padStart(2, "0")).join("")}`);
+  });
+}
+
+/** Let the browser save something under a name. */
+export function save(blob, name) {
+  const link = element("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { element, short, shown } from "./dom.js";
 import { choose, state } from "./state.js";
 
-/** Names that begin with a text, as offers of a combo. */
+/** Names that hold a text, as offers of a combo. */
 export async function nodesNamed(text) {
   const { names, total } = await get("/v1/search", { q: text, n: 12 });
   const offers = names.map((name) => ({ value: name, title: String(name), detail: about(name), color: colorOf(name) }));

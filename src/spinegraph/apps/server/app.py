@@ -70,9 +70,10 @@ def is_write(method: str, path: str) -> bool:
 class Guard:
     """The outermost ASGI layer: refuses requests before the application sees them.
 
-    If the service is local, on loopback, reading needs no token, and the host must be a name of this machine:
-    no other site's page can reach the service by a host name of its own. ``pages`` are paths without data,
-    which never need the token; ``observe`` is called with scope, status and seconds after every request.
+    If the service is local, on loopback, reading needs no token, nor does its own page to add nodes, and the
+    host must be a name of this machine: no other site's page can reach the service by a host name of its own.
+    ``pages`` are paths without data, which never need the token; ``observe`` is called with scope, status and
+    seconds after every request.
     """
 
     def __init__(
@@ -135,7 +136,8 @@ class Guard:
         if self._is_local and _host(headers.get(b"host", b"")) not in _LOCAL_NAMES:
             return ProblemError(421, "this service answers to localhost alone: http://127.0.0.1", rule="host")
         is_open = self._is_local or path in _OPEN or path in self._pages
-        needs_token = is_write(method, path) or not is_open
+        needs_token = not (self._is_local and _is_kept_by_the_page(method, path, headers))
+        needs_token = needs_token and (is_write(method, path) or not is_open)
         if needs_token and not self._has_token(headers.get(b"authorization", b"")):
             detail = "send the token: Authorization: Bearer TOKEN; docs/service.md says where it is"
             scheme = {"WWW-Authenticate": 'Bearer realm="spinegraph"'}
@@ -184,6 +186,12 @@ class Guard:
         await self._app(scope, read, send)
 
 
+def _is_kept_by_the_page(method: str, path: str, headers: dict[bytes, bytes]) -> bool:
+    """Return whether the service's own page adds nodes; no other site's page can name this origin."""
+    origin, host = headers.get(b"origin", b""), headers.get(b"host", b"")
+    return method == "POST" and path == "/v1/nodes" and bool(host) and origin == b"http://" + host
+
+
 def _host(header: bytes) -> str:
     """Return the name in a Host header, without its port."""
     text = header.decode("latin-1").lower()
@@ -215,6 +223,7 @@ def run(
     store: Path,
     *,
     labels: NDArray[Any] | None = None,
+    table: Any = None,
     host: str = "127.0.0.1",
     port: int = 0,
     token_file: Path | None = None,
@@ -231,7 +240,7 @@ def run(
         store.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = store / "token" if token_file is None else token_file
         token = make_token(file) if token_file is None and not file.exists() else read_token(file)
-        service = Service(model, graph, store, labels=labels, tolerance=tolerance, limits=limits)
+        service = Service(model, graph, store, labels=labels, table=table, tolerance=tolerance, limits=limits)
         about = {
             "url": f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}",
             "token_file": str(file),

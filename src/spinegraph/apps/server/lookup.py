@@ -70,6 +70,13 @@ class Lookup:
         products = snapshot.vectors.products(query.columns)
         return _best(snapshot, np.arange(len(products)), products, query, n, itself)
 
+    def cosines(
+        self, snapshot: Snapshot, vector: NDArray[np.float32], weights: Mapping[str, float] | None = None
+    ) -> NDArray[np.float32]:
+        """Return the similarity (n,) of every node to a vector (d,), in the order of ``overlay.standing``."""
+        query, standing = _Query(snapshot.parts, vector, weights), snapshot.overlay.standing
+        return query.cosines(snapshot.vectors.products(query.columns)[standing], snapshot.norms[standing])
+
     def is_quick(self, snapshot: Snapshot, weights: Mapping[str, float] | None = None) -> bool:
         """Return whether a look-up takes less than about a millisecond."""
         has_index = self._index is not None and weights is None

@@ -15,11 +15,13 @@ from pyarrow import parquet
 from spinegraph import __version__
 from spinegraph.analysis.explain import explain
 from spinegraph.analysis.layout import ego_network
+from spinegraph.analysis.plots import COLORS
 from spinegraph.analysis.search import Nearest
 from spinegraph.apps.server import schemas
+from spinegraph.apps.server.atlas import drawn_parts
 from spinegraph.apps.server.live import Change, Name, Snapshot
 from spinegraph.apps.server.problems import ProblemError
-from spinegraph.apps.server.service import Service, find_node, read_weights, search_names
+from spinegraph.apps.server.service import Service, find_node, read_weights, restored, search_names
 from spinegraph.graph.names import quoted
 
 router = APIRouter()
@@ -71,13 +73,17 @@ async def get_weights(
     given = None if weights is None else read_weights(weights, parts)
     if by == "all":
         return given
-    if by not in parts:
-        detail = f"by: no part {quoted(by)}; vectors of this model have {', '.join(parts)}"
-        raise ProblemError(422, detail, field="query.by", rule="a part of the vectors")
+    _require_part(by, service.snapshot, "by")
     if given is not None:
         detail = f"weights: are for all parts together; leave them out, or by={by}"
         raise ProblemError(422, detail, field="query.weights", rule="weights or one part")
     return {name: float(name == by) for name in parts}
+
+
+def _require_part(name: str, now: Snapshot, field: str) -> None:
+    if name not in now.parts:
+        detail = f"{field}: no part {quoted(name)}; vectors of this model have {', '.join(now.parts)}"
+        raise ProblemError(422, detail, field=f"query.{field}", rule="a part of the vectors")
 
 
 TheWeights = Annotated[dict[str, float] | None, Depends(get_weights)]
@@ -149,32 +155,81 @@ def _changed(after: Snapshot, status: int = 200) -> Response:
 
 
 @router.post("/v1/embed", response_model=schemas.TriedNodes, tags=["nodes"])
-async def embed(service: TheService, body: schemas.OneOrMany, weights: TheWeights, n: Count = 10) -> Any:
+async def embed(
+    service: TheService,
+    body: schemas.OneOrMany,
+    weights: TheWeights,
+    n: Count = 10,
+    map_by: PartQuery = "all",
+    why: Annotated[
+        bool, Query(description="Tell the role and the reasons as well, which takes longer.")
+    ] = False,
+) -> Any:
     """Return the vectors that new nodes would have, and their most similar nodes; nothing is stored."""
     now = service.snapshot
+    if map_by != "all":
+        _require_part(map_by, now, "map_by")
     change = service.reader.nodes(body, now.overlay)
-    return reply(await service.in_thread(_try_out, service, now, change, n, weights))
+    work = partial(_try_out, service, now, change, n=n, weights=weights, map_by=map_by, why=why)
+    return reply(await service.in_thread(work))
 
 
 def _try_out(
-    service: Service, now: Snapshot, change: Change, n: int, weights: dict[str, float] | None
+    service: Service,
+    now: Snapshot,
+    change: Change,
+    *,
+    n: int,
+    weights: dict[str, float] | None,
+    map_by: str,
+    why: bool,
 ) -> dict[str, Any]:
     grown = change.apply(now.overlay.branch())
-    positions = np.arange(len(now.overlay), len(grown))
-    vectors = service.generator.embed_some(grown, positions, now.known_in(grown))
+    positions, known = np.arange(len(now.overlay), len(grown)), now.known_in(grown)
+    vectors = service.generator.embed_some(grown, positions, known)
     nodes = []
     for name, position, vector in zip(change.names, positions, vectors, strict=True):
-        located = service.atlas.locate(now, vector)
-        nodes.append(
-            {
-                "name": name,
-                "vector": vector.tolist(),
-                "place": None if located is None else located.tolist(),
-                "nearest": _matches(now, service.lookup.nearest(now, vector, n, None, weights)),
-                "warnings": service.familiarity.differences(grown, np.array([position])),
+        located = service.atlas.locate(now, vector, by=map_by)
+        nearest = _matches(now, service.lookup.nearest(now, vector, n, None, weights))
+        told: dict[str, Any] = {
+            "name": name,
+            "vector": vector.tolist(),
+            "place": None if located is None else located.tolist(),
+            "nearest": nearest,
+            "warnings": service.familiarity.differences(grown, np.array([position])),
+        }
+        if why:
+            by_part = {
+                part: service.lookup.nearest(
+                    now, vector, 1, None, {other: float(other == part) for other in now.parts}
+                )
+                for part in drawn_parts(now.parts, known is not None)
+                if vector[now.parts[part]].any()
             }
-        )
+            known_rows = np.full(len(grown), -1) if known is None else known
+            told |= {
+                "role": _role(service, grown, name),
+                "nearest_by_part": {part: _matches(now, found)[0] for part, found in by_part.items()},
+                "words": explain(grown, service.generator, name, nearest[0]["name"], known=known_rows).words,
+            }
+        nodes.append(told)
     return {"version": now.version, "nodes": nodes}
+
+
+def _role(service: Service, graph: Any, name: Name) -> dict[str, Any] | None:
+    """Return the role of a node, None before roles are found."""
+    roles = service.atlas.roles
+    if roles is None:
+        return None
+    found = roles.assign(graph, service.generator, [name])
+    number = int(found.roles[0])
+    return {
+        "role": number,
+        "title": roles.titles[number],
+        "description": roles.descriptions[number],
+        "memberships": found.memberships[0].round(6).tolist(),
+        "titles": roles.titles,
+    }
 
 
 @router.get("/v1/nodes/{name:path}/similar", response_model=schemas.Matches, tags=["nodes"])
@@ -214,20 +269,28 @@ async def explain_nodes(service: TheService, node: TheNode, other: str, weights:
 @router.get("/v1/nodes/{name:path}/role", response_model=schemas.Role, tags=["nodes"])
 async def role(service: TheService, node: TheNode) -> Any:
     """Return the role of a node."""
-    roles = service.atlas.roles
-    if roles is None:
+    found = await service.in_thread(_role, service, node.now.overlay, node.name)
+    if found is None:
         detail = "roles are being found; try again in a few seconds"
         raise ProblemError(503, detail, rule="roles found", headers={"Retry-After": "5"})
-    found = await service.in_thread(roles.assign, node.now.overlay, service.generator, [node.name])
-    number = int(found.roles[0])
-    return _about(
-        node,
-        role=number,
-        title=roles.titles[number],
-        description=roles.descriptions[number],
-        memberships=found.memberships[0].round(6).tolist(),
-        titles=roles.titles,
-    )
+    return _about(node, **found)
+
+
+@router.get("/v1/nodes/{name:path}/row", response_model=schemas.Row, tags=["nodes"])
+async def row(service: TheService, node: TheNode) -> Any:
+    """Return a node's own row of the table, and the columns that nobody kept."""
+    table = service.table
+    values = await service.in_thread(table.row, node.now, node.name, node.position)
+    lost = [name for name, kind in table.kinds.items() if kind == "lost"]
+    return _about(node, row=values, lost=lost)
+
+
+@router.get("/v1/nodes/{name:path}/likeness", response_model=schemas.Likeness, tags=["nodes"])
+async def likeness(service: TheService, node: TheNode, weights: TheWeights) -> Any:
+    """Return the similarity of every node to one, in the order of the map: by all parts, or by one."""
+    vector = node.now.vector(node.position)
+    found = await service.in_thread(service.lookup.cosines, node.now, vector, weights)
+    return _about(node, values=found.astype(np.float64).round(4).tolist())
 
 
 @router.get("/v1/nodes/{name:path}/neighborhood", response_model=schemas.Around, tags=["nodes"])
@@ -295,12 +358,13 @@ def _map(service: Service, now: Snapshot) -> Response:
     names, roles = now.names(), service.atlas.roles
     coordinates, assigned = service.atlas.coordinates(now), service.atlas.roles_of(now)
     x, y = coordinates.astype(np.float64).round(4).T.tolist()
+    kinds = service.table.kinds.items()
     labels = sorted({str(label) for label in service.labels.values()})
     number = {label: index for index, label in enumerate(labels)}
     return reply(
         {
             "version": now.version,
-            "method": service.atlas.method,
+            "method": service.atlas.method(),
             "names": names,
             "x": x,
             "y": y,
@@ -311,17 +375,46 @@ def _map(service: Service, now: Snapshot) -> Response:
             "label": [number.get(str(service.labels.get(name)), -1) for name in names] if labels else None,
             "labels": labels,
             "parts": [name for name in now.parts if name != "place" or now.known is not None],
+            "groups": service.atlas.groups(now),
+            "columns": [{"name": name, "kind": kind} for name, kind in kinds if kind != "lost"],
+            "colors": list(COLORS),
         }
     )
+
+
+@router.get("/v1/layout", response_model=schemas.Layout, tags=["graph"])
+async def whole_layout(service: TheService, by: PartQuery = "all") -> Any:
+    """Return coordinates of every node on the map by one part of the vectors, in the order of the map."""
+    now = service.snapshot
+    if by != "all":
+        _require_part(by, now, "by")
+    return await service.in_thread(_layout, service, now, by)
+
+
+def _layout(service: Service, now: Snapshot, by: str) -> Response:
+    method, coordinates = service.atlas.method(by), service.atlas.coordinates(now, by)
+    x, y = coordinates.astype(np.float64).round(4).T.tolist()
+    return reply({"version": now.version, "by": by, "method": method, "x": x, "y": y})
+
+
+@router.get("/v1/columns/{name:path}", response_model=schemas.Column, tags=["graph"])
+async def column(service: TheService, name: str) -> Any:
+    """Return a column's values of every node, in the order of the map."""
+    now, name = service.snapshot, restored(name)
+    if service.table.kinds.get(name, "lost") == "lost":
+        detail = f"no column {quoted(name[:80])}; GET /v1/map lists them"
+        raise ProblemError(404, detail, field="path.name", rule="a known column")
+    values = await service.in_thread(service.table.column, now, name)
+    return reply({"version": now.version, "name": name, "kind": service.table.kinds[name], "values": values})
 
 
 @router.get("/v1/search", response_model=schemas.Found, tags=["graph"])
 async def search(
     service: TheService,
-    q: Annotated[str, Query(max_length=schemas.MAX_NAME, description="A prefix, in any case.")] = "",
+    q: Annotated[str, Query(max_length=schemas.MAX_NAME, description="A piece of a name, in any case.")] = "",
     n: Count = 20,
 ) -> Any:
-    """Return names that begin with a text, the shortest first."""
+    """Return names that hold a text, those that begin with it first."""
     now = service.snapshot
     names, total = await service.in_thread(search_names, now, q, n)
     return reply({"version": now.version, "names": names, "total": total})
@@ -337,6 +430,7 @@ async def features(service: TheService) -> Any:
             "names": None if names is None else list(names),
             "table": None if reader.table is None else reader.table.kinds_,
             "weighted": reader.is_weighted,
+            "fields": service.table.fields(),
         }
     )
 

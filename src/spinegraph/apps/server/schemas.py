@@ -143,6 +143,13 @@ class Tried(Vector):
     place: tuple[float, float] | None = Field(description="Coordinates on the map, once that is drawn.")
     nearest: list[Match]
     warnings: list[str] = Field(description="How it differs from what the model was fitted on.")
+    role: "RoleOf | None" = Field(
+        default=None, description="Its role, if asked why and once roles are found."
+    )
+    nearest_by_part: dict[str, Match] | None = Field(default=None, description="If asked why.")
+    words: list[str] | None = Field(
+        default=None, description="Why it is like the nearest node, if asked why."
+    )
 
 
 class TriedNodes(BaseModel):
@@ -152,7 +159,7 @@ class TriedNodes(BaseModel):
     nodes: list[Tried]
 
 
-class Role(_OfNode):
+class RoleOf(BaseModel):
     """The role a node plays."""
 
     role: int
@@ -160,6 +167,23 @@ class Role(_OfNode):
     description: str
     memberships: list[float]
     titles: list[str]
+
+
+class Role(_OfNode, RoleOf):
+    """The role that a known node plays."""
+
+
+class Row(_OfNode):
+    """A node's own row of the table."""
+
+    row: dict[str, float | str | None] = Field(description="Values by column, as they were in the table.")
+    lost: list[str] = Field(description="Columns of the table that the model does not keep.")
+
+
+class Likeness(_OfNode):
+    """The similarity of every node to one."""
+
+    values: list[float] = Field(description="In the order of the map; 1 is the same.")
 
 
 class Explanation(BaseModel):
@@ -205,10 +229,46 @@ class Map(BaseModel):
     label: list[int] | None = Field(description="Indices into labels, -1 for a node without one.")
     labels: list[str]
     parts: list[str] = Field(description="Parts of the vectors that are not zero, to compare nodes by.")
+    groups: dict[str, list[int]] = Field(
+        description="Groups by a part of the vectors, once found; -1 for none."
+    )
+    columns: list["ColumnKind"] = Field(description="Columns of the nodes' table, for /v1/columns.")
+    colors: list[str] = Field(description="Of roles and other groups, in their order.")
+
+
+class Layout(BaseModel):
+    """Coordinates of all nodes on the map by one part of the vectors."""
+
+    version: int
+    by: str
+    method: str = Field(description="t-SNE, or pca until that is done.")
+    x: list[float]
+    y: list[float]
+
+
+class ColumnKind(BaseModel):
+    """A column of the nodes' table."""
+
+    name: str
+    kind: str = Field(description="number, date, boolean or category.")
+
+
+class Column(ColumnKind):
+    """A column's values of all nodes."""
+
+    version: int
+    values: list[float | str | None]
+
+
+class TableField(ColumnKind):
+    """A column that a new node's row may have."""
+
+    levels: list[str] = Field(description="Of a category.")
+    typical: float | str | None = Field(description="The mean of a number or date.")
 
 
 class Found(BaseModel):
-    """Names that begin with what was typed."""
+    """Names that hold what was typed."""
 
     version: int
     names: list[str | int]
@@ -222,6 +282,7 @@ class Columns(BaseModel):
     names: list[str] | None
     table: dict[str, str] | None = Field(description="Columns of the model's table, and their kinds.")
     weighted: bool = Field(description="Whether edges carry weights.")
+    fields: list[TableField] = Field(description="Of the model's table; empty without one.")
 
 
 class Compacted(BaseModel):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from scipy.sparse import issparse
@@ -21,6 +22,7 @@ from spinegraph.apps.server.lookup import Lookup, Twins
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.schemas import Edge, Limits, Link, NewNode, NewNodes
 from spinegraph.apps.server.store import open_store, restore
+from spinegraph.apps.server.table import NodeTable
 from spinegraph.apps.server.writer import Writer
 from spinegraph.embeddings import part_weights
 from spinegraph.errors import GraphFormatError, SpineError
@@ -39,8 +41,8 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 class Service:
     """A fitted model that serves a changing graph.
 
-    The graph is the one with which the folder ``store`` was created. Labels (n,) are for the map. For the
-    tolerance see ``Live``.
+    The graph is the one with which the folder ``store`` was created. Labels (n,) and the nodes' table (n, c)
+    are for the explorer. For the tolerance see ``Live``.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Service:
         store: Path,
         *,
         labels: NDArray[Any] | None = None,
+        table: pa.Table | None = None,
         tolerance: float | None = None,
         limits: Limits | None = None,
     ) -> None:
@@ -68,6 +71,7 @@ class Service:
         self.twins = Twins(self.generator)
         self.metrics = Metrics(lambda: self.snapshot, lambda: self.writer.waiting)
         self.reader = RequestReader(graph, model.table_encoder_)
+        self.table = NodeTable(graph, model.table_encoder_, table)
         self._workers = ThreadPoolExecutor(2, "worker")
 
     @property
@@ -128,13 +132,18 @@ class Service:
 
 def find_node(snapshot: Snapshot, text: str, field: str = "path.name") -> tuple[Name, int]:
     """Return the name and position of the node called ``text``, or the integer that ``text`` writes."""
-    text = text.replace(_SLASH, "/")
+    text = restored(text)
     for name in (text, _integer(text)):
         if name is not None:
             position = snapshot.overlay.position(name)
             if position >= 0:
                 return name, position
     raise ProblemError(404, f"no node {quoted(text)}", field=field, rule="a name in the graph")
+
+
+def restored(text: str) -> str:
+    """Return a name in a path with the slashes that ``routable_path`` hid."""
+    return text.replace(_SLASH, "/")
 
 
 def read_weights(text: str, parts: Mapping[str, slice]) -> dict[str, float]:
@@ -153,15 +162,23 @@ def read_weights(text: str, parts: Mapping[str, slice]) -> dict[str, float]:
 
 
 def search_names(snapshot: Snapshot, text: str, limit: int) -> tuple[list[Name], int]:
-    """Return names that begin with a text in any case, shortest first, and their total number."""
-    prefix = text.casefold()
-    found = [name for name in snapshot.names() if str(name).casefold().startswith(prefix)]
-    return nsmallest(limit, found, key=lambda name: (len(str(name)), str(name))), len(found)
+    """Return names that hold a text in any case, and their total number.
+
+    Those that begin with it come first, then those in which a word does; of like ones the shortest.
+    """
+    wanted, found = text.casefold(), []
+    for name in snapshot.names():
+        written = str(name)
+        at = written.casefold().find(wanted)
+        if at >= 0:
+            rank = 0 if at == 0 else 1 if not written[at - 1 : at].isalnum() else 2
+            found.append((rank, len(written), written, name))
+    return [name for *_, name in nsmallest(limit, found, key=lambda one: one[:3])], len(found)
 
 
 def routable_path(path: str, raw: bytes) -> str:
-    """Return a request's path in which slashes of node names do not separate; ``find_node`` restores them."""
-    if not raw.startswith(b"/v1/nodes/") or b"%2" not in raw:
+    """Return a request's path in which slashes of node names do not separate; ``restored`` undoes it."""
+    if not raw.startswith((b"/v1/nodes/", b"/v1/columns/")) or b"%2" not in raw:
         return path
     return _SLASH.join(map(unquote, _HIDDEN_SLASH.split(raw.decode("ascii", "replace"))))
 

@@ -11,6 +11,7 @@ export class FlatPoints {
   get count() { return this.shown.length; }
   place(before, after) { Object.assign(this, { before, after }); }
   order(places) { this.shown = places; }
+  resize(factors) { this.factors = factors; }
 
   /** Colours are blended with the ground once, so that a pixel is written in one go. */
   color(bytes) {
@@ -26,7 +27,7 @@ export class FlatPoints {
 
   /** Draw with a view { scale, x, y } in pixels; `share` of the way from before to after. */
   draw(view, size, share) {
-    const { canvas, before, after, packed, shown } = this;
+    const { canvas, before, after, packed, shown, factors } = this;
     const wide = canvas.width;
     const high = canvas.height;
     if (!wide || !high) return;
@@ -34,9 +35,9 @@ export class FlatPoints {
     const pixels = new Uint32Array(this.image.data.buffer);
     const [red, green, blue] = this.ground;
     pixels.fill((255 << 24) | (blue << 16) | (green << 8) | red);
-    const all = { pixels, wide, high, packed, shown, places: between(before, after, share) };
+    const all = { pixels, wide, high, packed, shown, factors, places: between(before, after, share) };
     const window = { scale: view.scale, left: wide / 2 - view.x * view.scale, top: high / 2 + view.y * view.scale };
-    if (shown.length > FEW) plain(all, window, disc(size)); else smooth(all, window, size / 2);
+    if (shown.length > FEW) plain(all, window, size); else smooth(all, window, size / 2);
     this.pen.putImageData(this.image, 0, 0);
   }
 }
@@ -46,10 +47,17 @@ function between(before, after, share) {
 }
 
 // Discs of whole pixels, row by row: the quickest there is.
-function plain({ pixels, wide, high, packed, shown, places }, { scale, left, top }, rows) {
-  const reach = (rows.length - 1) / 2;
+function plain({ pixels, wide, high, packed, shown, factors, places }, { scale, left, top }, size) {
+  const discs = new Map();
+  let [rows, reach, factor] = [null, 0, NaN];
   for (let next = 0; next < shown.length; next += 1) {
     const at = shown[next];
+    if (factors[at] !== factor) {
+      factor = factors[at];
+      if (!discs.has(factor)) discs.set(factor, disc(size * factor));
+      rows = discs.get(factor);
+      reach = (rows.length - 1) / 2;
+    }
     const across = Math.round(left + places[2 * at] * scale);
     const down = Math.round(top - places[2 * at + 1] * scale);
     if (across < reach || across >= wide - reach || down < reach || down >= high - reach) continue;
@@ -63,10 +71,11 @@ function plain({ pixels, wide, high, packed, shown, places }, { scale, left, top
 }
 
 // Discs whose edges are blended with what lies below them, as a graphics card draws them.
-function smooth({ pixels, wide, high, packed, shown, places }, { scale, left, top }, radius) {
-  const whole = Math.max(0, radius - 1) ** 2;
+function smooth({ pixels, wide, high, packed, shown, factors, places }, { scale, left, top }, usual) {
   for (let next = 0; next < shown.length; next += 1) {
     const at = shown[next];
+    const radius = usual * factors[at];
+    const whole = Math.max(0, radius - 1) ** 2;
     const x = left + places[2 * at] * scale;
     const y = top - places[2 * at + 1] * scale;
     const [first, last] = [Math.max(0, Math.floor(x - radius)), Math.min(wide - 1, Math.ceil(x + radius))];

@@ -1,21 +1,20 @@
 // Points in one WebGL call: 100,000 move as easily as 100.
 
 const VERTEX = `#version 300 es
-in vec2 before; in vec2 after; in vec4 color;
+in vec2 before; in vec2 after; in vec4 color; in float factor;
 uniform vec4 view; uniform float share; uniform float size;
-out vec4 shade;
+out vec4 shade; out float wide;
 void main() {
   gl_Position = vec4(mix(before, after, share) * view.xy + view.zw, 0.0, 1.0);
-  gl_PointSize = size;
+  gl_PointSize = wide = size * factor;
   shade = color;
 }`;
 const FRAGMENT = `#version 300 es
 precision highp float;
-in vec4 shade; out vec4 pixel;
-uniform float size;
+in vec4 shade; in float wide; out vec4 pixel;
 void main() {
-  float away = length(gl_PointCoord - 0.5) * size;
-  float inside = clamp(size * 0.5 - away, 0.0, 1.0);
+  float away = length(gl_PointCoord - 0.5) * wide;
+  float inside = clamp(wide * 0.5 - away, 0.0, 1.0);
   pixel = vec4(shade.rgb, 1.0) * shade.a * inside;
 }`;
 
@@ -56,7 +55,7 @@ export class GlPoints {
     canvas.addEventListener("webglcontextrestored", () => {
       this.isLost = false;
       this.begin();
-      if (this.held.order) { this.place(...this.held.places); this.color(this.held.colors); this.order(this.held.order); }
+      if (this.held.order) { this.place(...this.held.places); this.color(this.held.colors); this.resize(this.held.factors); this.order(this.held.order); }
       this.onrestored?.();
     });
     this.held = {};
@@ -68,7 +67,7 @@ export class GlPoints {
     this.program = program(gl);
     gl.useProgram(this.program);
     this.at = Object.fromEntries(["view", "share", "size"].map((name) => [name, gl.getUniformLocation(this.program, name)]));
-    this.buffers = Object.fromEntries(["before", "after", "color", "order"].map((name) => [name, gl.createBuffer()]));
+    this.buffers = Object.fromEntries(["before", "after", "color", "factor", "order"].map((name) => [name, gl.createBuffer()]));
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
@@ -94,6 +93,12 @@ export class GlPoints {
   color(bytes) {
     this.held.colors = bytes;
     this.fill("color", bytes, 4, this.gl.UNSIGNED_BYTE, true);
+  }
+
+  /** How many times as large as usual each point is, (n). */
+  resize(factors) {
+    this.held.factors = factors;
+    this.fill("factor", factors, 1, this.gl.FLOAT);
   }
 
   /** Which points are drawn, the last on top. */

@@ -5,18 +5,21 @@ import { on, state, tell } from "../state.js";
 
 /** Keep the legend up to date. */
 export function legend(root) {
-  const show = () => root.replaceChildren(...content());
+  const show = () => {
+    root.replaceChildren(...content());
+    root.dataset.key = state.coloring;
+  };
   on("network", show);
-  on("coloring", () => { state.muted.clear(); show(); });
+  on("coloring", show);
   on("muted", show);
 }
 
 function content() {
   const { network, coloring, muted } = state;
   const { groups } = network.coloring(coloring);
-  const title = { role: "Role", label: "Label", degree: "Links" }[coloring];
+  const { title } = network.column(coloring);
   const listed = groups.map((group, at) => group.count ? entry(group, at, muted) : null);
-  return [element("h2", {}, title), element("ul", {}, listed)];
+  return [element("h2", {}, short(title, 40)), element("ul", {}, listed)];
 }
 
 function entry(group, at, muted) {

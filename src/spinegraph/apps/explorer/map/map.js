@@ -1,7 +1,7 @@
 // The map of all nodes: points, marks above them, and what the pointer is over.
 
-import { rgb, short, shown } from "../dom.js";
-import { choose, on, state, tell } from "../state.js";
+import { rgb, setColors, short, shown } from "../dom.js";
+import { choose, on, shownNodes, state, tell } from "../state.js";
 import { FlatPoints } from "./flat_points.js";
 import { GlPoints } from "./gl_points.js";
 import { Grid } from "./grid.js";
@@ -9,7 +9,7 @@ import { drawMarks } from "./marks.js";
 import { control, View } from "./view.js";
 
 const REACH = 14; // pixels from a point that still pick it
-const CLEAR = 12; // pixels between a point and the legend
+const FAINT = 28; // opacity, of 255, of nodes that are not in colour
 const MOVING = 700; // milliseconds that points take to a new place
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -19,8 +19,7 @@ export class MapView {
     this.canvas = root.querySelector("#points");
     this.above = root.querySelector("#marks");
     this.tip = root.querySelector("#tip");
-    this.legend = root.querySelector("#legend");
-    this.corner = [-CLEAR, -CLEAR]; // width and height that the legend takes
+    this.outline = null; // corners of what is being selected, in pixels
     this.pen = this.above.getContext("2d");
     this.view = new View();
     this.share = 1;
@@ -31,6 +30,8 @@ export class MapView {
       hovered: (at) => this.hovered(at),
       picked: (at, reach = REACH) => this.picked(at, reach),
       all: () => this.showAll(),
+      tool: () => root.querySelector("input[name=tool]:checked").value,
+      outlined: (corners, isDone) => this.outlined(corners, isDone),
     });
     this.above.addEventListener("focus", () => this.redraw());
     this.above.addEventListener("blur", () => this.redraw());
@@ -39,13 +40,17 @@ export class MapView {
       else if (target.dataset.zoom) this.view.closer(target.dataset.zoom === "in" ? 1.5 : 1 / 1.5);
       this.redraw();
     });
-    const sizes = new ResizeObserver(() => this.resized());
-    for (const part of [root, this.legend]) sizes.observe(part);
-    for (const news of ["coloring", "muted"]) on(news, () => this.recolor());
+    new ResizeObserver(() => this.resized()).observe(root);
+    for (const news of ["coloring", "muted", "filters", "selected"]) on(news, () => this.recolor());
+    on("sizing", () => this.resize());
     for (const news of ["chosen", "twins", "tab"]) on(news, () => this.redraw());
     on("trial", () => this.land());
     on("chosen", () => this.bringIntoView());
-    document.addEventListener("theme", () => state.network && this.recolor());
+    document.addEventListener("theme", () => {
+      if (!state.network) return;
+      setColors(state.network.colors);
+      this.recolor();
+    });
   }
 
   /** Take over a network; nodes that were there move to their new places. */
@@ -55,15 +60,28 @@ export class MapView {
     const after = interleaved(network.x, network.y);
     const from = after.slice();
     if (before) network.names.forEach((name, place) => {
-      const old = before.place(name);
+      const old = before.places.get(name);
       if (old !== undefined) { from[2 * place] = before.x[old]; from[2 * place + 1] = before.y[old]; }
     });
     this.grid = new Grid(network.x, network.y);
     this.points.place(from, after);
     this.hover = -1;
+    setColors(network.colors);
     if (!before) this.showAll();
+    this.resize();
     this.recolor();
     if (before) this.moveAlong(); else this.share = 1;
+  }
+
+  /** Let all nodes go to where the map by other parts has them. */
+  async show(by) {
+    const { network } = state;
+    await network.layout(by);
+    if (network !== state.network) return; // the new one is shown by the same part
+    const { places, x, y } = network;
+    network.show(by);
+    this.take(network, { places, x, y });
+    this.showAll();
   }
 
   moveAlong() {
@@ -98,27 +116,14 @@ export class MapView {
     requestAnimationFrame(step);
   }
 
-  /** Show all nodes; where the legend would hide some, beside it or above it, whichever is larger. */
+  /** Show all nodes. */
   showAll() {
     if (!this.grid) return;
-    const { view } = this;
-    const { x, y } = state.network;
-    view.fit(this.grid);
-    if (x.some((across, place) => this.isHidden(across, y[place]))) {
-      const rooms = [[this.corner[0], 0], [0, this.corner[1]]];
-      const scales = rooms.map((room) => { view.fit(this.grid, room); return view.scale; });
-      view.fit(this.grid, rooms[scales[0] > scales[1] ? 0 : 1]);
-    }
+    this.view.fit(this.grid);
     this.redraw();
   }
 
-  /** Whether a place lies under the legend, which stands in the lower left corner. */
-  isHidden(x, y) {
-    const [across, down] = this.view.pixels(x, y);
-    return across < this.corner[0] + CLEAR && down > this.view.high - this.corner[1] - CLEAR;
-  }
-
-  isSeen(x, y) { return this.view.isSeen(this.view.pixels(x, y)) && !this.isHidden(x, y); }
+  isSeen(x, y) { return this.view.isSeen(this.view.pixels(x, y)); }
 
   bringIntoView() {
     const { network, chosen } = state;
@@ -134,8 +139,6 @@ export class MapView {
     const box = this.above.parentElement.getBoundingClientRect();
     const wasAll = Math.abs(this.view.zoom - 1) < 0.01;
     Object.assign(this.view, { wide: box.width, high: box.height });
-    const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = this.legend;
-    this.corner = offsetHeight ? [offsetLeft + offsetWidth, box.height - offsetTop] : [-CLEAR, -CLEAR];
     this.dense = window.devicePixelRatio || 1;
     for (const canvas of [this.canvas, this.above]) {
       canvas.width = Math.round(box.width * this.dense);
@@ -146,18 +149,26 @@ export class MapView {
   }
 
   recolor() {
-    const { network, coloring, muted } = state;
+    const { network, coloring, selected } = state;
     const { code, groups } = network.coloring(coloring);
-    const colors = groups.map((group) => rgb(group.color));
-    const faint = document.documentElement.dataset.theme === "dark" ? 26 : 30;
-    const bytes = new Uint8Array(4 * network.size);
-    code.forEach((group, place) => {
-      bytes.set(colors[group], 4 * place);
-      bytes[4 * place + 3] = muted.has(group) ? faint : 222;
-    });
+    const packed = (opacity) => new Uint32Array(Uint8Array.from(groups.flatMap((group) => [...rgb(group.color), opacity])).buffer);
+    const [bright, faint] = [packed(222), packed(FAINT)];
+    const words = new Uint32Array(network.size); // four bytes of a colour at a time
+    this.inColor = shownNodes();
+    for (let place = 0; place < words.length; place += 1) {
+      const isBright = this.inColor[place] && (!selected || selected.has(place));
+      words[place] = (isBright ? bright : faint)[code[place]];
+    }
+    const bytes = new Uint8Array(words.buffer);
     this.points.ground = rgb("--ground");
     this.points.color(bytes);
-    this.points.order(inOrder(code, groups, muted));
+    this.points.order(inOrder(code, groups, bytes));
+    this.redraw();
+  }
+
+  resize() {
+    const { network, sizing } = state;
+    this.points.resize(sizing ? network.sizes(sizing) : new Float32Array(network.size).fill(1));
     this.redraw();
   }
 
@@ -196,16 +207,15 @@ export class MapView {
       title: chosen === null ? "" : short(chosen, 32),
       trial: this.star && { at: this.view.pixels(...this.star), links: isTrying ? trial.links : [], title: short(trial.name, 32) },
       hover: place < 0 ? null : this.view.pixels(network.x[place], network.y[place]),
+      outline: this.outline,
       hasCross: document.activeElement === this.above && this.above.matches(":focus-visible"),
     };
   }
 
   /** The point near a pixel, or -1. */
   near(at, reach = REACH) {
-    const { network, coloring, muted } = state;
-    const { code } = network.coloring(coloring);
     const within = reach === Infinity ? 2 * Math.max(this.view.wide, this.view.high) : reach;
-    return this.grid.nearest(...this.view.plane(...at), within / this.view.scale, (place) => !muted.has(code[place]));
+    return this.grid.nearest(...this.view.plane(...at), within / this.view.scale, (place) => this.inColor[place]);
   }
 
   hovered(at) {
@@ -222,6 +232,58 @@ export class MapView {
     const [x, y] = this.at(name);
     this.tip.classList.toggle("left", x > this.view.wide / 2);
     this.tip.style.translate = `${x}px ${y}px`;
+  }
+
+  /** Draw an outline; when it is done, select what lies within it and is in colour. */
+  outlined(corners, isDone) {
+    this.outline = isDone ? null : corners;
+    if (isDone) this.select(corners);
+    this.redraw();
+  }
+
+  /** Select the nodes within an outline of pixels; without one, all that are in the window. */
+  select(corners = [[0, 0], [this.view.wide, 0], [this.view.wide, this.view.high], [0, this.view.high]]) {
+    const { x, y } = state.network;
+    const outline = corners.map((corner) => this.view.plane(...corner));
+    const found = new Set();
+    for (let place = 0; place < x.length; place += 1) if (this.inColor[place] && isWithin(x[place], y[place], outline)) found.add(place);
+    state.selected = found;
+    tell("selected");
+  }
+
+  /** The map as it is seen, with what colours mean, as a PNG. */
+  async picture(title) {
+    const { network, coloring } = state;
+    const { wide, high } = this.view;
+    const page = Object.assign(document.createElement("canvas"), { width: wide * this.dense, height: high * this.dense });
+    const pen = page.getContext("2d");
+    const colors = palette();
+    this.draw();
+    pen.fillStyle = colors.ground;
+    pen.fillRect(0, 0, page.width, page.height);
+    for (const layer of [this.canvas, this.above]) pen.drawImage(layer, 0, 0);
+    pen.setTransform(this.dense, 0, 0, this.dense, 0, 0);
+    const { groups } = network.coloring(coloring);
+    const lines = groups.filter((group) => group.count);
+    const top = high - 14 - 18 * lines.length;
+    const line = (words, color, y, isBold) => {
+      pen.font = `${isBold ? 600 : 400} 13px system-ui, sans-serif`;
+      pen.fillStyle = colors.ink;
+      pen.fillText(words, isBold ? 14 : 30, y);
+      if (!color) return;
+      pen.fillStyle = color;
+      pen.beginPath();
+      pen.arc(20, y - 4.5, 5, 0, 2 * Math.PI);
+      pen.fill();
+    };
+    pen.globalAlpha = 0.85;
+    pen.fillStyle = colors.ground;
+    pen.fillRect(6, top - 20, 190, 18 * lines.length + 28);
+    pen.globalAlpha = 1;
+    line(title, null, top - 4, true);
+    const style = getComputedStyle(document.documentElement);
+    lines.forEach((group, at) => line(short(group.title, 24), style.getPropertyValue(group.color), top + 14 + 18 * at));
+    return new Promise((done) => { page.toBlob(done, "image/png"); });
   }
 
   picked(at, reach) {
@@ -241,15 +303,27 @@ function interleaved(x, y) {
   return both;
 }
 
-// Dimmed groups below, small groups on top.
-function inOrder(code, groups, muted) {
-  const rank = groups.map((group, at) => [muted.has(at) ? 0 : 1, -group.count, at]);
-  const sorted = rank.slice().sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((one) => one[2]);
-  const starts = new Map();
-  let next = 0;
-  for (const group of sorted) { starts.set(group, next); next += groups[group].count; }
+// Whether a place lies within an outline: a line from it crosses the outline an odd number of times.
+function isWithin(x, y, outline) {
+  let isInside = false;
+  for (let at = 0, last = outline.length - 1; at < outline.length; last = at, at += 1) {
+    const [[x1, y1], [x2, y2]] = [outline[at], outline[last]];
+    if (y1 > y !== y2 > y && x < ((x2 - x1) * (y - y1)) / (y2 - y1) + x1) isInside = !isInside;
+  }
+  return isInside;
+}
+
+// Faint nodes below, small groups on top.
+function inOrder(code, groups, bytes) {
+  const rank = groups.map((group, at) => at).sort((a, b) => groups[b].count - groups[a].count);
+  const layer = new Uint16Array(groups.length);
+  rank.forEach((group, at) => { layer[group] = at + groups.length; });
+  const layers = Uint16Array.from(code, (group, place) => (bytes[4 * place + 3] === FAINT ? 0 : layer[group]));
+  const starts = new Uint32Array(2 * groups.length + 1);
+  for (const one of layers) starts[one + 1] += 1;
+  for (let at = 1; at < starts.length; at += 1) starts[at] += starts[at - 1];
   const places = new Uint32Array(code.length);
-  code.forEach((group, at) => { const to = starts.get(group); places[to] = at; starts.set(group, to + 1); });
+  layers.forEach((one, place) => { places[starts[one]] = place; starts[one] += 1; });
   return places;
 }
 

@@ -89,6 +89,18 @@ export function drawMarks(pen, size, marks, at, colors) {
     star(pen, marks.trial.at, 12, colors.trial, colors.ground);
     label(pen, marks.trial.at, marks.trial.title, colors, true);
   }
+  if (marks.outline) {
+    pen.beginPath();
+    for (const corner of marks.outline) pen.lineTo(...corner);
+    pen.closePath();
+    pen.globalAlpha = 0.12;
+    pen.fillStyle = colors.accent;
+    pen.fill();
+    pen.globalAlpha = 1;
+    pen.lineWidth = 1.8;
+    pen.strokeStyle = colors.accent;
+    pen.stroke();
+  }
   if (marks.hover) ring(pen, marks.hover, 7, colors.ink, 2, colors.ground);
   if (marks.hasCross) {
     const [x, y] = [size.wide / 2, size.high / 2];

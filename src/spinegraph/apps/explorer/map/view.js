@@ -7,14 +7,14 @@ const CLOSEST = 4000; // times closer than all
 export class View {
   constructor() { Object.assign(this, { x: 0, y: 0, scale: 1, whole: 1, wide: 1, high: 1 }); }
 
-  /** Show a rectangle as a whole, and leave so many pixels free at the left or below. */
-  fit({ left, right, low, high }, [beside, below] = [0, 0], margin = 28) {
+  /** Show a rectangle as a whole. */
+  fit({ left, right, low, high }, margin = 28) {
     const wide = Math.max(right - left, 1e-6);
     const tall = Math.max(high - low, 1e-6);
-    this.whole = Math.min((this.wide - beside - 2 * margin) / wide, (this.high - below - 2 * margin) / tall);
+    this.whole = Math.min((this.wide - 2 * margin) / wide, (this.high - 2 * margin) / tall);
     this.scale = this.whole = Math.max(this.whole, 1e-6);
-    this.x = (left + right - beside / this.scale) / 2;
-    this.y = (low + high - below / this.scale) / 2;
+    this.x = (left + right) / 2;
+    this.y = (low + high) / 2;
   }
 
   get zoom() { return this.scale / this.whole; }
@@ -42,10 +42,15 @@ export class View {
   }
 }
 
-/** Let a canvas move a view; told of every change, of the pointer, and of a choice at a pixel. */
-export function control(canvas, view, { changed, hovered, picked, all }) {
+/**
+ * Let a canvas move a view; told of every change, of the pointer, and of a choice at a pixel.
+ *
+ * While `tool()` is "box" or "lasso", or shift is held, dragging draws an outline instead: `outlined(corners, isDone)`.
+ */
+export function control(canvas, view, { changed, hovered, picked, all, tool, outlined }) {
   const held = new Map();
   let moved = 0;
+  let outline = null;
   const at = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
   const spread = () => { const [a, b] = [...held.values()]; return Math.hypot(a[0] - b[0], a[1] - b[1]); };
   canvas.addEventListener("pointerdown", (event) => {
@@ -53,6 +58,8 @@ export function control(canvas, view, { changed, hovered, picked, all }) {
     canvas.setPointerCapture(event.pointerId);
     held.set(event.pointerId, at(event));
     moved = held.size > 1 ? Infinity : 0;
+    const kind = event.shiftKey ? "box" : tool();
+    outline = kind === "move" || held.size > 1 ? null : { kind, from: at(event), corners: [at(event)] };
   });
   canvas.addEventListener("pointermove", (event) => {
     const now = at(event);
@@ -63,11 +70,21 @@ export function control(canvas, view, { changed, hovered, picked, all }) {
     if (held.size > 1) view.closer(spread() / Math.max(before, 1), ...now);
     moved += Math.hypot(now[0] - x, now[1] - y);
     if (moved < 4) return;
+    if (outline) {
+      const [left, top] = outline.from;
+      if (outline.kind === "lasso") outline.corners.push(now);
+      else outline.corners = [[left, top], [now[0], top], now, [left, now[1]]];
+      outlined(outline.corners, false);
+      return;
+    }
     if (held.size === 1) view.move(now[0] - x, now[1] - y);
     changed();
   });
   const released = (event) => {
-    if (held.delete(event.pointerId) && moved < 4 && event.type === "pointerup") picked(at(event));
+    if (!held.delete(event.pointerId)) return;
+    if (outline && moved >= 4) outlined(outline.corners, true);
+    else if (moved < 4 && event.type === "pointerup") picked(at(event));
+    outline = null;
   };
   canvas.addEventListener("pointerup", released);
   canvas.addEventListener("pointercancel", released);

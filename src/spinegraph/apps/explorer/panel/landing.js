@@ -1,25 +1,52 @@
-// Where a hypothetical node lands: whom it would be like, and what is odd about it.
+// What a hypothetical node would be, and why: its role, whom it would be like in what, and what is odd about it.
 
 import { get, node } from "../api.js";
-import { element, short } from "../dom.js";
+import { element, short, shown } from "../dom.js";
 import { about, dot, goTo } from "../naming.js";
-import { choose } from "../state.js";
+import { choose, state } from "../state.js";
 import { ego } from "./ego.js";
 
 const DRAWN = 3;
+const IN_WHAT = { content: "By content", place: "By place", role: "By role" };
 
 /** What /embed told of one node. */
 export function landing(found) {
   const [first] = found.nearest;
-  const among = first && about(first.name);
   const drawn = found.nearest.slice(0, DRAWN).map(card);
   const others = found.nearest.slice(DRAWN).map((match) => goTo(match.name, match.score.toFixed(2)));
   return element("div", {},
-    element("h3", {}, "Would be most like"),
-    first && element("p", { id: "lands" }, "It lands near ", element("b", {}, short(first.name, 40)), among && ` (${among})`,
+    element("h3", {}, "It would be"),
+    element("div", { id: "would-be" }, role(found.role), majority(found.nearest)),
+    first && element("p", { id: "lands" }, "It lands near ", element("b", {}, short(first.name, 40)), about(first.name) && ` (${about(first.name)})`,
       `, with a similarity of ${first.score.toFixed(2)}.`),
     found.warnings.map((words) => element("p", { class: "caution" }, words)),
+    element("h3", {}, "Why"),
+    element("ul", { id: "reasons" },
+      Object.entries(found.nearest_by_part ?? {}).map(([part, match]) => element("li", {}, `${IN_WHAT[part]} it is most like `,
+        element("button", { type: "button", class: "link", onclick: () => choose(match.name) }, short(match.name, 40)), ` (${match.score.toFixed(2)}).`)),
+      (found.words ?? []).map((sentence) => element("li", {}, sentence))),
+    element("h3", {}, "Most like it"),
     element("div", { class: "cards" }, drawn), element("div", { class: "chips" }, others));
+}
+
+function role(told) {
+  if (!told) return element("p", { class: "note" }, "Roles are being found …");
+  const share = told.memberships[told.role];
+  return element("p", {}, element("b", {}, told.title), ` (${shown(share * 100)} %) — ${told.description}`);
+}
+
+/** The most frequent value, among the nearest nodes, of what the map is coloured by. */
+function majority(nearest) {
+  const { network, coloring } = state;
+  const column = network.column(coloring);
+  if (!column.codes || coloring === "role" || !nearest.length) return null;
+  const counts = new Map();
+  for (const { name } of nearest) {
+    const level = column.levels[column.codes[network.place(name)]];
+    if (level !== undefined) counts.set(level, (counts.get(level) ?? 0) + 1);
+  }
+  const [best] = [...counts].sort((a, b) => b[1] - a[1]);
+  return best ? element("p", {}, `${column.title}: `, element("b", {}, best[0]), `, as ${best[1]} of the ${nearest.length} nodes most like it.`) : null;
 }
 
 function card(match) {

@@ -33,14 +33,15 @@ export function nodePanel(root) {
 
 function showNode(root, name, signal) {
   const parts = {
-    role: element("div", { class: "role" }), profile: element("div", {}), near: element("div", { class: "chips" }),
+    role: element("div", { class: "role" }), row: element("div", {}), profile: element("div", {}), near: element("div", { class: "chips" }),
   };
   const twins = twinsSection(name, signal, (told, twin) => drawProfile(parts.profile, told, twin));
-  root.replaceChildren(heading(name), parts.role, twins,
+  root.replaceChildren(heading(name), parts.role, parts.row, twins,
     section("Profile", "Where a walk from the node ends, most likely places first: the shape that twins share.", parts.profile),
     section("Linked to", "", parts.near));
   const during = (part, work) => work.catch((error) => error.name !== "AbortError" && part.replaceChildren(fault(error)));
   during(parts.role, showRole(parts.role, name, signal));
+  during(parts.row, showRow(parts.row, name, signal));
   during(parts.near, showNeighbors(parts.near, name, signal));
 }
 
@@ -72,6 +73,18 @@ async function showRole(part, name, signal) {
         title: `${told.titles[at]}: ${shown(share * 100)} %`,
       }))),
     most.length > 1 && element("p", { class: "note" }, most.map(([share, at]) => `${told.titles[at]} ${shown(share * 100)} %`).join(" · "))));
+}
+
+/** The node's own row of the table; a column's name colours the map by it. */
+async function showRow(part, name, signal) {
+  const told = await get(node(name, "row"), {}, signal);
+  const value = (one) => (one === null ? element("span", { class: "note" }, "missing") : typeof one === "number" ? shown(one, 6) : one);
+  const lines = Object.entries(told.row).map(([column, one]) => element("tr", {},
+    element("th", { scope: "row" }, element("button", { type: "button", class: "link", title: `Colour the map by ${column}`,
+      onclick: () => tell("color", `column:${column}`) }, column)), element("td", {}, value(one))));
+  const lost = told.lost.length && element("p", { class: "note" },
+    `Not kept by the model: ${told.lost.slice(0, 8).join(", ")}. spine explore MODEL --table FILE shows the table as written.`);
+  if (lines.length || lost) part.replaceChildren(section("Its row", "", lines.length ? element("table", { class: "columns" }, lines) : null, lost || null));
 }
 
 async function showNeighbors(part, name, signal) {

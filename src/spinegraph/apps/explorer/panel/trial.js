@@ -1,8 +1,8 @@
-// A node that is not there yet: choose its links and features, and watch where it lands.
+// A node that is not there yet: choose its links and columns, and see what it would be.
 
 import { get, node, post } from "../api.js";
 import { combo } from "../combo.js";
-import { element, short } from "../dom.js";
+import { element, short, shown } from "../dom.js";
 import { dot, fault, nodesNamed, recolor } from "../naming.js";
 import { on, state, tell } from "../state.js";
 import { keeping } from "./keeping.js";
@@ -11,22 +11,23 @@ import { landing } from "./landing.js";
 const PAUSE = 250; // milliseconds of quiet before the service is asked
 const CHOICES = 12; // columns offered at a time
 
-/** Build the panel; `told` is called with the name of a node that was stored. */
+/** Build the panel; `stored` is called with the name of a node that was kept. */
 export function trialPanel(root, stored) {
-  const draft = { name: "new node", links: new Map(), features: new Map() };
-  let columns = { count: 0, names: null, table: null, weighted: false };
+  const draft = { name: "new node", links: new Map(), features: new Map() }; // features: of the table's columns, or numbers
+  let columns = { count: 0, names: null, fields: [], weighted: false };
   let [timer, asked] = [0, 0];
   const result = element("div", { class: "landing", "aria-live": "polite" });
   const links = element("ul", { class: "picked" });
   const features = element("ul", { class: "picked" });
+  const fields = element("div", { id: "trial-fields", class: "fields", hidden: true });
 
   const body = () => ({
     name: draft.name,
     edges: [...draft.links].map(([to, weight]) => (columns.weighted ? { to, weight } : to)),
-    ...(columns.count ? { features: columns.table ? columns.names.map((name) => draft.features.get(name) ?? 0) : Object.fromEntries(draft.features) } : {}),
+    ...(columns.count ? { features: Object.fromEntries(draft.features) } : {}),
   });
 
-  // What is about to be stored must not be tried once more: its name would be taken.
+  // What is about to be kept must not be tried once more: its name would be taken.
   function settled() {
     clearTimeout(timer);
     asked += 1;
@@ -36,7 +37,7 @@ export function trialPanel(root, stored) {
   async function embed() {
     const mine = (asked += 1);
     try {
-      const told = await post("/v1/embed?n=8", body());
+      const told = await post(`/v1/embed?n=8&why=true&map_by=${state.by}`, body());
       if (mine !== asked) return;
       const [found] = told.nodes;
       state.trial = { name: draft.name, place: found.place, links: [...draft.links.keys()] };
@@ -55,7 +56,7 @@ export function trialPanel(root, stored) {
       asked += 1;
       state.trial = null;
       tell("trial");
-      result.replaceChildren(element("p", { class: "note" }, "Link it to somebody, and it lands on the map."));
+      result.replaceChildren(element("p", { class: "note" }, "Link it to somebody or fill in a column, and it lands on the map."));
       return;
     }
     timer = setTimeout(embed, PAUSE);
@@ -66,14 +67,21 @@ export function trialPanel(root, stored) {
     list();
   }
 
+  const set = (column, value) => { if (value === null) draft.features.delete(column); else draft.features.set(column, value); changed(); };
+
   function list() {
     links.replaceChildren(...[...draft.links].map(([name, weight]) => entry([dot(name), short(name, 30)], `Remove the link to ${name}`,
       () => { draft.links.delete(name); list(); },
       columns.weighted && number(weight, "Weight", 1e-6, (value) => { draft.links.set(name, value); changed(); }))));
-    features.replaceChildren(...[...draft.features].map(([name, value]) => entry([short(title(name), 30)], `Remove ${title(name)}`,
-      () => { draft.features.delete(name); list(); },
-      number(value, title(name), undefined, (given) => { draft.features.set(name, given); changed(); }))));
+    if (!columns.fields.length) features.replaceChildren(...[...draft.features].map(([name, value]) => entry([short(title(name), 30)], `Remove ${title(name)}`,
+      () => { draft.features.delete(name); list(); }, number(value, title(name), undefined, (given) => set(name, given)))));
     changed();
+  }
+
+  /** Fields for the table's own columns, filled with what the draft has. */
+  function showFields() {
+    fields.replaceChildren(...columns.fields.flatMap((field, at) => [
+      element("label", { for: `trial-field-${at}`, title: field.name }, short(field.name, 28)), fieldFor(field, `trial-field-${at}`, draft.features.get(field.name), (value) => set(field.name, value))]));
   }
 
   const title = (column) => (columns.names ? column : `feature ${column}`);
@@ -87,12 +95,18 @@ export function trialPanel(root, stored) {
   };
 
   async function copyChosen() {
-    const around = await get(node(state.chosen, "neighborhood"), { radius: 1, most: 100 });
+    const [around, own] = await Promise.all([
+      get(node(state.chosen, "neighborhood"), { radius: 1, most: 100 }), get(node(state.chosen, "row"))]);
     around.names.forEach((name, at) => around.hops[at] === 1 && draft.links.set(name, draft.links.get(name) ?? 1));
+    for (const { name, kind } of columns.fields) {
+      const value = own.row[name] ?? null;
+      if (value !== null) draft.features.set(name, kind === "boolean" ? value === "yes" : value);
+    }
+    showFields();
     list();
   }
 
-  function field(id, label, placeholder, suggest, take) {
+  function picker(id, label, placeholder, suggest, take) {
     const input = element("input", { id, type: "text", placeholder, autocomplete: "off", spellcheck: "false" });
     const made = element("div", { class: "combo" }, element("label", { for: id }, label), input);
     combo(input, { suggest, choose: (value) => { input.value = ""; take(value); } });
@@ -100,8 +114,9 @@ export function trialPanel(root, stored) {
   }
 
   const pick = element("button", { type: "button", class: "chip", "aria-pressed": "false", onclick: () => picking(!state.isPicking) }, "Pick on the map");
-  const copy = element("button", { type: "button", class: "chip", onclick: () => copyChosen().catch((error) => result.replaceChildren(fault(error))) });
-  const clear = element("button", { type: "button", class: "chip", onclick: () => { draft.links.clear(); draft.features.clear(); list(); } }, "Begin again");
+  const copy = element("button", { type: "button", class: "chip", id: "trial-copy", onclick: () => copyChosen().catch((error) => result.replaceChildren(fault(error))) });
+  const restart = () => { draft.links.clear(); draft.features.clear(); showFields(); list(); };
+  const clear = element("button", { type: "button", class: "chip", onclick: restart }, "Begin again");
   function picking(isOn) {
     state.isPicking = isOn;
     pick.setAttribute("aria-pressed", String(isOn));
@@ -109,36 +124,51 @@ export function trialPanel(root, stored) {
   }
   const offerCopy = () => {
     copy.hidden = state.chosen === null;
-    copy.textContent = state.chosen === null ? "" : `Take the links of ${short(state.chosen, 18)}`;
+    copy.textContent = state.chosen === null ? "" : `Begin as a copy of ${short(state.chosen, 18)}`;
   };
   const name = element("input", { id: "trial-name", type: "text", value: draft.name, maxlength: 256, autocomplete: "off",
     oninput: (event) => { draft.name = event.target.value.trim() || "new node"; changed(); } });
-  const scale = element("p", { class: "note", hidden: true }, "Numbers of a table are told by how far they are from its average: 0 is the average.");
-  const featureFields = element("div", { hidden: true }, field("trial-feature", "Features", "a column's name", offered,
-    (column) => { draft.features.set(column, 1); list(); }), features, scale);
+  const numbers = element("div", { hidden: true }, picker("trial-feature", "Columns", "a column's name", offered,
+    (column) => { draft.features.set(column, 1); list(); }), features);
 
   root.replaceChildren(
     element("h2", {}, "What if a node joined?"),
-    element("p", { class: "note" }, "The model gives it a vector without learning anew. Nothing is stored unless you say so below."),
+    element("p", { class: "note" }, "The model gives it a vector without learning again. Nothing is kept unless you say so below."),
     element("div", { class: "combo" }, element("label", { for: "trial-name" }, "Name"), name),
-    field("trial-link", "Links to", "a node's name", nodesNamed, link), links,
+    picker("trial-link", "Links to", "any piece of a node's name", nodesNamed, link), links,
     element("div", { class: "chips" }, pick, copy, clear),
-    featureFields, result, keeping(settled, (told) => { draft.links.clear(); draft.features.clear(); list(); stored(told); }));
+    fields, numbers, result, keeping(settled, (told) => { restart(); stored(told); }));
   on("picked", (picked) => (draft.links.has(picked) ? (draft.links.delete(picked), list()) : link(picked)));
   on("chosen", offerCopy);
   on("coloring", () => recolor(root));
+  on("by", () => state.trial && changed());
   offerCopy();
   changed();
 
   return {
     async opened() {
       columns = await get("/v1/features");
-      featureFields.hidden = !columns.count;
-      scale.hidden = !columns.table;
+      numbers.hidden = !columns.count || columns.fields.length > 0;
+      fields.hidden = !columns.fields.length;
+      showFields();
       list();
     },
     picking,
   };
+}
+
+/** An input for a column of the table: a number in its unit, a category as a list, text as text; null where it is left empty. */
+function fieldFor({ kind, levels, typical }, id, value, changed) {
+  const read = { number: Number, boolean: (text) => text === "yes" }[kind] ?? String;
+  const oninput = ({ target }) => { if (target.checkValidity()) changed(target.value === "" ? null : read(target.value)); };
+  const text = value === undefined ? "" : kind === "boolean" ? (value ? "yes" : "no") : String(value);
+  if (kind === "category" || kind === "boolean") {
+    const options = kind === "boolean" ? ["no", "yes"] : levels;
+    return element("select", { id, oninput }, ["", ...options].map((level) => element("option", { value: level, selected: level === text }, level || "not known")));
+  }
+  if (kind === "date") return element("input", { id, type: "date", value: text.slice(0, 10), oninput });
+  if (kind === "number") return element("input", { id, type: "number", step: "any", value: text, placeholder: `not known; usually ${shown(typical ?? 0, Math.abs(typical) < 10 ? 2 : 0)}`, oninput });
+  return element("input", { id, type: "text", value: text, maxlength: 256, placeholder: "not known", oninput });
 }
 
 function entry(title, words, remove, ...more) {

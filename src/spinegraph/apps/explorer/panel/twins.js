@@ -10,13 +10,13 @@ import { why } from "./why.js";
 const COUNT = 5;
 const SOON = 2500; // milliseconds until something that is being made is asked for again
 const KINDS = {
+  similar: { title: "All", note: "Nodes whose vectors are most alike, by all their parts together." },
+  content: { title: "Content", note: "Nodes whose columns are most alike: their own and those around them." },
+  place: { title: "Place", note: "Nodes that live in the same region of the network." },
+  role: { title: "Role", note: "Nodes that are most alike by structure alone: hub, bridge or periphery." },
   twins: { title: "Structural twins", note: "Nodes whose links have the same shape, wherever in the network they are." },
-  similar: { title: "Most alike", note: "Nodes whose vectors are most alike, by all their parts together." },
-  content: { title: "By content", note: "Nodes whose features are most alike: their own and those around them." },
-  place: { title: "By place", note: "Nodes that live in the same region of the network." },
-  role: { title: "By role", note: "Nodes that are most alike by structure alone: hub, bridge or periphery." },
 };
-let kind = "twins"; // stays from node to node
+let kind = "similar"; // stays from node to node
 
 /** The section of twins of a node; `drawProfile(own, twin)` is told when both profiles are known. */
 export function twinsSection(name, signal, drawProfile) {
@@ -40,7 +40,7 @@ export function twinsSection(name, signal, drawProfile) {
     offered().map((key) => element("button", {
       type: "button", "data-kind": key, onclick: () => { kind = key; show(); },
     }, KINDS[key].title)));
-  section.append(element("h3", { class: "unseen" }, "Twins"), switches, note, cards, reasons);
+  section.append(element("h3", {}, "Alike by"), switches, note, cards, reasons);
   show();
   return section;
 }
@@ -48,7 +48,7 @@ export function twinsSection(name, signal, drawProfile) {
 /** What nodes may be compared by; of vectors with one part there is nothing to choose. */
 function offered() {
   const { parts } = state.network;
-  return ["twins", "similar", ...(parts.length > 1 ? parts : [])];
+  return ["similar", ...(parts.length > 1 ? parts : []), "twins"];
 }
 
 /** The nodes to show beside one. */

@@ -9,8 +9,8 @@ export function welcome() {
   const { network } = state;
   return element("div", { class: "welcome" },
     element("h2", {}, "A map of who is like whom"),
-    element("p", {}, "Every point is a node; nodes with vectors alike lie near each other. Choose one to see the network ",
-      "around it beside those of its structural twins, and why they are twins. Or try a node that is not there yet."),
+    element("p", {}, "Every point is a node; nodes alike lie near each other. Choose one to see its columns, the nodes most like it ",
+      "by content, place or role, and why. Colour, filter and select nodes, or try one that is not there yet."),
     element("h3", {}, "Begin with"), element("div", { class: "chips" }, beginnings(network).map(([name, words]) => goTo(name, words))),
     roles(network),
     element("h3", {}, "Keys"),
@@ -23,7 +23,7 @@ function roles(network) {
   const { groups } = network.coloring("role");
   const entries = groups.filter((group) => network.titles.includes(group.title)).map((group) => element("li", {},
     element("p", { class: "title" }, element("i", { class: "dot", style: { "--dot": `var(${group.color})` } }),
-      element("b", {}, group.title), element("small", {}, `${shown(group.count)} nodes`)),
+      element("b", {}, group.title), element("small", {}, `${shown(group.count)} ${group.count === 1 ? "node" : "nodes"}`)),
     element("p", { class: "note" }, network.descriptions[network.titles.indexOf(group.title)])));
   return [element("h3", {}, "Roles in this network"), element("ul", { class: "roles" }, entries)].reduce(
     (whole, part) => { whole.append(part); return whole; }, element("div", {}));

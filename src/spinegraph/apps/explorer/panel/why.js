@@ -3,7 +3,7 @@
 import { element, short, shown } from "../dom.js";
 import { choose } from "../state.js";
 
-const PARTS = { content: "--c1", place: "--c2", role: "--c0" };
+const PARTS = { content: "--c0", place: "--c2", role: "--c4" };
 
 /** Reasons for a twin, those of its role first where that is what makes it a twin. */
 export function why(name, twin, told, kind) {
