@@ -33,9 +33,11 @@ LabelColumn = Annotated[
 class Reading:
     """Options for reading network files; see ``read_graph``."""
 
-    source: Annotated[str | None, _option("Column of sources: a title, or a position from 0.")] = None
-    target: Annotated[str | None, _option("Column of targets.")] = None
-    weight: Annotated[str | None, _option("Column of weights.")] = None
+    source_column: Annotated[
+        str | None, _option("Column of sources: a title, or a position from 0.", "--source")
+    ] = None
+    target_column: Annotated[str | None, _option("Column of targets.", "--target")] = None
+    weight_column: Annotated[str | None, _option("Column of weights.", "--weight")] = None
     weighted: Annotated[
         bool | None, _option("Read weights, or leave them out.", "--weighted/--unweighted")
     ] = None
@@ -55,9 +57,10 @@ class Reading:
         """Return the options as ``read_graph`` takes them."""
         given = asdict(self)
         del given["column"]
-        for name in ("source", "target", "weight", "node_column"):
-            value = given[name]
-            given[name] = int(value) if value is not None and value.isdecimal() else value
+        for name in ("source", "target", "weight", "node"):
+            value = given.pop(f"{name}_column")
+            number = int(value) if value is not None and value.isdecimal() else value
+            given["node_column" if name == "node" else name] = number
         return given
 
     def columns(self) -> dict[str, str]:
