@@ -14,7 +14,7 @@ _OPTIONS = (
     {"header": False, "names": "text"},
     {"num_nodes": 4},
     {"delimiter": " "},
-    {"columns": (0, 1)},
+    {"source": 0, "target": 1},
     {"directed": True, "reciprocal": "sum"},
     {"comments": ()},
 )

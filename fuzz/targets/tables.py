@@ -32,8 +32,8 @@ def begin(folder: Path) -> Target:
             assert len(read_labels(path, np.arange(3))) == 3
             return
         encoder = FeatureEncoder()
-        first = read_graph(edges, path, encoder=encoder, missing="zero" if role else "error")
-        again = read_graph(edges, path, encoder=encoder, missing="zero" if role else "error")
+        first = read_graph(edges, path, encoder=encoder)
+        again = read_graph(edges, path, encoder=encoder)
         assert first.features is not None
         assert again.features is not None
         assert first.features.shape == again.features.shape

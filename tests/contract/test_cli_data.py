@@ -100,14 +100,14 @@ def test_describe_reads_labels_of_npz(tmp_path):
 def test_describe_takes_the_readers_options(tmp_path):
     path = tmp_path / "calls.txt"
     path.write_text("when|who|whom|times\n1|a|b|2\n2|b|a|3\n")
-    options = ("--columns", "who,whom,times", "--delimiter", "|", "--header", "--json")
+    options = ("--source", "who", "--target", "whom", "--weight", "times", "--delimiter", "|", "--json")
     assert "reciprocal=" in spine("data", "describe", path, *options).stderr
     found = json.loads(spine("data", "describe", path, *options, "--reciprocal", "sum").stdout)
     assert (found["edges"], found["weights"]) == (1, [5.0, 5.0])
     path.write_text("0 1 5\n")
     found = json.loads(spine("data", "describe", path, "--unweighted", "--num-nodes", 3, "--json").stdout)
     assert (found["nodes"], found["weights"], found["isolated"]) == (3, None, 1)
-    found = json.loads(spine("data", "describe", path, "--columns", "0,1", "--json").stdout)
+    found = json.loads(spine("data", "describe", path, "--source", "0", "--target", "1", "--json").stdout)
     assert found["weights"] is None
 
 
@@ -123,7 +123,7 @@ def test_a_user_error_is_one_line_and_exit_code_1(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("data", "describe"), ("nonsense",), ("data", "describe", "x", "--missing", "maybe")]
+    "arguments", [("data", "describe"), ("nonsense",), ("data", "describe", "x", "--reciprocal", "maybe")]
 )
 def test_wrong_usage_is_exit_code_2(arguments):
     run = spine(*arguments)

@@ -30,7 +30,7 @@ def test_a_model_of_an_earlier_version_gives_its_vectors(name):
         later = sg.open_store(FOLDER / "graph_store", verify=True)
     else:
         tables = FOLDER / "later_edges.csv", FOLDER / "later_people.csv"
-        later = sg.read_graph(*tables, extra="isolated", encoder=model.table_encoder_)
+        later = sg.read_graph(*tables, encoder=model.table_encoder_)
     found = model.transform(later)
     assert_as_stored(f"{name}.transform", found.names.tolist(), found.vectors)
 

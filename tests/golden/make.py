@@ -148,7 +148,7 @@ def make(folder):
     """Write everything into an empty folder; return the arrays of ``vectors.npz``."""
     write_tables(folder, "", 80, 3)
     write_tables(folder, "later_", 30, 4)
-    table = sg.read_graph(folder / "edges.csv", folder / "people.csv", extra="isolated")
+    table = sg.read_graph(folder / "edges.csv", folder / "people.csv")
     # What later versions transform: a store for the first two models, two tables for the third.
     sg.write_store(graph_with_words(50, 2, weighted=True), folder / "graph_store")
     later = sg.open_store(folder / "graph_store")
@@ -161,7 +161,7 @@ def make(folder):
         model = sg.SPINE(**SETTINGS).fit(graph)
         if name == "model_table":
             tables = folder / "later_edges.csv", folder / "later_people.csv"
-            later = sg.read_graph(*tables, extra="isolated", encoder=model.table_encoder_)
+            later = sg.read_graph(*tables, encoder=model.table_encoder_)
         model.save(folder / name)
         for what, found in (("embeddings", model.embeddings_), ("transform", model.transform(later))):
             vectors[f"{name}.{what}_names"] = np.array(found.names.tolist())

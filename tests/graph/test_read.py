@@ -16,15 +16,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 from scipy import sparse
 
 from spinegraph import read_graph
 from spinegraph.errors import DirectedInputWarning, MissingFeaturesError, ParameterError, SpineWarning
-from spinegraph.graph import edge_files as text_edges
-from spinegraph.graph import feature_files as feature_tables
-from spinegraph.graph.edge_files import EdgeOptions, arrow_stream
+from spinegraph.graph.edge_files import EdgeOptions
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import read_features
 from spinegraph.graph.read import read_contents
@@ -245,7 +242,7 @@ class TestWhatIsUnderstood:
 
     def test_header_can_be_said(self, file):
         path = file("person,friend\nann,bob\n")
-        assert len(read_graph(path)) == 4
+        assert len(read_graph(path, header=False)) == 4
         assert read_graph(path, header=True).names.tolist() == ["ann", "bob"]
 
     def test_endpoints_are_found_by_title(self, file):
@@ -255,10 +252,10 @@ class TestWhatIsUnderstood:
 
     def test_columns_can_be_said_by_title_or_position(self, file):
         path = file("when,who,whom,times\n1,a,b,2\n2,b,c,3\n")
-        for columns in (("who", "whom", "times"), (1, 2, 3)):
-            graph = read_graph(path, columns=columns, header=True)
+        for source, target, weight in (("who", "whom", "times"), (1, 2, 3)):
+            graph = read_graph(path, source=source, target=target, weight=weight)
             assert (graph.names.tolist(), graph.weights.tolist()) == (["a", "b", "c"], [2, 2, 3, 3])
-        assert read_graph(path, columns=("who", "whom"), header=True).weights is None
+        assert read_graph(path, source="who", target="whom", weighted=False).weights is None
 
     def test_a_third_column_of_numbers_is_weights_and_it_says_so(self, file, caplog):
         with caplog.at_level(logging.INFO, "spinegraph"):
@@ -339,12 +336,12 @@ class TestWhatIsUnderstood:
     def test_wrong_options_are_refused(self, file):
         path = file("a,b\n")
         for wrong in (
-            {"columns": ("source",)},
-            {"columns": "source"},
-            {"columns": ("x", "y")},
-            {"columns": (0, 5)},
-            {"columns": (0, 0)},
-            {"columns": (0, 1, 2), "weighted": False},
+            {"source": "x", "target": "y"},
+            {"target": 5},
+            {"source": 0, "target": 0},
+            {"weight": 1, "weighted": False},
+            {"query": "select 1 as a, 2 as b"},
+            {"database": "bank.duckdb"},
             {"delimiter": ""},
             {"delimiter": "é"},
             {"delimiter": '"'},
@@ -389,9 +386,10 @@ class TestFeatures:
         graph = read_graph(file("ann,bob\n"), people, encoder=FeatureEncoder())
         assert graph.feature_names == ("age", "age is missing")
 
-    def test_rows_of_other_people_become_isolated_nodes_when_asked(self, file):
+    def test_rows_of_other_people_become_isolated_nodes(self, file):
         people = file("node,age\nann,31\nbob,45\ncy,22\n", "people.csv")
-        graph = read_graph(file("ann,bob\n"), people, extra="isolated")
+        with pytest.warns(SpineWarning, match="1 of 3 rows name no node of the edges and become isolated"):
+            graph = read_graph(file("ann,bob\n"), people)
         assert graph.names.tolist() == ["ann", "bob", "cy"]
         assert graph.degrees.tolist() == [1, 1, 0]
         assert graph.features.ravel().tolist() == [31, 45, 22]
@@ -417,37 +415,44 @@ class TestFeatures:
 
     def test_one_name_that_is_no_number_does_not_part_the_others_from_their_nodes(self, file):
         people = file("id,age\n1,31\n2,45\ntotal,76\n", "people.csv")
-        with pytest.warns(SpineWarning, match="1 of 3 feature rows name no node: 'total'"):
-            graph = read_graph(file("1,2\n"), people, missing="zero")
-        assert graph.features.ravel().tolist() == [31, 45]
-        with pytest.raises(
-            MissingFeaturesError, match=r"people.csv: 1 of 3 feature rows name no node: 'total'"
-        ):
-            read_graph(file("1,2\n"), people)
-        graph = read_graph(file("1,2\n"), people, extra="isolated")
+        with pytest.warns(SpineWarning, match="1 of 3 rows name no node .* 'total'"):
+            graph = read_graph(file("1,2\n"), people)
         assert graph.names.tolist() == [1, 2, "total"]
+        assert graph.features.ravel().tolist() == [31, 45, 76]
 
     @pytest.mark.slow
     def test_many_isolated_nodes_of_text_take_no_quadratic_time(self, file):
         people = file("node,x\n" + "".join(f"n{i},1\n" for i in range(60_000)), "people.csv")
         start = time.process_time()
-        graph = read_graph(file("".join(f"n{i},n{i + 1}\n" for i in range(30_000))), people, extra="isolated")
+        with pytest.warns(SpineWarning):
+            graph = read_graph(file("".join(f"n{i},n{i + 1}\n" for i in range(30_000))), people)
         assert len(graph) == 60_000
         assert time.process_time() - start < 10  # comparing all with all took 30 s and more
 
-    def test_missing_rows_are_zeros_when_asked(self, file):
-        people = file("node,age\nann,31\nzoe,99\n", "people.csv")
-        with pytest.warns(SpineWarning, match="zoe"):
-            graph = read_graph(file("ann,bob\n"), people, missing="zero")
-        assert graph.features.ravel().tolist() == [31, 0]
+    def test_missing_rows_are_gaps(self, file, tmp_path):
+        people = file("node,age\nann,31\ncy,35\n", "people.csv")
+        with pytest.warns(SpineWarning, match="1 of 3 nodes have no row and get gaps: 'bob'"):
+            graph = read_graph(file("ann,bob\nbob,cy\n"), people)
+        features = dict(zip(graph.feature_names, dense_features(graph.features).T.tolist(), strict=True))
+        assert features["age is missing"] == [0, 1, 0]
+        assert features["age"][1] == pytest.approx(0, abs=1e-6), "the mean, standardised"
+        np.savez(tmp_path / "x.npz", names=np.array(["ann", "cy"]), features=np.array([[1.0], [3.0]]))
+        with pytest.warns(SpineWarning, match="1 of 3 nodes"):
+            graph = read_graph(file("ann,bob\nbob,cy\n"), tmp_path / "x.npz")
+        assert graph.features.ravel().tolist() == [1, 2, 3]
+
+    def test_a_table_of_other_names_is_an_error(self, file):
+        with pytest.raises(MissingFeaturesError, match=r"none of its 1 names is a node .*node_column"):
+            read_graph(file("ann,bob\n"), file("node,age\nzoe,31\n", "people.csv"))
 
     def test_integer_names_meet_text_names(self, file, tmp_path):
         people = file("id,age\n2,31\n1,45\n", "people.csv")
         assert read_graph(file("1,2\n"), people).features.ravel().tolist() == [45, 31]
         assert read_graph(file("1,2\n2,x\n"), file("id,a\n1,1\n2,2\nx,3\n", "x.csv")).features.shape == (3, 1)
         parquet.write_table(pa.table({"id": [1, 2], "a": [5, 6]}), tmp_path / "x.parquet")
-        graph = read_graph(file("01,1\n01,2\n"), tmp_path / "x.parquet", missing="zero")
-        assert graph.features.ravel().tolist() == [0, 5, 6]
+        with pytest.warns(SpineWarning, match="1 of 3 nodes have no row and get gaps: '01'"):
+            graph = read_graph(file("01,1\n01,2\n"), tmp_path / "x.parquet")
+        assert graph.names.tolist() == ["01", "1", "2"]
 
     def test_names_kept_as_a_dictionary_are_text(self, file, tmp_path):
         names = pa.array(["bob", "ann"]).dictionary_encode()
@@ -508,25 +513,9 @@ def test_the_real_networks_are_read_as_their_loader_reads_them(name):
     assert_same_graph(read_graph(Path(data, f"{name}.npz")), load(name, data).graph)
 
 
-def test_text_is_handed_to_arrow_in_memory_of_its_own(file, monkeypatch):
-    """Arrow's threads may drop it after Python has ended, and dropping Python's own aborted 1 run in 40."""
-    data, read, given = b"ann,bob\n", arrow_csv.read_csv, []
-    assert arrow_stream([data]).read_buffer().address != pa.py_buffer(data).address
-    for module in (text_edges, feature_tables):
-        monkeypatch.setattr(
-            module, "arrow_stream", lambda pieces: given.append(arrow_stream(pieces)) or given[-1]
-        )
-    monkeypatch.setattr(
-        arrow_csv, "read_csv", lambda stream, *how: given.remove(stream) or read(stream, *how)
-    )
-    graph = read_graph(file("ann,bob\n"), file("node,x\nann,1\nbob,2\n", "people.csv"))
-    assert graph.features.ravel().tolist() == [1, 2]
-    assert not given, "what was made was read, and nothing else"
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_parquet_is_read_by_arrow_itself(tmp_path, monkeypatch, packed):
-    """For the same reason: no file of Python's is left in the hands of Arrow's threads."""
+    """Arrow's threads may drop a file after Python has ended: dropping one of Python's own aborts."""
     path, opened = tmp_path / "edges.parquet", []
     parquet.write_table(pa.table({"source": ["ann"], "target": ["bob"]}), path)
     if packed:
@@ -564,7 +553,7 @@ def test_an_archive_gives_edges_and_features(tmp_path):
     ("rows", "message"),
     [
         (b"node,x\n0,1\n1,2,3\n", b"standard input:3: expected 2 fields as on the first line, got 3"),
-        (b"node,x\n0,1\n1,\n", b"standard input:3: column 'x': there is no value"),
+        (b"node,x\n0,1\n1,inf\n", b"standard input:3: column 'x': the value inf is not a finite"),
     ],
 )
 def test_a_bad_row_of_features_from_a_pipe_is_named(tmp_path, rows, message):

@@ -81,17 +81,14 @@ class TestLines:
 
     def test_a_bad_weight_without_a_header(self, file):
         refused(file("0,1,x\n1,2,1.0\n"), ":1: the weight 'x' is not a number")
-        refused(file("0,1,friend\n1,2,foe\n"), ":1: the third field is not a number", "weighted=False")
+        assert read_graph(file("0,1,friend\n1,2,foe\n")).weights is None
 
     def test_an_empty_name(self, file):
         refused(file("a,b\nb,\n"), ":2: the target is empty")
         refused(file("1,2\n ,3\n"), ":2: the source is empty")
 
-    def test_unclear_columns(self, file):
-        refused(file("1,2,3,4\n"), ":1: 4 fields and no header", "columns=(0, 1)")
-
     def test_columns_that_are_not_there(self, file):
-        refused(file("from,to\na,b\n"), "no column 'who'", columns=("who", "to"), error=ParameterError)
+        refused(file("from,to\na,b\n"), "no column 'who'", source="who", error=ParameterError)
         refused(file("a,b\n"), ":1: weighted=True needs a third column", weighted=True)
 
     def test_no_delimiter(self, file):
@@ -123,7 +120,7 @@ class TestLines:
         monkeypatch.setattr("spinegraph.graph.edge_files.BLOCK", 64)
         lines = [f"{i} {i + 1} 1.5" for i in range(100)]
         lines[77] = "77 78 -2"
-        refused(file("# head\n" + "\n".join(lines), "e.txt"), ":79: the weight '-2' is negative")
+        refused(file("from to weight\n" + "\n".join(lines), "e.txt"), ":79: the weight '-2' is negative")
 
     def test_a_very_long_line(self, file):
         refused(file("a," + "b" * 2_000_000 + "\n"), ":1: a line of more than 1,048,576 bytes", "'a,bbb")
@@ -168,9 +165,7 @@ class TestFiles:
         refused(file(bytes(range(256)) * 10), ":1: binary data where text was expected")
         refused(file(b"a,b\n" * 3 + b"c,\0\n"), ":4: binary data")
 
-    @pytest.mark.parametrize(
-        "magic", [b"\x28\xb5\x2f\xfd", b"BZh9", b"\xfd7zXZ\0", b"\xff\xfea\0", b"%%MatrixMarket "]
-    )
+    @pytest.mark.parametrize("magic", [b"BZh9", b"\xfd7zXZ\0", b"\xff\xfea\0", b"%%MatrixMarket "])
     def test_formats_that_are_not_read_are_named(self, file, magic):
         refused(file(magic + b"..."), "not read here; convert it")
 
@@ -498,13 +493,13 @@ def test_labels_of_another_number_than_nodes(tmp_path):
 
 def test_columns_go_with_tables(tmp_path):
     np.savez(tmp_path / "g.npz", edges=[[0, 1]], num_nodes=2)
-    refused(tmp_path / "g.npz", "columns go with tables", columns=("a", "b"), error=ParameterError)
+    refused(tmp_path / "g.npz", "columns go with tables", source="a", error=ParameterError)
 
 
 class TestFeatures:
     def test_nan_and_infinity_in_a_table(self, file):
         edges = file("ann,bob\n")
-        for value in ("nan", "", "inf", "-inf", "1e39"):
+        for value in ("inf", "-inf", "1e39"):
             people = file(f"# who\nnode,age\nann,31\nbob,{value}\n", "people.csv")
             refused(edges, ":4: column 'age'", "FeatureEncoder", features=people)
 
@@ -514,20 +509,6 @@ class TestFeatures:
             refused(file("0,1\n"), "features[1, 1] (node 1) is", features=tmp_path / "x.npy")
             sparse.save_npz(tmp_path / "x.npz", sparse.csr_array(np.array([[0, 1], [2, value]])))
             refused(file("0,1\n"), "features[1, 1] (node 1) is", features=tmp_path / "x.npz")
-
-    def test_rows_that_do_not_match_the_nodes(self, file):
-        edges = file("ann,bob\nbob,cy\n")
-        people = file("node,age\nann,31\ndan,1\neve,2\n", "people.csv")
-        refused(
-            edges,
-            *(
-                "2 of 3 nodes have no feature row: 'bob', 'cy'",
-                "2 of 3 feature rows name no node: 'dan', 'eve'",
-            ),
-            *("missing='zero'", "extra='isolated'"),
-            features=people,
-            error=MissingFeaturesError,
-        )
 
     def test_a_name_given_twice(self, file):
         people = file("node,age\nann,31\nbob,1\nann,2\n", "people.csv")
@@ -552,12 +533,6 @@ class TestFeatures:
         refused(
             file("ann,bob\n"), "missing 'team'", features=people, encoder=encoder, error=MissingFeaturesError
         )
-
-    def test_options_outside_their_range(self, file):
-        people = file("node,age\nann,1\nbob,2\n", "people.csv")
-        for option in ({"extra": "drop"}, {"missing": "drop"}):
-            with pytest.raises(ParameterError, match="must be one of"):
-                read_graph(file("ann,bob\n"), people, **option)
 
     def test_a_bare_matrix_needs_integer_names_within_it(self, file, tmp_path):
         np.save(tmp_path / "x.npy", np.eye(2))

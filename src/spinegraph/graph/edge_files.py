@@ -1,47 +1,61 @@
-"""Reads edges from text, Parquet, GraphML and npz files."""
+"""Reads edges: tables and queries through DuckDB, GraphML and npz by themselves."""
 
 import csv
 import io
 import math
 import os
 import re
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from itertools import chain, permutations, takewhile
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from dataclasses import dataclass, field
+from itertools import islice, permutations, takewhile
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 from xml.parsers import expat
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 from scipy import sparse
 
-from spinegraph.errors import GraphFormatError, MissingPackageError, ParameterError, SpineError
+from spinegraph.errors import GraphFormatError, MissingPackageError, ParameterError, SpineError, SpineWarning
 from spinegraph.graph.edges import GAPS_ALLOWED_BELOW, matrix_entries
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.files import display_name, opened, read_npz
+from spinegraph.graph.files import Opened, display_name, opened, read_npz
 from spinegraph.graph.tables import as_table, is_text
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+Result = TypeVar("Result")
+
 WEIGHT_NAMES = ("weight", "weights", "w", "edgeweight", "strength")
+# Titles of weights where the column holds numbers, 0 or more.
+_AMOUNTS = ("amount", "count", "counts", "freq", "frequency", "times", "volume")
 _PAIRS = (
     *(("source", "target"), ("src", "dst"), ("src", "dest"), ("from", "to"), ("u", "v"), ("i", "j")),
     *(("sourceid", "targetid"), ("srcid", "dstid"), ("fromid", "toid"), ("fromnode", "tonode")),
     *(("fromnodeid", "tonodeid"), ("sourcenode", "targetnode"), ("start", "end"), ("head", "tail")),
     *(("node1", "node2"), ("nodea", "nodeb"), ("id1", "id2"), ("node", "neighbor"), ("node", "neighbour")),
+    *(("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("follower", "followee")),
+    *(("caller", "callee"), ("citing", "cited"), ("parent", "child"), ("origin", "destination")),
+    *(("who", "whom"), ("buyer", "seller"), ("user", "item"), ("left", "right")),
 )
 MAX_WEIGHT = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
 class EdgeOptions:
-    """How to read an edge file, as in :func:`~spinegraph.read_graph`; None means: detect."""
+    """How to read edges, as in :func:`~spinegraph.read_graph`; None means: detect.
 
-    columns: Sequence[str | int] | None = None
+    ``columns`` are source, target and perhaps weight.
+    """
+
+    columns: Sequence[str | int | None] | None = None
     weighted: bool | None = None
     header: bool | None = None
     delimiter: str | None = None
@@ -56,8 +70,8 @@ class EdgeOptions:
                 object.__setattr__(self, name, tuple(value))
         if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) not in (2, 3)):
             raise ParameterError(f"columns must be (source, target[, weight]); got {self.columns!r}")
-        if self.columns is not None and len(self.columns) == 3 and self.weighted is False:
-            raise ParameterError("columns names a weight, but weighted is False; leave one of them out")
+        if self.columns is not None and self.weight is not None and self.weighted is False:
+            raise ParameterError("a weight column is named, but weighted is False; leave one of them out")
         if self.delimiter is not None and not (
             len(self.delimiter) == 1 and self.delimiter.isascii() and self.delimiter not in '\0"\r\n'
         ):
@@ -72,6 +86,11 @@ class EdgeOptions:
             raise ParameterError(f"num_nodes must be a whole number of at least 1; got {self.num_nodes!r}")
         if self.num_nodes is not None and self.names == "text":
             raise ParameterError("num_nodes counts nodes 0 .. num_nodes-1; it does not go with names='text'")
+
+    @property
+    def weight(self) -> str | int | None:
+        """The weight column, if it is named."""
+        return self.columns[2] if self.columns is not None and len(self.columns) == 3 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,27 +124,43 @@ def choose_columns(
     width: int,
     options: EdgeOptions,
     place: str,
-    third: Callable[[], str] = lambda: "number",
+    values: Callable[[int], list[str]] = lambda position: [],
 ) -> EdgeColumns:
-    """Choose the source, target and weight columns of a file with ``width`` columns.
+    """Choose the source, target and weight columns of a table with ``width`` columns.
 
-    ``titles`` are the column names, if the file has them; ``place`` is the file and line, for messages;
-    ``third`` says what an untitled third column holds: "number", "nothing" or "text".
+    ``titles`` are the column names, if it has them; ``place`` is the file and line, for messages; ``values``
+    gives some values of a column.
     """
-    weight = None
-    if options.columns is not None:
-        source, target, *rest = (_position(column, titles, width, place) for column in options.columns)
-        weight = rest[0] if rest else None
-    else:
-        source, target = _endpoints(titles, width, place)
+    if width < 2:
+        raise GraphFormatError(
+            f"{place}: expected 'source target', got {width} field; if another character separates the "
+            "fields, pass delimiter=..."
+        )
+    named = [
+        None if column is None else _position(column, titles, width, place)
+        for column in options.columns or ()
+    ]
+    source, target, weight = (*named, None, None, None)[:3]
+    source, target = _ends(titles, width, source, target, weight)
     if source == target:
         raise ParameterError(f"{place}: source and target cannot both be column {source + 1}")
-    if weight is None and options.weighted is not False:
-        weight, note = _weight_column(titles, width, (source, target), options, place, third)
+    others = [position for position in range(width) if position not in (source, target, weight)]
+    note = "no weights"
+    if weight is not None:
+        note = f"weights are {_title(titles, weight)}"
+    elif options.weighted is False:
+        note = "weights are not read"
     else:
-        note = "weights are not read" if weight is None else f"weights are column {weight + 1}"
-    note = f"source is {_title(titles, source)}, target is {_title(titles, target)}; {note}"
-    return EdgeColumns(source, target, weight, note)
+        weight = _weight_column(titles, others, options, place, values)
+        if weight is not None:
+            note = f"weights are {_title(titles, weight)}"
+            others.remove(weight)
+            if titles is None and not options.weighted:
+                note = "the third column holds numbers, taken as weights (weighted=False leaves them out)"
+    ends = f"source is {_title(titles, source)}, target is {_title(titles, target)}; {note}"
+    left_out = ", ".join(_title(titles, position).removeprefix("column ") for position in others[:5])
+    more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+    return EdgeColumns(source, target, weight, f"{ends}; ignored: {left_out}{more}" if others else ends)
 
 
 def is_title_pair(first: str, second: str) -> bool:
@@ -146,199 +181,190 @@ def _title(titles: Sequence[str] | None, position: int) -> str:
 def _position(column: str | int, titles: Sequence[str] | None, width: int, place: str) -> int:
     if isinstance(column, int):
         if not 0 <= column < width:
-            raise ParameterError(f"{place}: columns has position {column}; positions are 0 .. {width - 1}")
+            raise ParameterError(f"{place}: there is no column at {column}; positions are 0 .. {width - 1}")
         return column
     if titles is None:
         raise ParameterError(
-            f"{place}: columns names {column!r}, but no header was found; "
-            "pass header=True or positions such as (0, 1)"
+            f"{place}: the column {column!r} is named, but there is no header; leave header=False out, or "
+            "pass positions such as source=0, target=1"
         )
     if column not in titles:
         raise ParameterError(f"{place}: there is no column {column!r}; the columns are {', '.join(titles)}")
     return list(titles).index(column)
 
 
-def _endpoints(titles: Sequence[str] | None, width: int, place: str) -> tuple[int, int]:
-    if width < 2:
-        raise GraphFormatError(
-            f"{place}: expected 'source target', got {width} field; if another character separates the "
-            "fields, pass delimiter=..."
-        )
-    for first, second in permutations(range(width), 2) if titles is not None else ():
-        if is_title_pair(titles[first], titles[second]):  # type: ignore[index]
+def _ends(
+    titles: Sequence[str] | None, width: int, source: int | None, target: int | None, weight: int | None
+) -> tuple[int, int]:
+    """Return source and target: as given, else by usual titles, else the first columns that are free."""
+    for first, second in permutations(range(min(width, 64)), 2) if titles is not None else ():
+        is_free = source in (None, first) and target in (None, second) and weight not in (first, second)
+        if is_free and is_title_pair(titles[first], titles[second]):  # type: ignore[index]
             return first, second
-    return 0, 1
+    free = [position for position in range(width) if position not in (source, target, weight)]
+    source = free.pop(0) if source is None and free else source
+    target = free.pop(0) if target is None and free else target
+    return (0 if source is None else source), (1 if target is None else target)
 
 
 def _weight_column(
     titles: Sequence[str] | None,
-    width: int,
-    pair: tuple[int, int],
+    others: Sequence[int],
     options: EdgeOptions,
     place: str,
-    third: Callable[[], str],
-) -> tuple[int | None, str]:
-    others = [position for position in range(width) if position not in pair]
-    if titles is not None:
-        for position in others:
-            if _letters(titles[position]) in WEIGHT_NAMES:
-                return position, f"weights are column {titles[position]!r}"
-    if options.weighted:
-        if not others:
-            raise GraphFormatError(f"{place}: weighted=True needs a third column; the file has only 2")
-        return others[0], f"weights are {_title(titles, others[0])}"
-    if not others or options.columns is not None:
-        return None, "no weights"
-    if titles is not None:
-        ignored = ", ".join(repr(titles[position]) for position in others[:5])
-        return None, f"no column is called weight; not read: {ignored}"
-    if width > 3:
-        raise GraphFormatError(
-            f"{place}: {width} fields and no header, so it is unclear what they are; pass columns=(0, 1) for "
-            "source and target, columns=(0, 1, 2) for weights too, or header=True"
-        )
-    what = third()
-    if what == "text":
-        raise GraphFormatError(f"{place}: the third field is not a number; weighted=False leaves it out")
-    if what == "nothing":
-        return None, "the third column is empty"
-    return 2, "the third column holds numbers, taken as weights (weighted=False leaves them out)"
+    values: Callable[[int], list[str]],
+) -> int | None:
+    """Return the column of weights among ``others``, or None."""
+    if options.weighted and not others:
+        raise GraphFormatError(f"{place}: weighted=True needs a third column; the file has only 2")
+    known = {} if titles is None else {_letters(titles[position]): position for position in reversed(others)}
+    found = next((known[name] for name in WEIGHT_NAMES if name in known), None)
+    if found is None:
+        amounts = (known[name] for name in _AMOUNTS if name in known)
+        found = next((position for position in amounts if _are_amounts(values(position))), None)
+    if found is None and options.weighted:
+        return others[0]
+    if found is None and titles is None and len(others) == 1 and options.columns is None:
+        third = [value.strip() for value in values(others[0])]
+        numbers = [float(value) for value in third if NUMBER.fullmatch(value)]
+        # A column of numbers below 0 is ratings, one of integers from 1973 on is time stamps.
+        is_time = all(value >= 1e8 and value.is_integer() for value in numbers)
+        if numbers and not is_time and not (len(numbers) == len(third) and min(numbers) < 0):
+            return others[0]
+    return found
 
 
-# Text: blocks of whole lines go to Arrow; where it fails, a slow scan finds the line for the message.
+def _are_amounts(values: Sequence[str]) -> bool:
+    return bool(values) and all(NUMBER.fullmatch(value.strip()) and float(value) >= 0 for value in values)
+
+
+# Text: DuckDB reads a plain file; where it or a check fails, a slow scan finds the line for the message.
 
 BLOCK = 2**24
 MAX_LINE = 2**20
 WHITESPACE = " "
 _SAMPLE_LINES, _SAMPLE_BYTES = 1000, 2**18
+_BATCH = 2**18
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 NUMBER = re.compile(r"(?i)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)")
+_DATE = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}.*")
+_WORD = re.compile(r"[^\W\d_][^\W\d]*(?:[ ./()-][^\W\d]*)*")
 
 
 class Block(NamedTuple):
-    """Whole lines, each ended by a line feed, and the number of the first."""
+    """Whole lines, each ended by a line feed, the number of the first, and whether the file has them so."""
 
     first_line: int
     data: bytes
+    is_plain: bool
 
 
 class Record(NamedTuple):
-    """One line of data: its number, text and fields."""
+    """One row of a text file: the number of its first line, its text and its fields."""
 
     line: int
     text: str
     fields: list[str]
 
 
-class NotIntegersError(Exception):
-    """Some name is not an integer, though the names before it are."""
+@dataclass(frozen=True, eq=False)
+class TextTable:
+    """A text file as a table: how it is written, its first rows, and a plain copy for DuckDB."""
 
+    path: str
+    delimiter: str
+    sample: list[Record]
+    comments: Sequence[str]
+    max_line: int
+    copy: str
+    stream: BinaryIO
 
-class _BlockError(Exception):
-    """A block that breaks a rule; :func:`explain_fault` finds the line."""
-
-
-def read_text_edges(path: str | os.PathLike[str], options: EdgeOptions) -> FileContents:
-    """Read an edge list; names are integers where every name in the file is one, else text."""
-    try:
-        return _read_text(path, options)
-    except NotIntegersError:  # far down the file: read it again with text names
-        return _read_text(path, replace(options, names="text"))
-
-
-def _read_text(path: str | os.PathLike[str], options: EdgeOptions) -> FileContents:
-    with opened(path) as source:
-        for found in scan_text(source.stream, source.path, options):  # noqa: B007 the last one counts
-            pass
-    if not len(found) and found.num_nodes is None:
-        raise GraphFormatError(f"{source.path}: holds a header but no edges; expected 'source target' lines")
-    return found.contents(source.path)
-
-
-def scan_text(stream: BinaryIO, path: str, options: EdgeOptions, skip: int = 0) -> Iterator["EdgeCollector"]:
-    """Read an edge list block by block, and yield the collected edges after each; skips ``skip`` blocks."""
-    found = blocks(stream, path)
-    first = next((block for block in found if sample_lines(block, path, options.comments)), None)
-    if first is None:
-        raise GraphFormatError(f"{path}: holds no edges; expected 'source target' lines")
-    layout = find_layout(first, path, options)
-    reader = _BlockReader(layout)
-    for number, block in enumerate(chain([first], found)):
-        fault = None
-        try:
-            if number >= skip:
-                reader.add(block)
-        except (pa.ArrowInvalid, _BlockError) as error:
-            fault = str(error)
-        if fault is not None:
-            explain_fault(block, layout, fault)
-        reader.edges.blocks = number + 1
-        yield reader.edges
-
-
-class _BlockReader:
-    """Parses blocks of one layout and collects endpoints and weights."""
-
-    def __init__(self, layout: "Layout") -> None:
-        self._layout = layout
-        columns = layout.columns
-        is_integer, is_weighted = layout.names == "integer", columns.weight is not None
-        self.edges = EdgeCollector(is_integer, is_weighted, layout.options.num_nodes, layout.note)
-        titles = [f"other {number}" for number in range(layout.width)]
-        titles[columns.source], titles[columns.target] = "source", "target"
-        if columns.weight is not None:
-            titles[columns.weight] = "weight"
-        self._reading = arrow_csv.ReadOptions(column_names=titles, block_size=2 * MAX_LINE)
-        self._parsing = parse_options(layout.delimiter)
-
-    def add(self, block: Block) -> None:
-        layout, edges = self._layout, self.edges
-        data = clean_lines(block.data, layout.delimiter, layout.options.comments)
-        if layout.begins_with_header(block):
-            data = data[data.index(b"\n") + 1 :]
-        if not data:
-            return
-        kind = pa.int64() if edges.is_integer else pa.dictionary(pa.int32(), pa.string())
-        table = self._parse(data, kind, edges.is_weighted)
-        weights = table["weight"].to_numpy() if edges.is_weighted else None
-        # NaN fails the first comparison, so one pass finds every kind of bad weight.
-        if weights is not None and not ((weights >= 0) & (weights <= MAX_WEIGHT)).all():
-            raise _BlockError("a weight is negative, not finite or too large")
-        if not edges.is_integer:
-            names = edges.add(table["source"], table["target"], weights)
-            if pc.any(pc.equal(pc.utf8_trim_whitespace(names), "")).as_py():
-                raise _BlockError("a name is empty")
-            if pc.any(pc.match_substring(names, "\n")).as_py():
-                raise _BlockError("a quote is not closed on its line")
-            return
-        if _may_be_padded(data, layout.delimiter):
-            texts = self._parse(data, pa.string(), False)
-            for side in ("source", "target"):  # 007 is not 7
-                if pc.any(pc.match_substring_regex(texts[side], r"^\s*-?0[0-9xX]")).as_py():
-                    raise _BlockError("a name is not an integer")
-        ids, n = (table["source"].to_numpy(), table["target"].to_numpy()), layout.options.num_nodes
-        if n is not None and any(side.min() < 0 or side.max() >= n for side in ids):
-            raise _BlockError("a node id is out of range")
-        edges.add(*ids, weights)
-
-    def _parse(self, data: bytes, name_type: Any, is_weighted: bool) -> Any:
-        types = {"source": name_type, "target": name_type} | ({"weight": pa.float64()} if is_weighted else {})
-        converting = arrow_csv.ConvertOptions(
-            column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
+    def relation(self, has_header: bool) -> str:
+        """Return the table for a FROM clause; its columns c0, c1, ... are text."""
+        quote = "" if self.delimiter == WHITESPACE else '"'
+        longest = min(2 * self.max_line, os.path.getsize(self.copy) + 2**16)
+        columns = ", ".join(f"'c{number}': 'VARCHAR'" for number in range(len(self.sample[0].fields)))
+        return (
+            f"read_csv({literal(self.copy)}, auto_detect = false, delim = {literal(self.delimiter)}, "
+            f"quote = '{quote}', escape = '{quote}', header = {has_header}, columns = {{{columns}}}, "
+            f"compression = 'none', new_line = '\\n', max_line_size = {longest}, "
+            f"buffer_size = {8 * longest})"
         )
-        table = arrow_csv.read_csv(arrow_stream([data]), self._reading, self._parsing, converting)
-        if len(table) != data.count(b"\n"):
-            raise _BlockError("a quote is not closed on its line")
-        return table
+
+    def records(self) -> Iterator[Record]:
+        """Yield every row with its line, the header first; a slow scan, for messages alone."""
+        self.stream.seek(0)
+        lines = (
+            (line, decode_line(raw, self.path, line))
+            for block in blocks(self.stream, self.path, self.max_line)
+            for line, raw in enumerate(block.data[:-1].split(b"\n"), block.first_line)
+        )
+        return _records(lines, self.delimiter, self.comments)
 
 
-def _may_be_padded(data: bytes, delimiter: str) -> bool:
-    """Return whether some field begins like 007, -007 or 0x1f, in one pass over the bytes."""
-    text = np.frombuffer(b"\n" + data, np.uint8)  # (b,); the last byte is a line feed
-    before, after = text[:-2], text[2:]
-    is_begin = np.isin(before, np.frombuffer(f'\n "-{delimiter}'.encode(), np.uint8))
-    is_begin &= text[1:-1] == ord("0")
-    return bool(np.isin(after[is_begin], np.frombuffer(b"0123456789xX", np.uint8)).any())
+def open_text(
+    source: Opened,
+    folder: str,
+    *,
+    expected: str,
+    delimiter: str | None = None,
+    comments: Sequence[str] = ("#", "%"),
+    max_line: int = MAX_LINE,
+) -> TextTable:
+    """Find out how a text file is written, from its first thousand lines, and make it plain.
+
+    The delimiter is the first of tab, comma and semicolon that every line has (a comma first in a ``.csv``
+    file), else white space.
+    """
+    found = blocks(source.stream, source.path, max_line)
+    first = next((block for block in found if sample_lines(block, source.path, comments)), None)
+    if first is None:
+        raise GraphFormatError(f"{source.path}: holds no {expected}")
+    lines = sample_lines(first, source.path, comments)
+    delimiter = delimiter or find_delimiter([text for _, text in lines], source.path)
+    sample = list(_records(lines, delimiter, comments))
+    copy = _plain_copy(source, folder, delimiter, comments, max_line)
+    return TextTable(source.path, delimiter, sample, comments, max_line, copy, source.stream)
+
+
+def _records(lines: Iterable[tuple[int, str]], delimiter: str, comments: Sequence[str]) -> Iterator[Record]:
+    """Yield the rows of numbered lines; a quoted field may hold line feeds."""
+    rest = iter(lines)
+    for line, text in rest:
+        if is_skipped(text, comments):
+            continue
+        if delimiter != WHITESPACE and text.count('"') % 2:
+            held = [text, *_until_closed(rest)]
+            text = "\n".join(held)
+        yield Record(line, text, split_line(text, delimiter))
+
+
+def _until_closed(lines: Iterator[tuple[int, str]]) -> Iterator[str]:
+    for _, text in islice(lines, 100_000):
+        yield text
+        if text.count('"') % 2:
+            return
+
+
+def _plain_copy(source: Opened, folder: str, delimiter: str, comments: Sequence[str], max_line: int) -> str:
+    """Return a file without comments, blank lines, odd line ends and runs of blanks; the same if it is so."""
+    source.stream.seek(0)
+    path, output, done = os.path.join(folder, "rows"), None, 0
+    try:
+        for block in blocks(source.stream, source.path, max_line):
+            data = clean_lines(block.data, delimiter, comments)
+            if output is None and (not block.is_plain or len(data) != len(block.data) or data != block.data):
+                output = open(path, "wb")  # noqa: SIM115 closed below
+                with open(source.file, "rb") as plain:
+                    for start in range(0, done, BLOCK):
+                        output.write(plain.read(min(BLOCK, done - start)))
+            if output is not None:
+                output.write(data)
+            done += len(block.data)
+    finally:
+        if output is not None:
+            output.close()
+    return source.file if output is None else path
 
 
 def blocks(stream: BinaryIO, path: str, max_line: int = MAX_LINE) -> Iterator[Block]:
@@ -347,21 +373,21 @@ def blocks(stream: BinaryIO, path: str, max_line: int = MAX_LINE) -> Iterator[Bl
     while not is_end:
         fresh = stream.read(BLOCK)
         is_end = len(fresh) < BLOCK
-        whole = rest + fresh if rest else fresh
-        if line == 1 and not rest:
-            whole = whole.removeprefix(b"\xef\xbb\xbf")
+        whole, is_plain = rest + fresh if rest else fresh, True
+        if line == 1 and whole.startswith(b"\xef\xbb\xbf"):
+            whole, is_plain = whole[3:], False
         # Old Macs end lines by a carriage return alone: without any line feed, that is one.
         if b"\n" not in whole and b"\r" in whole[:-1]:
-            whole = whole.replace(b"\r", b"\n")
+            whole, is_plain = whole.replace(b"\r", b"\n"), False
         cut = len(whole) if is_end else whole.rfind(b"\n") + 1
         data, rest = whole[:cut], whole[cut:]
         if b"\r" in data:
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            data, is_plain = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), False
         if data and not data.endswith(b"\n"):
             data += b"\n"
         _check_lines(data, line, path, max_line)
         if data:
-            yield Block(line, data)
+            yield Block(line, data, is_plain)
         line += data.count(b"\n")
         if len(rest) > max_line:
             _refuse_long_line(rest, line, path, max_line)
@@ -404,36 +430,30 @@ def clean_lines(data: bytes, delimiter: str, comments: Sequence[str]) -> bytes:
         if b"\n " in data or data.startswith(b" "):
             data = data.replace(b"\n ", b"\n").removeprefix(b" ")
     marks = [mark.encode() for mark in comments]
-    if any(mark in data for mark in marks):
+    is_marked = any(mark in data for mark in marks)
+    is_blank = b"\n\n" in data or data.startswith(b"\n") or b" \n" in data or b"\t\n" in data
+    if (is_marked or is_blank) and delimiter != WHITESPACE and b'"' in data:
+        return b"".join(_outside_quotes(data, tuple(marks)))
+    if is_marked:
         alternatives = b"|".join(re.escape(mark) for mark in marks)
         data = re.sub(rb"^[ \t]*(?:" + alternatives + rb")[^\n]*\n", b"", data, flags=re.MULTILINE)
-    if b"\n\n" in data or data.startswith(b"\n") or b" \n" in data or b"\t\n" in data:
-        data = re.sub(rb"^[ \t]*\n", b"", data, flags=re.MULTILINE)
-    return data
+    return re.sub(rb"^[ \t]*\n", b"", data, flags=re.MULTILINE) if is_blank else data
+
+
+def _outside_quotes(data: bytes, marks: tuple[bytes, ...]) -> Iterator[bytes]:
+    """Yield the lines that are neither blank nor comments; quoted text keeps all of its lines."""
+    is_inside = 0
+    for line in data.splitlines(keepends=True):
+        text = line.strip(b" \t\n")
+        if is_inside or (text and not text.startswith(marks)):
+            yield line
+            is_inside ^= line.count(b'"') % 2
 
 
 def is_skipped(line: str, comments: Sequence[str]) -> bool:
     """Return whether a line is blank or a comment, by the same rule as :func:`clean_lines`."""
     text = line.strip(" \t\n")
     return not text or (bool(comments) and text.startswith(tuple(comments)))
-
-
-def arrow_stream(pieces: Iterable[bytes]) -> Any:
-    """Return bytes as a stream in Arrow's own memory.
-
-    Arrow's threads release a stream shortly after reading it; releasing a Python object after the interpreter
-    has ended aborts the process.
-    """
-    memory = pa.BufferOutputStream()
-    for piece in pieces:
-        memory.write(piece)
-    return pa.BufferReader(memory.getvalue())
-
-
-def parse_options(delimiter: str) -> Any:
-    """Return how Arrow splits lines: quotes count unless fields are separated by white space."""
-    quote: str | bool = False if delimiter == WHITESPACE else '"'
-    return arrow_csv.ParseOptions(delimiter=delimiter, quote_char=quote, ignore_empty_lines=False)
 
 
 def excerpt(text: str | bytes, limit: int = 60) -> str:
@@ -443,65 +463,12 @@ def excerpt(text: str | bytes, limit: int = 60) -> str:
     return repr(text) if len(text) <= limit else f"{text[:limit]!r}..."
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How an edge list is written."""
-
-    path: str
-    delimiter: str
-    has_header: bool
-    width: int
-    columns: EdgeColumns
-    names: str  # "integer" or "text"
-    options: EdgeOptions
-    first_line: int  # of the block in which the layout was found
-
-    @property
-    def note(self) -> str:
-        """One sentence on what was detected."""
-        common = {WHITESPACE: "white space", "\t": "tabs", ",": "commas"}
-        separator = common.get(self.delimiter, repr(self.delimiter))
-        header = "a header" if self.has_header else "no header"
-        return f"fields separated by {separator}, {header}; {self.columns.note}; names are {self.names}"
-
-    def begins_with_header(self, block: Block) -> bool:
-        """Return whether the first line of data in this block is the header."""
-        return self.has_header and block.first_line == self.first_line
-
-
-def find_layout(block: Block, path: str, options: EdgeOptions) -> Layout:
-    """Find out how an edge list is written, from its first thousand lines.
-
-    The delimiter is the first of tab, comma and semicolon that every line has (a comma first in a ``.csv``
-    file), else white space. The first line is a header when its names are usual ones (source, target and the
-    like), or when it has words only and every line below has an integer as source or target.
-    """
-    lines = sample_lines(block, path, options.comments)
-    delimiter = options.delimiter or find_delimiter([text for _, text in lines], path)
-    records = [Record(line, text, split_line(text, delimiter)) for line, text in lines]
-    has_header = _is_header(records) if options.header is None else options.header
-    first, body = records[0], records[1:] if has_header else records
-    columns = choose_columns(
-        [field.strip() for field in first.fields] if has_header else None,
-        len(first.fields),
-        options,
-        f"{path}:{first.line}",
-        third=lambda: _kind_of_values([record.fields[2] for record in body if len(record.fields) > 2]),
-    )
-    ends = columns.source, columns.target
-    whole = [record.fields for record in body if len(record.fields) > max(ends)]
-    are_integers = all(is_integer(fields[end].strip()) for fields in whole for end in ends)
-    wanted = "integer" if options.num_nodes is not None else options.names
-    names = wanted or ("integer" if are_integers else "text")
-    return Layout(path, delimiter, has_header, len(first.fields), columns, names, options, block.first_line)
-
-
 def split_line(text: str, delimiter: str) -> list[str]:
-    """Return the fields of one line as Arrow's reader sees them."""
+    """Return the fields of one row as DuckDB sees them."""
     if delimiter == WHITESPACE:
         return re.split(r"[ \t]+", text.strip(" \t"))  # not str.split: a name may hold rarer kinds of space
     try:
-        return next(csv.reader([text], delimiter=delimiter))
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except (csv.Error, StopIteration):  # a field beyond the csv module's own limit
         return text.split(delimiter)
 
@@ -555,19 +522,40 @@ def find_delimiter(texts: Sequence[str], path: str) -> str:
     return WHITESPACE
 
 
-def _is_header(records: Sequence[Record]) -> bool:
+def _is_header(records: Sequence[Record], options: EdgeOptions) -> tuple[bool, bool]:
+    """Return whether the first row of edges is a header, and whether that is a guess to be told."""
+    if options.header is not None or any(isinstance(column, str) for column in options.columns or ()):
+        return options.header is not False, False
     first, body = [field.strip() for field in records[0].fields], records[1:]
-    if len(first) < 2 or any(NUMBER.fullmatch(field) for field in first):
-        return False
+    if len(first) < 2 or any(NUMBER.fullmatch(field) or _DATE.fullmatch(field) for field in first):
+        return False, False
     pairs = [titles for titles in permutations(first[:8], 2) if is_title_pair(*titles)]
     if pairs and not any(_continue_below(titles, body) for titles in pairs):
-        return True
-    if len(first) == 3 and first[2].lower() in WEIGHT_NAMES:
-        return True
-    return bool(body) and any(
-        all(len(record.fields) > side and is_integer(record.fields[side].strip()) for record in body)
-        for side in (0, 1)
-    )
+        return True, False
+    if any(_letters(field) in WEIGHT_NAMES for field in first[2:]):
+        return True, False
+    for side, title in enumerate(first):
+        below = [record.fields[side].strip() for record in body if len(record.fields) > side]
+        if title and any(below) and all(map(_is_value, filter(None, below))):
+            return True, False
+    ends = (options.columns or (0, 1))[:2]
+    source, target = (side if isinstance(side, int) else number for number, side in enumerate(ends))
+    if max(source, target) >= len(first):
+        return False, False
+    words = [first[source], first[target]]
+    again = {
+        record.fields[side].strip()
+        for record in body
+        for side in (source, target)
+        if len(record.fields) > side
+    }
+    is_word = all(len(word) > 1 and _WORD.fullmatch(word) for word in words)
+    guessed = bool(body) and is_word and words[0] != words[1] and again.isdisjoint(words)
+    return guessed, guessed
+
+
+def _is_value(text: str) -> bool:
+    return bool(NUMBER.fullmatch(text) or _DATE.fullmatch(text))
 
 
 def _continue_below(titles: tuple[str, str], body: Sequence[Record]) -> bool:
@@ -578,139 +566,134 @@ def _continue_below(titles: tuple[str, str], body: Sequence[Record]) -> bool:
     return is_prefix or not names.isdisjoint(titles)
 
 
-def _kind_of_values(values: Sequence[str]) -> str:
-    """Say what an untitled third column holds."""
-    if all(value.strip() in ("", "{}") for value in values):
-        return "nothing"  # NetworkX writes {} where an edge has no data
-    return "number" if any(NUMBER.fullmatch(value.strip()) for value in values) else "text"
+# DuckDB: every table is one relation; names become positions by value or by hash.
 
 
-def explain_fault(block: Block, layout: Layout, fault: str) -> NoReturn:
-    """Raise a GraphFormatError that names the first bad line of a block.
+@contextmanager
+def connection(
+    memory: int | None = None, place: str | None = None
+) -> "Iterator[tuple[DuckDBPyConnection, str]]":
+    """Open a DuckDB of its own that loads nothing from elsewhere, and a temporary folder in ``place``."""
+    import duckdb
 
-    Raises NotIntegersError where the only thing wrong is a text name among integers.
-    """
-    line, skip_header = block.first_line, layout.begins_with_header(block)
-    for line, raw in enumerate(block.data.split(b"\n"), block.first_line):
-        text = decode_line(raw, layout.path, line)
-        if is_skipped(text, layout.options.comments):
-            continue
-        if not skip_header:
-            _check_record(Record(line, text, split_line(text, layout.delimiter)), layout)
-        skip_header = False
-    lines = f"lines {block.first_line} to {line}"
-    raise GraphFormatError(f"{layout.path}: {lines} cannot be read: {excerpt(fault, 200)}")
-
-
-def _check_record(record: Record, layout: Layout) -> None:
-    place, columns, found = f"{layout.path}:{record.line}", layout.columns, excerpt(record.text)
-    if layout.delimiter != WHITESPACE and record.text.count('"') % 2:
-        raise GraphFormatError(f"{place}: a quote is opened but not closed: {found}; close or remove it")
-    if len(record.fields) != layout.width:
-        expected, way_out = f"{layout.width} fields as on the first line", "Give every line the same fields"
-        if layout.width == 2:
-            expected = "'source target'"
-            way_out = "For weighted edges give every line a weight and pass weighted=True"
-        elif layout.width == 3 and columns.weight is not None:
-            expected = "'source target weight'"
-        count = f"{len(record.fields)} field{'s' * (len(record.fields) != 1)}"
-        raise GraphFormatError(f"{place}: expected {expected}, got {count}: {found}. {way_out}")
-    for role, position in (("source", columns.source), ("target", columns.target)):
-        _check_name(record.fields[position].strip(), role, place, found, layout)
-    if columns.weight is None:
-        return
-    weight = record.fields[columns.weight].strip()
-    if not NUMBER.fullmatch(weight):
-        rule = "is not a number"
-    elif not math.isfinite(float(weight)):
-        rule = "is not finite"
-    elif float(weight) < 0:
-        rule = "is negative"
-    elif float(weight) > MAX_WEIGHT:
-        rule = "is more than float32 holds"
-    else:
-        return
-    raise GraphFormatError(
-        f"{place}: the weight {excerpt(weight)} {rule}: {found}. Weights are finite numbers, 0 or more; "
-        "weighted=False leaves them out"
-    )
+    with tempfile.TemporaryDirectory(prefix="spine-", dir=place) as folder:
+        settings: dict[str, Any] = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "enable_external_file_cache": False,
+            "temp_directory": folder,
+            **({} if memory is None else {"memory_limit": f"{memory // 2**20}MiB"}),
+        }
+        opened_connection = duckdb.connect(":memory:", config=settings)
+        try:
+            yield opened_connection, folder
+        finally:
+            opened_connection.close()
 
 
-def _check_name(name: str, role: str, place: str, found: str, layout: Layout) -> None:
-    n = layout.options.num_nodes
-    if not name:
-        raise GraphFormatError(f"{place}: the {role} is empty: {found}; every edge needs two names")
-    if layout.names == "text":
-        return
-    if not is_integer(name):
-        if layout.options.names != "integer" and n is None:
-            raise NotIntegersError
-        wanted = "num_nodes is given" if n is not None else "names='integer'"
-        raise GraphFormatError(f"{place}: the {role} {excerpt(name)} is not an integer, but {wanted}")
-    if n is not None and not 0 <= int(name) < n:
-        rule = f"with num_nodes={n}, ids are 0 .. {n - 1}"
-        raise GraphFormatError(f"{place}: the {role} {name} is out of range: {found}; {rule}")
+def literal(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
-_FREE_SPAN = 2**22  # ids that span up to this many values are counted in a table
+def identifier(name: str) -> str:
+    """Return a column's name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
-class EdgeCollector:
-    """Collects the endpoints and weights of blocks; ``note`` says what was detected in the file."""
+def interruptible(database: "DuckDBPyConnection", work: Callable[[], Result]) -> Result:
+    """Run a query that may take long in another thread, so that an interrupt stops it."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            database.interrupt()
+            raise
 
-    def __init__(self, is_integer: bool, is_weighted: bool, num_nodes: int | None, note: str) -> None:
-        self.is_integer, self.is_weighted = is_integer, is_weighted
-        self.num_nodes, self.note = num_nodes, note
-        self.blocks = 0  # of the file that were read or skipped
-        self._clear()
 
-    def _clear(self) -> None:
-        self._integers, self._texts = IntegerNames(), DistinctNames()
-        self._weights: list[NDArray[np.float32]] = []
-        self._count, self.name_bytes = 0, 0
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Columns of names, and perhaps weights, of a table that DuckDB reads."""
 
-    def __len__(self) -> int:
-        """Return the number of edges collected."""
-        return self._count
+    path: str
+    database: "DuckDBPyConnection"
+    relation: Callable[[], str]  # the table for a FROM clause; called for every query
+    source: str  # SQL expressions
+    target: str
+    weight: str | None
+    kind: str | None  # of names: "integer", "text" or, in text files, None: as they are written
+    is_text: bool  # columns are text, whatever they hold
+    num_nodes: int | None
+    find_fault: Callable[[str], NoReturn]  # raises an error that names the first bad row
+    note: str
+    looks_like_integers: bool = True
+    guessed_header: tuple[str, str] | None = None
+    readers: list[Any] = field(default_factory=list)
 
-    def add(self, sources: Any, targets: Any, weights: NDArray[Any] | None = None) -> Any:
-        """Add one block's edges, (b,) each; returns its distinct names where they are text."""
-        self._count += len(sources)
-        if weights is not None:
-            self._weights.append(weights.astype(np.float32, copy=False))
-        if self.is_integer:
-            self._integers.add(sources, targets)
+    def explain(self, fault: str) -> NoReturn:
+        """Raise an error that names the first bad row."""
+        self._close()
+        self.find_fault(fault)
+
+    def _close(self) -> None:
+        while self.readers:  # DuckDB answers one query at a time
+            self.readers.pop().close()
+
+    def ends(self, as_integers: bool) -> tuple[str, str]:
+        """Return the SQL of both ends; in text files an integer not in its usual form is NULL."""
+        ends = self.source, self.target
+        if not as_integers:
+            return ends if self.is_text else tuple(f"CAST({end} AS VARCHAR)" for end in ends)  # type: ignore[return-value]
+        if not self.is_text:
+            return tuple(f"CAST({end} AS BIGINT)" for end in ends)  # type: ignore[return-value]
+        return tuple(  # type: ignore[return-value]
+            f"CASE WHEN CAST(TRY_CAST({end} AS BIGINT) AS VARCHAR) = {end} THEN TRY_CAST({end} AS BIGINT) END"
+            for end in ends
+        )
+
+    def batches(self, *columns: str) -> Iterator[Any]:
+        """Yield Arrow batches of some SQL expressions, and of the weight as the last column."""
+        weight = [] if self.weight is None else [f"TRY_CAST({self.weight} AS DOUBLE)"]
+        titled = ", ".join(f"{column} AS k{number}" for number, column in enumerate([*columns, *weight]))
+        query = f"SELECT {titled} FROM {self.relation()}"
+        try:
+            reader = interruptible(self.database, lambda: self.database.sql(query).to_arrow_reader(_BATCH))
+            self.readers.append(reader)
+            while (batch := interruptible(self.database, lambda: next(reader, None))) is not None:
+                yield batch
+        except SpineError:
+            raise
+        except Exception as fault:  # DuckDB's, Arrow's, or an error of DuckDB that is no text
+            self.explain(str(fault))
+        finally:
+            self._close()
+
+    def weights(self, batch: Any) -> NDArray[np.float32] | None:
+        """Return the weights of a batch; a bad one is explained."""
+        if self.weight is None:
             return None
-        names = self._texts.add(sources, targets)
-        self.name_bytes += names.nbytes
-        return names
+        column = batch.column(batch.num_columns - 1)
+        values = column.to_numpy(zero_copy_only=False)
+        # NaN fails the first comparison, so one pass finds every kind of bad weight.
+        if column.null_count or not ((values >= 0) & (values <= MAX_WEIGHT)).all():
+            self.explain("a weight is negative, not finite or too large")
+        return np.asarray(values, dtype=np.float32)
 
-    def take(self) -> tuple[Any, NDArray[Any], NDArray[np.float32] | None]:
-        """Return sorted distinct names (n,), edges (m, 2) as positions and weights (m,), and start over.
-
-        Names are an int64 array, an Arrow array of text, or a range where the number of nodes is given.
-        """
-        names: Any
-        if self.num_nodes is not None:
-            names, edges = range(self.num_nodes), self._integers.joined(np.int64(0))
-        else:
-            names, edges = self._integers.finish() if self.is_integer else self._texts.finish()
-        weights = np.concatenate([*self._weights, np.zeros(0, np.float32)]) if self.is_weighted else None
-        self._clear()
-        return names, edges, weights
-
-    def contents(self, path: str) -> FileContents:
-        """Return what was collected as the contents of a file."""
-        names, edges, weights = self.take()
-        if isinstance(names, range):
-            names = np.arange(len(names))
-        elif not isinstance(names, np.ndarray):
-            names = names.to_numpy(zero_copy_only=False).astype(object)
-        return FileContents(path, names, edges, weights=weights, notes=(self.note,))
+    def make_names(self) -> None:
+        """Create the table ``names`` of the distinct names ``n`` as they are written."""
+        ends = self.ends(as_integers=self.kind == "integer" and not self.is_text)
+        both = f"SELECT DISTINCT unnest([{ends[0]}, {ends[1]}]) AS n FROM {self.relation()}"
+        try:
+            interruptible(self.database, lambda: self.database.execute(f"CREATE TEMP TABLE names AS {both}"))
+        except Exception as fault:
+            self.explain(str(fault))
 
 
 class IntegerNames:
     """Collects integer endpoints, then numbers the distinct ones in ascending order."""
+
+    _FREE_SPAN = 2**22  # ids that span up to this many values are counted in a table
 
     def __init__(self) -> None:
         self._blocks: list[tuple[NDArray[Any], NDArray[Any]]] = []
@@ -727,17 +710,16 @@ class IntegerNames:
         self._low, self._high = min(self._low, low), max(self._high, high)
         self._count += len(sources)
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether the ids span too many values to be counted in a table."""
+        return self._high - self._low >= max(self._FREE_SPAN, min(4 * self._count, 2**31))
+
     def finish(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the names (n,), ascending, and the edges (m, 2) as positions; releases the blocks."""
         if not self._count:
             return np.zeros(0, np.int64), np.zeros((0, 2), np.int32)
         span, low = self._high - self._low + 1, np.int64(self._low)
-        if span > max(_FREE_SPAN, min(4 * self._count, 2**31)):
-            distinct = DistinctNames()
-            while self._blocks:
-                distinct.add(*(pa.array(side.astype(np.int64)) for side in self._blocks.pop(0)))
-            found, edges = distinct.finish()
-            return found.to_numpy(), edges
         present = np.zeros(span, dtype=bool)
         for sources, targets in self._blocks:
             present[sources - low] = True
@@ -762,99 +744,321 @@ class IntegerNames:
         return edges.T
 
 
-class DistinctNames:
-    """Collects endpoints of any Arrow type, then numbers the distinct ones in ascending order."""
-
-    def __init__(self) -> None:
-        self._codes: list[NDArray[np.int32]] = []  # (2, b) codes into the block's own names
-        self._names: list[Any] = []
-
-    def add(self, sources: Any, targets: Any) -> Any:
-        """Add the endpoints of one block, (b,) each, and return the block's distinct names."""
-        sides = (
-            side if isinstance(side, pa.ChunkedArray) else pa.chunked_array([side])
-            for side in (sources, targets)
-        )
-        both = pa.chunked_array([chunk for side in sides for chunk in side.chunks])
-        if not len(both):
-            return both
-        both = both.unify_dictionaries() if pa.types.is_dictionary(both.type) else both.dictionary_encode()
-        codes = [chunk.indices.to_numpy() for chunk in both.chunks]
-        self._codes.append(np.concatenate(codes).astype(np.int32, copy=False).reshape(2, -1))
-        self._names.append(both.chunk(both.num_chunks - 1).dictionary)
-        return self._names[-1]
-
-    def finish(self) -> tuple[Any, NDArray[np.int32]]:
-        """Return the names (n,), ascending, as an Arrow array, and the edges (m, 2) as positions."""
-        if not self._codes:
-            return pa.array([], pa.large_string()), np.zeros((0, 2), np.int32)
-        merged = pa.chunked_array([_trimmed(names) for names in self._names]).dictionary_encode()
-        self._names.clear()
-        distinct = merged.chunk(merged.num_chunks - 1).dictionary
-        order = pc.sort_indices(distinct)
-        rank = np.empty(len(distinct), np.int32)
-        rank[order.to_numpy()] = np.arange(len(distinct), dtype=np.int32)
-        edges, start = np.empty((2, sum(codes.shape[1] for codes in self._codes)), np.int32), 0
-        for chunk in merged.chunks:
-            codes = self._codes.pop(0)
-            end = start + codes.shape[1]
-            edges[:, start:end] = rank[chunk.indices.to_numpy()][codes]
-            start = end
-        return distinct.take(order), edges.T
+class NotHeaderError(Exception):
+    """The first line was guessed to be a header, but its words are names."""
 
 
-def _trimmed(names: Any) -> Any:
-    """Return text names without the white space around them, in a type that may grow beyond 2 GiB."""
-    return pc.utf8_trim_whitespace(names).cast(pa.large_string()) if is_text(names.type) else names
+def collect(listing: Listing) -> FileContents:
+    """Read the edges of a listing into memory."""
+    n, found = listing.num_nodes, None
+    if listing.kind == "integer" or (listing.kind is None and listing.looks_like_integers):
+        found = _by_value(listing)
+    names, edges, weights = found or _by_hash(listing)
+    if not len(edges) and n is None:
+        raise GraphFormatError(f"{listing.path}: holds no edges; {listing.note}")
+    if n is not None and found is None:
+        if names.dtype == object or names[0] < 0 or names[-1] >= n:
+            listing.explain("a node id is out of range")
+        names, edges = np.arange(n), names[edges]
+    warn_of_header(listing, stacklevel=5)
+    note = f"{listing.note}; names are {'text' if names.dtype == object else 'integers'}"
+    return FileContents(listing.path, names, edges, weights=weights, notes=(note,))
 
 
-_BATCH = 2**18
+def warn_of_header(listing: Listing, stacklevel: int) -> None:
+    """Tell that the first line was guessed to be a header."""
+    if listing.guessed_header is not None:
+        message = f"first line read as header ({', '.join(listing.guessed_header)})"
+        message += "; use --no-header (header=False) if these are nodes"
+        warnings.warn(f"{listing.path}: {message}", SpineWarning, stacklevel=stacklevel)
+
+
+def _by_value(listing: Listing) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32] | None] | None:
+    """Return integers numbered by value; None where some name is no integer, or they lie far apart."""
+    ids, weights, n = IntegerNames(), [], listing.num_nodes
+    for batch in listing.batches(*listing.ends(as_integers=True)):
+        sides = batch.columns[:2]
+        if any(side.null_count for side in sides):
+            if listing.is_text:
+                return None
+            listing.explain("a name is empty")
+        sources, targets = (side.to_numpy() for side in sides)
+        if n is not None and len(sources) and any(s.min() < 0 or s.max() >= n for s in (sources, targets)):
+            listing.explain("a node id is out of range")
+        ids.add(sources, targets)
+        weights.append(listing.weights(batch))
+    if n is None and ids.is_wide:
+        return None
+    names, edges = ids.finish() if n is None else (np.arange(n), ids.joined(np.int64(0)))
+    return names, edges, _joined_weights(listing, weights)
+
+
+def _joined_weights(listing: Listing, parts: Sequence[Any]) -> NDArray[np.float32] | None:
+    return np.concatenate([*parts, np.zeros(0, np.float32)]) if listing.weight is not None else None
+
+
+def _by_hash(listing: Listing) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32] | None]:
+    """Return names numbered by the hashes of their texts, which are checked to differ."""
+    as_integers = listing.kind == "integer" and not listing.is_text
+    listing.make_names()
+    names, rank, salt = (
+        *_ranked(listing, listing.database.sql("SELECT n FROM names").to_arrow_table()["n"]),
+        0,
+    )
+    while True:
+        query = f"SELECT hash(n, {salt}) AS h FROM names"
+        table = _HashTable(listing.database.sql(query).to_arrow_table()["h"].to_numpy(), rank)
+        if table.is_unique:
+            break
+        salt += 1
+    edges: list[NDArray[np.int32]] = []
+    weights = []
+    ends = listing.ends(as_integers)
+    for batch in listing.batches(*(f"hash({end}, {salt})" for end in ends)):
+        edges.append(np.stack([table.find(side.to_numpy()) for side in batch.columns[:2]]))
+        weights.append(listing.weights(batch))
+    joined = np.concatenate([*edges, np.zeros((2, 0), np.int32)], axis=1)
+    return names, joined.T, _joined_weights(listing, weights)
+
+
+def _ranked(listing: Listing, written: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Return distinct names in ascending order (n,), and the position of each name as it is written."""
+    if written.null_count:
+        listing.explain("a name is empty")
+    keys = written.combine_chunks() if isinstance(written, pa.ChunkedArray) else written
+    if isinstance(keys, pa.ChunkedArray):
+        keys = pa.concat_arrays(keys.chunks) if keys.num_chunks else pa.array([], written.type)
+    if is_text(keys.type):
+        keys = pc.utf8_trim_whitespace(keys.cast(pa.large_string()))
+        if pc.any(pc.or_(pc.equal(keys, ""), pc.match_substring(keys, "\n"))).as_py():
+            listing.explain("a name is empty, or a quote is not closed on its line")
+        if (
+            listing.guessed_header
+            and pc.any(pc.is_in(keys, pa.array(listing.guessed_header, keys.type))).as_py()
+        ):
+            raise NotHeaderError
+        if listing.kind != "text":
+            integers = _as_integers(keys) if listing.is_text else None
+            if integers is None and listing.kind == "integer":
+                listing.explain("a name is not an integer")
+            keys = keys if integers is None else integers
+    order = pc.sort_indices(keys).to_numpy()
+    ordered = keys.take(pa.array(order))
+    is_new = np.ones(len(keys), dtype=bool)
+    if len(keys) > 1:
+        is_new[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    rank = np.empty(len(keys), np.int32)
+    rank[order] = np.cumsum(is_new, dtype=np.int32) - 1
+    names = ordered.filter(pa.array(is_new)).to_numpy(zero_copy_only=False)
+    return names.astype(object) if is_text(keys.type) else names, rank
+
+
+def _as_integers(keys: Any) -> Any:
+    """Return texts as integers, or None where one is not written as an integer is."""
+    if not pc.all(pc.match_substring_regex(keys, f"^(?:{_INTEGER.pattern})$")).as_py():
+        return None
+    try:
+        return keys.cast(pa.int64())
+    except pa.ArrowInvalid:  # beyond int64
+        return None
+
+
+class _HashTable:
+    """Finds values by 64-bit hashes: in a table of their first bits, or where two share these, by search."""
+
+    def __init__(self, hashes: NDArray[np.uint64], values: NDArray[np.int32]) -> None:
+        order = np.argsort(hashes)
+        self._hashes, self._values = hashes[order], values[order]
+        self.is_unique = bool((self._hashes[1:] != self._hashes[:-1]).all())
+        bits = min(max(len(hashes).bit_length() + 4, 8), 26)
+        self._shift = np.uint64(64 - bits)
+        slots = self._hashes >> self._shift
+        self._table = np.zeros(2**bits, np.int32)
+        self._table[slots] = self._values
+        self._table[slots[1:][slots[1:] == slots[:-1]]] = -1
+
+    def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Return the value of each hash."""
+        found = self._table[hashes >> self._shift]
+        shared = np.flatnonzero(found < 0)
+        found[shared] = self._values[np.searchsorted(self._hashes, hashes[shared])]
+        return np.asarray(found)
+
+
+# The kinds of tables: each gives a listing.
+
+
+@contextmanager
+def open_listing(
+    source: Any, options: EdgeOptions, memory: int | None = None, place: str | None = None
+) -> Iterator[Listing]:
+    """Open an edge file or table; ``source`` is an open file, a :class:`Query` or a table in memory.
+
+    DuckDB uses ``memory`` bytes, and a temporary folder in ``place``.
+    """
+    with connection(memory, place) as (database, folder):
+        if isinstance(source, Opened) and source.kind == "text":
+            yield _text_listing(source, folder, database, options)
+        elif isinstance(source, Opened) and source.kind == "parquet":
+            with open_parquet(source.stream, source.path) as file:
+                yield _parquet_listing(file, source.path, database, options)
+        else:
+            path, relation, what = open_table(source, database)
+            schema = database.sql(f"SELECT * FROM {relation} LIMIT 0").to_arrow_table().schema
+            yield _typed_listing(path, what, schema, lambda: relation, database, options)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query in SQL, and the DuckDB file it is asked of, if any."""
+
+    text: str
+    database: str | os.PathLike[str] | None = None
+
+
+def open_table(source: Any, database: "DuckDBPyConnection") -> tuple[str, str, str]:
+    """Return the name of a table for messages, the table for a FROM clause, and what it is."""
+    import duckdb
+
+    try:
+        if isinstance(source, Query):
+            if source.database is not None:
+                with opened(source.database) as file:
+                    if file.kind != "duckdb":
+                        raise GraphFormatError(f"{file.path}: is no DuckDB file, but {file.kind}")
+                    database.execute(f"ATTACH {literal(file.file)} AS given (READ_ONLY)")
+                database.execute("USE given")
+            relation = f"({source.text.strip().rstrip(';')})"
+            database.sql(f"SELECT * FROM {relation} LIMIT 0").fetchall()
+            return "the query", relation, "a query"
+        if isinstance(source, Opened) and source.kind == "duckdb":
+            database.execute(f"ATTACH {literal(source.file)} AS given (READ_ONLY)")
+            query = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'given'"
+            tables = database.sql(query).fetchall()
+            if len(tables) != 1:
+                listed = ", ".join(name for _, name in tables[:10]) or "none"
+                raise ParameterError(
+                    f"{source.path}: is a DuckDB file whose tables are {listed}; name one by "
+                    f"query='select * from TABLE', database={source.path!r}"
+                )
+            schema, table = map(identifier, tables[0])
+            return source.path, f"given.{schema}.{table}", f"the table {table} of a DuckDB file"
+        if isinstance(source, Opened):
+            query = f"read_json({literal(source.file)}, format = 'newline_delimited', compression = 'none')"
+            database.execute(f"CREATE TEMP TABLE listed AS SELECT * FROM {query}")
+            return source.path, "listed", "JSON lines"
+    except (duckdb.Error, RuntimeError) as fault:
+        place = source.path if isinstance(source, Opened) else "the query"
+        raise GraphFormatError(f"{place}: cannot be read: {excerpt(str(fault), 300)}") from fault
+    database.register("listed", as_table(source))
+    return "the table", "listed", "a table in memory"
+
+
+def _text_listing(
+    source: Opened, folder: str, database: "DuckDBPyConnection", options: EdgeOptions
+) -> Listing:
+    table = open_text(
+        source,
+        folder,
+        expected="edges; expected 'source target' lines",
+        delimiter=options.delimiter,
+        comments=options.comments,
+    )
+    has_header, is_guess = _is_header(table.sample, options)
+    first, body = table.sample[0], table.sample[1:] if has_header else table.sample
+    titles = [field.strip() for field in first.fields] if has_header else None
+
+    def values(position: int) -> list[str]:
+        return [record.fields[position] for record in body if len(record.fields) > position]
+
+    columns = choose_columns(titles, len(first.fields), options, f"{source.path}:{first.line}", values)
+    wanted = "integer" if options.num_nodes is not None else options.names
+    common = {WHITESPACE: "white space", "\t": "tabs", ",": "commas"}
+    separator = common.get(table.delimiter, repr(table.delimiter))
+    note = f"fields separated by {separator}, {'a header' if has_header else 'no header'}; {columns.note}"
+    ends = columns.source, columns.target
+
+    def explain(fault: str) -> NoReturn:
+        for record in islice(table.records(), int(has_header), None):
+            _check_record(record, len(first.fields), columns, table.delimiter, options, source.path)
+        raise GraphFormatError(f"{source.path}: cannot be read: {excerpt(fault, 200)}")
+
+    if has_header and options.num_nodes is None and not body and len(list(islice(table.records(), 2))) < 2:
+        raise GraphFormatError(f"{source.path}: holds a header but no edges; expected 'source target' lines")
+    return Listing(
+        source.path,
+        database,
+        lambda: table.relation(has_header),
+        f"c{ends[0]}",
+        f"c{ends[1]}",
+        None if columns.weight is None else f"c{columns.weight}",
+        wanted,
+        True,
+        options.num_nodes,
+        explain,
+        note,
+        all(is_integer(value.strip()) for end in ends for value in values(end)),
+        (first.fields[ends[0]].strip(), first.fields[ends[1]].strip()) if is_guess else None,
+    )
+
+
+def _check_record(
+    record: Record, width: int, columns: EdgeColumns, delimiter: str, options: EdgeOptions, path: str
+) -> None:
+    """Raise an error where a row of an edge list breaks a rule."""
+    place, found = f"{path}:{record.line}", excerpt(record.text)
+    ends = ("source", columns.source), ("target", columns.target)
+    if delimiter != WHITESPACE and (
+        record.text.count('"') % 2
+        or any("\n" in record.fields[position] for _, position in ends if position < len(record.fields))
+    ):
+        raise GraphFormatError(f"{place}: a quote is opened but not closed: {found}; close or remove it")
+    if len(record.fields) != width:
+        expected, way_out = f"{width} fields as on the first line", "Give every line the same fields"
+        if width == 2:
+            expected = "'source target'"
+            way_out = "For weighted edges give every line a weight and pass weighted=True"
+        elif width == 3 and columns.weight is not None:
+            expected = "'source target weight'"
+        count = f"{len(record.fields)} field{'s' * (len(record.fields) != 1)}"
+        raise GraphFormatError(f"{place}: expected {expected}, got {count}: {found}. {way_out}")
+    for role, position in ends:
+        _check_name(record.fields[position].strip(), role, place, found, options)
+    if columns.weight is None:
+        return
+    weight = record.fields[columns.weight].strip()
+    if not NUMBER.fullmatch(weight):
+        rule = "is not a number"
+    elif not math.isfinite(float(weight)):
+        rule = "is not finite"
+    elif float(weight) < 0:
+        rule = "is negative"
+    elif float(weight) > MAX_WEIGHT:
+        rule = "is more than float32 holds"
+    else:
+        return
+    raise GraphFormatError(
+        f"{place}: the weight {excerpt(weight)} {rule}: {found}. Weights are finite numbers, 0 or more; "
+        "weighted=False leaves them out"
+    )
+
+
+def _check_name(name: str, role: str, place: str, found: str, options: EdgeOptions) -> None:
+    n = options.num_nodes
+    if not name:
+        raise GraphFormatError(f"{place}: the {role} is empty: {found}; every edge needs two names")
+    if n is None and options.names != "integer":
+        return
+    if not is_integer(name):
+        wanted = "num_nodes is given" if n is not None else "names='integer'"
+        raise GraphFormatError(f"{place}: the {role} {excerpt(name)} is not an integer, but {wanted}")
+    if n is not None and not 0 <= int(name) < n:
+        rule = f"with num_nodes={n}, ids are 0 .. {n - 1}"
+        raise GraphFormatError(f"{place}: the {role} {name} is out of range: {found}; {rule}")
+
+
 # A run of equal values packs to almost nothing, so the size of a file does not bound its rows: this does.
 _FREE_ROWS, _MAX_ROWS_PER_BYTE = 2**24, 200
-
-
-def read_parquet_edges(path: str | os.PathLike[str], options: EdgeOptions) -> FileContents:
-    """Read an edge table; integer columns give integer names, others text."""
-    with opened(path) as source:
-        for found in scan_parquet(source.stream, source.path, options):  # noqa: B007 the last one counts
-            pass
-    if not len(found) and found.num_nodes is None:
-        raise GraphFormatError(f"{source.path}: holds no edges; {found.note}")
-    return found.contents(source.path)
-
-
-def scan_parquet(stream: BinaryIO, path: str, options: EdgeOptions, skip: int = 0) -> Iterator[EdgeCollector]:
-    """Read an edge table batch by batch, as :func:`scan_text` does."""
-    with open_parquet(stream, path) as file:
-        titles = list(file.schema_arrow.names)
-        columns = choose_columns(titles, len(titles), options, path)
-        ends = columns.source, columns.target, columns.weight
-        wanted = [titles[position] for position in ends if position is not None]
-        if len(set(wanted)) < len(wanted) or any(titles.count(title) > 1 for title in wanted):
-            raise GraphFormatError(f"{path}: two columns are both called {wanted[0]!r}; rename one")
-        types = [file.schema_arrow.field(title).type for title in wanted[:2]]
-        as_integers = options.names != "text" and all(map(pa.types.is_integer, types))
-        if options.num_nodes is not None and not as_integers:
-            raise GraphFormatError(f"{path}: num_nodes goes with integer columns; got {types[0]}, {types[1]}")
-        if options.names == "integer" and not as_integers:
-            raise GraphFormatError(
-                f"{path}: columns {wanted[0]!r} and {wanted[1]!r} are {types[0]} and {types[1]}, but "
-                "names='integer'; cast them first"
-            )
-        note = f"Parquet; {columns.note}; names are {'integer' if as_integers else 'text'}"
-        is_weighted = len(wanted) == 3
-        edges = EdgeCollector(as_integers, is_weighted, options.num_nodes, note)
-        yield edges
-        first_row = 0
-        for number, batch in enumerate(file.iter_batches(batch_size=_BATCH, columns=wanted)):
-            if number >= skip:
-                batch.validate(full=True)  # Parquet itself does not check that text is UTF-8
-                reader = _Batch(batch, first_row, path)
-                read = reader.integers if as_integers else reader.texts
-                sources, targets = (read(title, options.num_nodes) for title in wanted[:2])
-                edges.add(sources, targets, reader.weights(wanted[2]) if is_weighted else None)
-            edges.blocks, first_row = number + 1, first_row + len(batch)
-            yield edges
 
 
 @contextmanager
@@ -863,9 +1067,8 @@ def open_parquet(stream: BinaryIO, path: str) -> Iterator[Any]:
     size = stream.seek(0, os.SEEK_END)
     stream.seek(0)
     try:
-        # See arrow_stream: Arrow's threads must not hold a Python object.
-        native = arrow_stream([stream.read()]) if isinstance(stream, io.BytesIO) else pa.OSFile(stream.name)
-        with native as source, parquet.ParquetFile(source) as file:
+        # Arrow's own file: its threads may release a stream after the interpreter has ended.
+        with pa.OSFile(stream.name) as source, parquet.ParquetFile(source) as file:
             rows = file.metadata.num_rows
             if rows > max(_FREE_ROWS, _MAX_ROWS_PER_BYTE * size):
                 raise GraphFormatError(
@@ -879,57 +1082,112 @@ def open_parquet(stream: BinaryIO, path: str) -> Iterator[Any]:
         raise GraphFormatError(f"{path}: damaged or cut-off Parquet: {excerpt(str(fault), 150)}") from fault
 
 
-class _Batch:
-    """Some rows of an edge table; each column is checked as it is taken."""
+def _parquet_listing(file: Any, path: str, database: "DuckDBPyConnection", options: EdgeOptions) -> Listing:
+    """List the edges of a Parquet file: Arrow reads it, whose reader withstands damage, in batches."""
+    schema = file.schema_arrow
 
-    def __init__(self, batch: Any, first_row: int, path: str) -> None:
-        self._batch, self._first_row, self._path = batch, first_row, path
+    def relation() -> str:
+        def batches() -> Iterator[Any]:
+            for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
+                batch.validate(full=True)  # Parquet itself does not check that text is UTF-8
+                yield batch
 
-    def integers(self, title: str, num_nodes: int | None) -> NDArray[np.int64]:
-        values: NDArray[np.int64] = self._cast(self._names(title), pa.int64(), title).to_numpy()
-        if num_nodes is not None:
-            rule = f"is {{}}, out of range; with num_nodes={num_nodes}, ids are 0 .. {num_nodes - 1}"
-            self._refuse((values < 0) | (values >= num_nodes), title, rule)
-        return values
+        chosen = pa.schema([schema.field(name) for name in schema.names if name in wanted])
+        database.register("listed", pa.RecordBatchReader.from_batches(chosen, batches()))
+        return "listed"
 
-    def texts(self, title: str, num_nodes: int | None = None) -> Any:
-        column = self._names(title)
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if not is_text(column.type) and not pa.types.is_integer(column.type):
-            raise GraphFormatError(
-                f"{self._path}: column {title!r} is {column.type}; names are integers or text"
-            )
-        text = self._cast(column, pa.large_string(), title)
-        blank = pc.equal(pc.utf8_trim_whitespace(text), "").to_numpy(False)
-        self._refuse(blank, title, "is blank; every edge needs two names")
-        return text
+    def values(position: int) -> list[str]:
+        batch = next(file.iter_batches(batch_size=1000, columns=[schema.names[position]]), None)
+        return [] if batch is None else [str(value) for value in batch.column(0).to_pylist()]
 
-    def weights(self, title: str) -> NDArray[np.float64]:
-        column = self._batch[title]
-        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            raise GraphFormatError(f"{self._path}: column {title!r} is {column.type}, not numbers")
-        values: NDArray[np.float64] = self._cast(column, pa.float64(), title).to_numpy(False)
-        rule = "is {}; weights are finite numbers, 0 or more, that fit float32"
-        self._refuse(~((values >= 0) & (values <= MAX_WEIGHT)), title, rule)
-        return values
+    columns = choose_columns(schema.names, len(schema.names), options, path, values)
+    ends = columns.source, columns.target, columns.weight
+    wanted = [schema.names[position] for position in ends if position is not None]
+    return _typed_listing(path, "Parquet", schema, relation, database, options, columns)
 
-    def _names(self, title: str) -> Any:
-        column = self._batch[title]
-        self._refuse(column.is_null().to_numpy(False), title, "is empty; every edge needs two names")
-        return column
 
-    def _cast(self, column: Any, kind: Any, title: str) -> Any:
+def _typed_listing(
+    path: str,
+    what: str,
+    schema: Any,
+    relation: Callable[[], str],
+    database: "DuckDBPyConnection",
+    options: EdgeOptions,
+    columns: EdgeColumns | None = None,
+) -> Listing:
+    """List the edges of a table whose columns have types."""
+    titles = list(schema.names)
+
+    def values(position: int) -> list[str]:
+        query = f"SELECT {identifier(titles[position])} FROM {relation()} LIMIT 1000"
+        return [str(value) for (value,) in database.sql(query).fetchall()]
+
+    columns = columns or choose_columns(titles, len(titles), options, path, values)
+    ends = columns.source, columns.target, columns.weight
+    wanted = [titles[position] for position in ends if position is not None]
+    for title in wanted:
+        if titles.count(title) > 1:
+            raise GraphFormatError(f"{path}: two columns are both called {title!r}; rename one")
+    types = [schema.field(title).type for title in wanted]
+    for title, kind in zip(wanted[:2], types, strict=False):
+        if not pa.types.is_integer(kind) and not is_text(getattr(kind, "value_type", kind)):
+            raise GraphFormatError(f"{path}: column {title!r} is {kind}; names are integers or text")
+    if len(types) == 3 and not (
+        pa.types.is_integer(types[2]) or pa.types.is_floating(types[2]) or pa.types.is_decimal(types[2])
+    ):
+        raise GraphFormatError(f"{path}: column {wanted[2]!r} is {types[2]}, not numbers")
+    as_integers = options.names != "text" and all(map(pa.types.is_integer, types[:2]))
+    if options.num_nodes is not None and not as_integers:
+        raise GraphFormatError(f"{path}: num_nodes goes with integer columns; got {types[0]}, {types[1]}")
+    if options.names == "integer" and not as_integers:
+        raise GraphFormatError(
+            f"{path}: columns {wanted[0]!r} and {wanted[1]!r} are {types[0]} and {types[1]}, but "
+            "names='integer'; cast them first"
+        )
+
+    def explain(fault: str) -> NoReturn:
+        row = 0
+        query = f"SELECT {', '.join(map(identifier, wanted))} FROM {relation()}"
         try:
-            return column.cast(kind)
-        except pa.ArrowInvalid as fault:
-            raise GraphFormatError(f"{self._path}: column {title!r} does not fit {kind}") from fault
+            for batch in database.sql(query).to_arrow_reader(_BATCH):
+                for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    _check_values(values, wanted, f"{path}: row {row}", options)
+                    row += 1
+        except SpineError:
+            raise
+        except Exception as damage:
+            fault = f"damaged or cut-off {what}: {damage}"
+        raise GraphFormatError(f"{path}: cannot be read: {excerpt(fault, 200)}")
 
-    def _refuse(self, wrong: NDArray[np.bool_], title: str, rule: str) -> None:
-        if wrong.any():
-            row = int(wrong.argmax())
-            rule = rule.format(self._batch[title][row])
-            raise GraphFormatError(f"{self._path}: row {self._first_row + row}: {title!r} {rule}")
+    note = f"{what}; {columns.note}"
+    expressions = [identifier(title) for title in wanted]
+    weight = expressions[2] if len(expressions) == 3 else None
+    kind = "integer" if as_integers else "text"
+    return Listing(
+        *(path, database, relation, expressions[0], expressions[1], weight, kind, False, options.num_nodes),
+        explain,
+        note,
+    )
+
+
+def _check_values(values: Sequence[Any], titles: Sequence[str], place: str, options: EdgeOptions) -> None:
+    """Raise an error where a row of a table breaks a rule."""
+    for value, title in zip(values[:2], titles, strict=False):
+        rule = ""
+        if value is None:
+            rule = "is empty; every edge needs two names"
+        elif isinstance(value, str) and (not value.strip() or "\n" in value):
+            rule = "is blank; every edge needs two names" if not value.strip() else "holds a line feed"
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            place = place.rpartition(": row")[0]
+            rule = "does not fit int64"
+        elif isinstance(value, int) and options.num_nodes and not 0 <= value < options.num_nodes:
+            rule = f"is {value}, out of range; with num_nodes={options.num_nodes}, ids are below it"
+        if rule:
+            raise GraphFormatError(f"{place}: {title!r} {rule}")
+    if len(values) == 3 and not (values[2] is not None and 0 <= values[2] <= MAX_WEIGHT):
+        rule = "weights are finite numbers, 0 or more, that fit float32"
+        raise GraphFormatError(f"{place}: {titles[2]!r} is {values[2]}; {rule}")
 
 
 def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileContents:

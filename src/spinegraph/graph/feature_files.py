@@ -3,16 +3,16 @@
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import islice
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import csv
 from scipy.sparse import csr_array, issparse, vstack
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError, SpineWarning
@@ -20,40 +20,33 @@ from spinegraph.graph.edge_files import (
     NUMBER,
     WHITESPACE,
     FileContents,
-    arrow_stream,
-    blocks,
-    clean_lines,
-    decode_line,
+    TextTable,
+    connection,
     excerpt,
     features_of,
-    find_delimiter,
     graphml_names,
     graphml_table,
     is_integer,
-    is_skipped,
     names_of,
     open_parquet,
+    open_table,
+    open_text,
     parse_graphml,
-    parse_options,
-    sample_lines,
     sparse_matrix,
-    split_line,
 )
 from spinegraph.graph.edges import as_features
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.files import display_name, opened, read_archive, read_npy
+from spinegraph.graph.files import Opened, opened, read_archive, read_npy
 from spinegraph.graph.names import NameIndex, as_array, as_names, concatenated, first_few
-from spinegraph.graph.tables import is_text
+from spinegraph.graph.tables import as_table, is_text
 
 Missing = Literal["error", "zero"]
-Extra = Literal["error", "isolated"]
 Source = str | os.PathLike[str]
 
 MAX_ROW = 2**24
-_COMMENTS = ("#", "%")
 _NAME_TITLES = ("node", "nodeid", "nodename", "id", "vertex", "name", "key", "index", "")
 _LABEL_TITLES = ("label", "labels", "class", "role", "group", "community", "target", "y")
-# Arrow reads these as gaps among numbers and dates; among words they are gaps as well.
+_PADDED = "^[+-]?0[0-9xX]"
 _GAPS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
@@ -68,23 +61,41 @@ class FeatureFile:
     line_of: Callable[[int], str]  # the place of row ``i``, for messages
 
 
-def read_features(path: Source, node_column: str | int | None = None) -> FeatureFile:
-    """Read node features from npz, npy, CSV, TSV, Parquet or GraphML, plain or gzipped."""
-    with opened(path) as source:
+def read_features(given: Any, node_column: str | int | None = None) -> FeatureFile:
+    """Read node features from a file, a table in memory or a matrix."""
+    if isinstance(given, np.ndarray) or issparse(given):
+        return FeatureFile("features", given, None, None, lambda row: f"features: row {row}")
+    if not isinstance(given, str | os.PathLike):
+        table = as_table(_with_index(given))
+        return _split_names(table, node_column, "features", True, lambda row: f"features: row {row}")
+    with opened(given) as source:
         name = source.path
         if source.kind == "npy":
             data = read_npy(source.stream, name)
             return FeatureFile(name, data, None, None, lambda row: f"{name}: row {row}")
         if source.kind == "npz":
             return _from_npz(read_archive(source.stream, name), name)
-        if source.kind == "parquet":
-            return _read_parquet(source.stream, name, node_column)
         if source.kind == "xml":
             graph = parse_graphml(source.stream, name)
             table, names = graphml_table(graph, name), graphml_names(graph, name)
             titles = tuple(table.column_names)
             return FeatureFile(name, table, names, titles, lambda row: f"{name}: node {names[row]}")
-    return _read_text(path, node_column)
+        if source.kind == "text":
+            return _read_text(given, source, node_column)
+        if source.kind == "parquet":
+            with open_parquet(source.stream, name) as file:
+                table = file.read()
+                table.validate(full=True)  # Parquet itself does not check that text is UTF-8
+        else:
+            with connection() as (database, _):
+                table = database.sql(f"SELECT * FROM {open_table(source, database)[1]}").to_arrow_table()
+    return _split_names(table, node_column, name, True, lambda row: f"{name}: row {row}")
+
+
+def _with_index(data: Any) -> Any:
+    """Return a pandas frame with its index as a column, where the index holds names."""
+    is_named = type(getattr(data, "index", None)).__module__.startswith("pandas")
+    return data.reset_index() if is_named and type(data.index).__name__ != "RangeIndex" else data
 
 
 def read_labels(
@@ -94,7 +105,7 @@ def read_labels(
     node_column: str | int | None = None,
     label_column: str | None = None,
 ) -> NDArray[Any]:
-    """Read one label per node from CSV, TSV or Parquet.
+    """Read one label per node from a table.
 
     Parameters
     ----------
@@ -112,10 +123,9 @@ def read_labels(
     object array (n,)
         Labels as text in the order of ``names``; None where the file has none.
     """
-    with opened(path) as source:
-        if source.kind not in ("text", "parquet"):
-            raise GraphFormatError(f"{source.path}: labels come from CSV, TSV or Parquet, not {source.kind}")
     found = read_features(path, node_column)
+    if not isinstance(found.data, pa.Table):
+        raise GraphFormatError(f"{found.path}: labels come from a table, not from a matrix")
     titles: list[str] = found.data.column_names
     if label_column is not None and label_column not in titles:
         raise ParameterError(f"{found.path}: no column {label_column!r}; they are {', '.join(titles[:10])}")
@@ -162,76 +172,51 @@ def _from_npz(arrays: dict[str, NDArray[Any]], path: str) -> FeatureFile:
     return FeatureFile(path, data, names, titles, lambda row: f"{path}: row {row}")
 
 
-def _read_parquet(stream: Any, path: str, node_column: str | int | None) -> FeatureFile:
-    with open_parquet(stream, path) as file:
-        table = file.read()
-        table.validate(full=True)  # Parquet itself does not check that text is UTF-8
-    return _split_names(table, node_column, path, has_titles=True, line_of=lambda row: f"{path}: row {row}")
-
-
-def _read_text(path: Source, node_column: str | int | None) -> FeatureFile:
-    """Read a table from CSV, TSV or white space; Arrow finds the types."""
-    name = display_name(path)
-    with opened(path) as source:
-        found = blocks(source.stream, name, MAX_ROW)
-        first = next((block for block in found if sample_lines(block, name, _COMMENTS)), None)
-        if first is None:
-            raise GraphFormatError(f"{name}: holds no rows; expected a name and features a line")
-        lines = sample_lines(first, name, _COMMENTS)
-        delimiter = find_delimiter([text for _, text in lines], name)
-        rows = [[field.strip() for field in split_line(text, delimiter)] for _, text in lines]
+def _read_text(path: Source, source: Opened, node_column: str | int | None) -> FeatureFile:
+    """Read a table from CSV, TSV or white space; a column of numbers or dates is one throughout."""
+    name = source.path
+    with connection() as (database, folder):
+        expected = "rows; expected a name and features a line"
+        text = open_text(source, folder, expected=expected, max_line=MAX_ROW)
+        rows = [[field.strip() for field in record.fields] for record in text.sample]
         has_titles = _is_header(rows)
         titles = rows[0] if has_titles else [f"column {i + 1}" for i in range(len(rows[0]))]
-        _require_distinct(titles, f"{name}:{lines[0][0]}")
+        _require_distinct(titles, f"{name}:{text.sample[0].line}")
         position = name_column(titles, node_column, name) if has_titles or node_column is not None else 0
-        pieces: Iterator[bytes] = (
-            clean_lines(block.data, delimiter, _COMMENTS) for block in chain([first], found)
-        )
-        if has_titles:
-            head = next(pieces)
-            pieces = chain([head[head.index(b"\n") + 1 :]], pieces)
         try:
-            table = _parse(pieces, titles, position, delimiter)
-        except pa.ArrowInvalid as fault:
-            _explain(path, delimiter, len(titles), str(fault))
+            found = database.sql(f"SELECT * FROM {text.relation(has_titles)}").to_arrow_table()
+        except Exception as fault:  # DuckDB's, or an error of it that is no text
+            _explain(text, len(titles), str(fault))
+    if not len(found):
+        raise GraphFormatError(f"{name}: holds titles but no rows; expected a name and features a line")
+    columns = [
+        column if number == position else _typed(column.combine_chunks())
+        for number, column in enumerate(found.columns)
+    ]
 
     def line_of(row: int) -> str:
-        for number, (line, _) in enumerate(_data_lines(path), -int(has_titles)):
-            if number == row:
-                return f"{name}:{line}"
-        return f"{name}: row {row}"
+        with opened(path) as again:
+            records = replace(text, stream=again.stream).records()
+            found = next(islice(records, row + has_titles, None), None)
+        return f"{name}: row {row}" if found is None else f"{name}:{found.line}"
 
-    return _split_names(table, position, name, has_titles=has_titles, line_of=line_of)
+    return _split_names(pa.table(columns, names=titles), position, name, has_titles, line_of)
 
 
-def _parse(pieces: Iterable[bytes], titles: list[str], position: int, delimiter: str) -> Any:
-    lines = 0
-
-    def counted() -> Iterator[bytes]:
-        nonlocal lines
-        for piece in pieces:
-            lines += piece.count(b"\n")
-            yield piece
-
-    table = csv.read_csv(
-        arrow_stream(counted()),
-        csv.ReadOptions(column_names=titles, block_size=2 * MAX_ROW),
-        parse_options(delimiter),
-        # Names are text until they meet the graph's: 007 must not become 7.
-        csv.ConvertOptions(column_types={titles[position]: pa.large_string()}, null_values=list(_GAPS)),
-    )
-    if table.num_rows != lines:
-        raise pa.ArrowInvalid("a quote is not closed on its line")
-    for number, column in enumerate(table.columns):
-        if number != position and pa.types.is_string(column.type):
-            is_gap = pc.is_in(column, pa.array(_GAPS))
-            filled = pc.if_else(is_gap, pa.scalar(None, column.type), column)
-            table = table.set_column(number, titles[number], filled)
-    return table
+def _typed(column: Any) -> Any:
+    """Return texts as the first type that all of them have; 007 stays text."""
+    column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    column = pc.if_else(pc.is_in(column, pa.array(_GAPS, pa.large_string())), None, column)
+    if column.null_count == len(column) or pc.any(pc.match_substring_regex(column, _PADDED)).as_py():
+        return column
+    for kind in (pa.int64(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("us")):
+        with suppress(pa.ArrowInvalid):
+            return column.cast(kind)
+    return column
 
 
 def _split_names(
-    table: Any, node_column: str | int | None, path: str, *, has_titles: bool, line_of: Callable[[int], str]
+    table: Any, node_column: str | int | None, path: str, has_titles: bool, line_of: Callable[[int], str]
 ) -> FeatureFile:
     """Separate the column of node names from the features."""
     titles = table.column_names
@@ -294,66 +279,80 @@ def _is_header(rows: list[list[str]]) -> bool:
     return bool(body) and not is_integer(first[0]) and all(is_integer(row[0]) for row in body if row)
 
 
-def _data_lines(path: Source) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line of data; a slow scan, for messages alone."""
-    with opened(path) as source:
-        for block in blocks(source.stream, source.path, MAX_ROW):
-            for line, raw in enumerate(block.data[:-1].split(b"\n"), block.first_line):
-                text = decode_line(raw, source.path, line)
-                if not is_skipped(text, _COMMENTS):
-                    yield line, text
-
-
-def _explain(path: Source, delimiter: str, width: int, fault: str) -> NoReturn:
-    """Raise an error that names the first line with another number of fields, or that is not text."""
-    name = display_name(path)
-    for line, text in _data_lines(path):
-        if delimiter != WHITESPACE and text.count('"') % 2:
-            raise GraphFormatError(f"{name}:{line}: a quote is opened but not closed: {excerpt(text)}")
-        found = len(split_line(text, delimiter))
+def _explain(text: TextTable, width: int, fault: str) -> NoReturn:
+    """Raise an error that names the first row with another number of fields, or that is not text."""
+    for record in text.records():
+        place, found = f"{text.path}:{record.line}", len(record.fields)
+        if text.delimiter != WHITESPACE and record.text.count('"') % 2:
+            raise GraphFormatError(f"{place}: a quote is opened but not closed: {excerpt(record.text)}")
         if found != width:
             rule = f"expected {width} fields as on the first line, got {found}"
-            raise GraphFormatError(f"{name}:{line}: {rule}: {excerpt(text)}")
-    if fault.startswith("Empty CSV"):
-        raise GraphFormatError(f"{name}: holds titles but no rows; expected a name and features a line")
-    raise GraphFormatError(f"{name}: cannot be read as a table: {excerpt(fault, 200)}")
+            raise GraphFormatError(f"{place}: {rule}: {excerpt(record.text)}")
+    raise GraphFormatError(f"{text.path}: cannot be read as a table: {excerpt(fault, 200)}")
 
 
 def join_features(
-    contents: FileContents,
-    found: FeatureFile,
-    *,
-    missing: Missing = "error",
-    extra: Extra = "error",
-    encoder: FeatureEncoder | None = None,
+    contents: FileContents, found: FeatureFile, encoder: FeatureEncoder | None = None
 ) -> FileContents:
-    """Give the nodes of a file their features, by name; arguments as in :func:`~spinegraph.read_graph`."""
-    if extra not in ("error", "isolated"):
-        raise ParameterError(f"extra must be one of 'error', 'isolated'; got {extra!r}")
+    """Give nodes their features by name.
+
+    Rows that name no node become nodes without edges; nodes without a row get gaps. Each is counted in a
+    warning; names given twice are an error.
+    """
+    if found.names is not None:
+        contents, found = _aligned(contents, found)
     if encoder is None and not is_numeric(found.data):
         encoder = FeatureEncoder()
-    matrix, feature_names, note = _encoded(found, encoder)
+    matrix, feature_names, note = encoded(found, encoder)
     if found.names is None:
         contents = _numbered(contents, matrix.shape[0], found.path)
-        row_names = contents.names
-    else:
-        row_names = names_like(contents.names, found.names)
-        if extra == "isolated":
-            fresh = row_names[NameIndex(contents.names).find(row_names) < 0]
-            contents = replace(contents, names=concatenated(contents.names, fresh))
     try:
-        aligned = as_features(align_features(contents.names, row_names, matrix, missing), contents.names)
-    except MissingFeaturesError as fault:
-        has_others = found.names is not None and (NameIndex(contents.names).find(row_names) < 0).any()
-        way_out = "; pass extra='isolated' to make nodes without edges of such rows" if has_others else ""
-        raise MissingFeaturesError(f"{found.path}: {fault}{way_out}") from None
+        features = as_features(matrix, contents.names)
     except GraphFormatError as fault:
         raise GraphFormatError(f"{found.path}: {fault}") from fault
     notes = (*contents.notes, f"features from {found.path}: {note}")
-    return replace(contents, features=aligned, feature_names=feature_names, encoder=encoder, notes=notes)
+    return replace(contents, features=features, feature_names=feature_names, encoder=encoder, notes=notes)
 
 
-def _encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, tuple[str, ...] | None, str]:
+def _aligned(contents: FileContents, found: FeatureFile) -> tuple[FileContents, FeatureFile]:
+    """Return the contents with isolated nodes of new names, and the rows in the order of all nodes."""
+    try:
+        rows = as_names(names_like(contents.names, found.names))
+    except GraphFormatError as fault:
+        raise MissingFeaturesError(f"{found.path}: feature rows: {fault}") from fault
+    if found.data.shape[0] != len(rows):
+        raise MissingFeaturesError(
+            f"{found.path}: features must have one name per row; got {found.data.shape} and {len(rows)} names"
+        )
+    fresh = rows[NameIndex(contents.names).find(rows) < 0]
+    if len(fresh) == len(rows):
+        raise MissingFeaturesError(
+            f"{found.path}: none of its {len(rows)} names is a node of the edges; they look like "
+            f"{first_few(rows, 3)}, the nodes like {first_few(contents.names, 3)}; name the column of nodes "
+            "by node_column=... (--node-column)"
+        )
+    names = concatenated(contents.names, fresh)
+    order = NameIndex(rows).find(names)
+    without = names[order < 0]
+    if len(fresh):
+        counted = f"{len(fresh)} of {len(rows)} rows name no node of the edges"
+        message = f"{found.path}: {counted} and become isolated nodes: {first_few(fresh)}"
+        warnings.warn(message, SpineWarning, stacklevel=5)
+    if len(without):
+        message = f"{found.path}: {len(without)} of {len(names)} nodes have no row and get gaps: "
+        warnings.warn(message + first_few(without), SpineWarning, stacklevel=5)
+    if isinstance(found.data, pa.Table):
+        taken = found.data.take(pa.array(order, mask=order < 0))
+    else:
+        taken = align_features(names, rows, found.data, "zero")
+        if len(without) and not issparse(taken) and taken.dtype.kind in "biuf":
+            taken = taken.astype(np.float32)
+            taken[order < 0] = np.asarray(found.data).mean(axis=0)
+    placed = replace(found, data=taken, line_of=lambda row: found.line_of(int(order[row])))
+    return replace(contents, names=names), placed
+
+
+def encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, tuple[str, ...] | None, str]:
     """Return the matrix (r, f), its column names and a sentence on how it was made."""
     if encoder is None:
         is_table = isinstance(found.data, pa.Table)
@@ -370,8 +369,15 @@ def _encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, t
 
 
 def is_numeric(data: Any) -> bool:
-    """Return whether features are numbers throughout, so that they need no encoder."""
-    return not isinstance(data, pa.Table) or all(is_number(column.type) for column in data.columns)
+    """Return whether features are numbers throughout, without gaps, so that they need no encoder."""
+    if not isinstance(data, pa.Table):
+        return True
+    return all(is_number(column.type) and not _has_gaps(column) for column in data.columns)
+
+
+def _has_gaps(column: Any) -> bool:
+    is_floating = pa.types.is_floating(column.type)
+    return bool(column.null_count or (is_floating and pc.any(pc.is_nan(column)).as_py()))
 
 
 def is_number(kind: Any) -> bool:

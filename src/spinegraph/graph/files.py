@@ -2,8 +2,10 @@
 
 import gzip
 import io
+import json
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -14,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal, NamedTuple
+from typing import IO, Any, BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -23,62 +25,95 @@ from numpy.typing import NDArray
 from spinegraph.atomic import whole_file
 from spinegraph.errors import GraphFormatError, MissingFileError
 
-Kind = Literal["text", "parquet", "npz", "npy", "xml"]
+Kind = Literal["text", "parquet", "npz", "npy", "xml", "json lines", "duckdb"]
 STANDARD_INPUT = "-"
 
 # Packed data may always grow to FREE_EXPANSION bytes, beyond that to MAX_EXPANSION times its packed size.
 FREE_EXPANSION = 256 * 2**20
 MAX_EXPANSION = 200
 
-_GZIP = b"\x1f\x8b"
-_KINDS: tuple[tuple[bytes, Kind], ...] = (
-    (b"PAR1", "parquet"),
-    (b"PK\x03\x04", "npz"),
-    (b"PK\x05\x06", "npz"),
-    (b"\x93NUMPY", "npy"),
-)
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_KINDS: tuple[tuple[bytes, Kind], ...] = ((b"PAR1", "parquet"), (b"\x93NUMPY", "npy"))
+_PANDAS = "python -c \"import pandas; pandas.read_excel('FILE').to_csv('edges.csv', index=False)\""
 _REFUSED = (
-    (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
-    (b"BZh", "bzip2", "bunzip2"),
-    (b"\xfd7zXZ", "xz", "unxz"),
-    (b"\xff\xfe", "UTF-16 text", "iconv -f utf-16 -t utf-8"),
-    (b"\xfe\xff", "UTF-16 text", "iconv -f utf-16 -t utf-8"),
-    (b"%%MatrixMarket", "Matrix Market", "scipy.io.mmread and Graph.from_scipy"),
+    (b"BZh", "bzip2", "bunzip2 FILE"),
+    (b"\xfd7zXZ", "xz", "unxz FILE"),
+    (b"\xff\xfe", "UTF-16 text", "iconv -f utf-16 -t utf-8 FILE > edges.csv"),
+    (b"\xfe\xff", "UTF-16 text", "iconv -f utf-16 -t utf-8 FILE > edges.csv"),
+    (b"%%MatrixMarket", "Matrix Market", "Graph.from_scipy(scipy.io.mmread('FILE'))"),
+    (b"%PDF-", "a PDF document", "pdftotext -layout FILE edges.txt"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Office document", _PANDAS),
+    (
+        b"SQLite format 3\0",
+        "a SQLite database",
+        "sqlite3 -header -csv FILE 'select * from TABLE' > edges.csv",
+    ),
+    *(
+        (magic, "an image", "type its edges into a table, one 'source,target' a line")
+        for magic in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"II*\0", b"MM\0*")
+    ),
 )
 
 
 class Opened(NamedTuple):
-    """An open file: its name for messages, its kind, and its bytes from the start."""
+    """An open file: its name for messages, its kind, its bytes from the start, and where these lie plain."""
 
     path: str
     kind: Kind
     stream: BinaryIO
+    file: str
 
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
-    """Open a file, gzipped or not, and detect its kind by the first bytes; ``-`` is the standard input."""
+    """Open a file and detect its kind by the first bytes; ``-`` is the standard input.
+
+    Gzip and zstd are unpacked to a temporary file, so that every reader gets a plain one.
+    """
     name, is_file = display_name(path), os.fsdecode(path) != STANDARD_INPUT
     if is_file:
         _require_file(name)
     try:
         with open(name, "rb") if is_file else _standard_input() as plain:
-            if plain.peek(2)[:2] == _GZIP:
-                with gzip.GzipFile(fileobj=plain) as packed:
-                    limit = expansion_limit(os.fstat(plain.fileno()).st_size)
-                    stream = io.BufferedReader(_Unpacked(packed, name, limit), 2**20)
-                    kind = _kind(stream.peek(16), name)
-                    # Parquet and npz are read from their ends: they need to be whole.
-                    whole = kind in ("parquet", "npz", "npy")
-                    yield Opened(name, kind, io.BytesIO(stream.read()) if whole else stream)
-            else:
-                yield Opened(name, _kind(plain.peek(16), name), plain)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
-        raise GraphFormatError(f"{name}: damaged or cut-off gzip data ({fault})") from fault
+            packing = next((magic for magic in (_GZIP, _ZSTD) if plain.peek(4).startswith(magic)), None)
+            if packing is None:
+                yield Opened(name, _kind(plain, name), plain, str(plain.name))
+                return
+            with tempfile.NamedTemporaryFile(prefix="spine-") as unpacked:
+                _unpack(plain, packing, unpacked, name)
+                with open(unpacked.name, "rb") as stream:
+                    yield Opened(name, _kind(stream, name), stream, unpacked.name)
     except OSError as fault:
         if isinstance(fault, MissingFileError) or fault.errno is None:
             raise
         raise GraphFormatError(f"{name}: cannot be read: {fault.strerror}") from fault
+
+
+def _unpack(packed: BinaryIO, packing: bytes, output: IO[bytes], name: str) -> None:
+    """Unpack gzip or zstd to a file; more than its size warrants is an error."""
+    left = limit = expansion_limit(os.fstat(packed.fileno()).st_size)
+    what, tool = ("gzip", "gunzip") if packing == _GZIP else ("zstd", "unzstd")
+    try:
+        source: Any = gzip.GzipFile(fileobj=packed)
+        if packing == _ZSTD:
+            import pyarrow as pa
+
+            source = pa.CompressedInputStream(packed, "zstd")
+        while block := source.read(min(left, 2**22) + 1):
+            left -= len(block)
+            if left < 0:
+                raise GraphFormatError(
+                    f"{name}: unpacks to more than {limit // 2**20} MiB, {MAX_EXPANSION} times its size or "
+                    f"more; if you trust it, {tool} it and read the plain file"
+                )
+            output.write(block)
+        output.flush()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
+        raise GraphFormatError(f"{name}: damaged or cut-off gzip data ({fault})") from fault
+    except OSError as fault:
+        if fault.errno is not None:
+            raise
+        raise GraphFormatError(f"{name}: damaged or cut-off {what} data ({fault})") from fault
 
 
 def display_name(path: str | os.PathLike[str]) -> str:
@@ -128,34 +163,54 @@ def _require_file(name: str) -> None:
         raise GraphFormatError(f"{name}: is empty; expected an edge list, Parquet, npz or GraphML")
 
 
-def _kind(head: bytes, name: str) -> Kind:
-    for magic, what, tool in _REFUSED:
+def _kind(stream: io.BufferedReader, name: str) -> Kind:
+    head = stream.peek(64)
+    for magic, what, way_out in _REFUSED:
         if head.startswith(magic):
-            raise GraphFormatError(f"{name}: holds {what}, which is not read here; convert it with {tool}")
+            _refuse(name, what, way_out)
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zip_kind(head, name)
     for magic, kind in _KINDS:
         if head.startswith(magic):
             return kind
-    return "xml" if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<") else "text"
+    if head[8:12] == b"DUCK":
+        return "duckdb"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text[:15].lower().startswith(b"<!doctype html"):
+        _refuse(
+            name, "a web page", "python -c \"import pandas; pandas.read_html('FILE')[0].to_csv('edges.csv')\""
+        )
+    if text.startswith((b"{", b"[")):
+        return _json_kind(stream, name)
+    return "xml" if text.startswith(b"<") else "text"
 
 
-class _Unpacked(io.RawIOBase):
-    """The bytes of a gzip file; more than ``limit`` are an error."""
+def _refuse(name: str, what: str, way_out: str) -> NoReturn:
+    way_out = way_out.replace("FILE", os.path.basename(name))
+    raise GraphFormatError(f"{name}: is {what}, which is not read here; convert it: {way_out}")
 
-    def __init__(self, packed: gzip.GzipFile, name: str, limit: int) -> None:
-        self._packed, self._name, self._left, self._limit = packed, name, limit, limit
 
-    def readable(self) -> bool:
-        return True
+def _zip_kind(head: bytes, name: str) -> Kind:
+    """Return "npz" for an archive of arrays; other archives are named and refused."""
+    member = head[30 : 30 + int.from_bytes(head[26:28], "little")] if head[2:3] == b"\x03" else b""
+    if member.startswith((b"[Content_Types]", b"_rels/", b"docProps/", b"xl/", b"mimetype")):
+        _refuse(name, "an Excel or Office document", _PANDAS)
+    if member and not member.endswith(b".npy") and member.isascii() and len(member) < 34:
+        _refuse(name, f"a zip archive of {member.decode('ascii')!r}, not NumPy data", "unzip FILE")
+    return "npz"
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        count = self._packed.readinto(buffer)
-        self._left -= count
-        if self._left < 0:
-            raise GraphFormatError(
-                f"{self._name}: unpacks to more than {self._limit // 2**20} MiB, {MAX_EXPANSION} times "
-                "its size or more; if you trust it, gunzip it and read the plain file"
-            )
-        return count
+
+def _json_kind(stream: io.BufferedReader, name: str) -> Kind:
+    """Return "json lines" where the first line is one object, "text" where it is no JSON at all."""
+    first = stream.readline(2**20)
+    stream.seek(0)
+    try:
+        if isinstance(json.loads(first), dict):
+            return "json lines"
+    except (ValueError, RecursionError):
+        if not re.match(rb"(\xef\xbb\xbf)?\s*(\{\s*(\"|$)|\[\s*([\[{\"\d]|$))", first):
+            return "text"
+    _refuse(name, "a JSON document, not JSON lines", "jq -c '.[]' FILE > edges.jsonl (for a list of objects)")
 
 
 _MAX_HEADER = 2**16

@@ -1,22 +1,19 @@
-"""Builds a store from an edge file of any size in bounded memory, by sorting on disk."""
+"""Builds a store from an edge file of any size in bounded memory, sorted by DuckDB on disk."""
 
-import json
 import os
 import shutil
 import warnings
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spinegraph.atomic import explained, make_folder, put_in_place, sync, whole_file
+from spinegraph.atomic import explained, make_folder, whole_folder
 from spinegraph.errors import (
     GraphFormatError,
     MissingFeaturesError,
@@ -26,18 +23,20 @@ from spinegraph.errors import (
     SpineWarning,
 )
 from spinegraph.graph.edge_files import (
-    EdgeCollector,
+    MAX_WEIGHT,
     EdgeOptions,
-    FileContents,
-    NotIntegersError,
+    NotHeaderError,
+    interruptible,
+    literal,
+    open_listing,
     open_parquet,
-    scan_parquet,
-    scan_text,
+    warn_of_header,
 )
 from spinegraph.graph.edges import (
     MAX_NODES,
     EdgeReport,
     Reciprocal,
+    as_features,
     combine_directions,
     sum_repeats,
     warn_of_losses,
@@ -46,31 +45,32 @@ from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import (
     MISSING_ZERO,
     Missing,
+    align_features,
+    encoded,
     is_number,
     is_numeric,
-    join_features,
     mismatch,
     name_column,
     names_like,
     read_features,
     table_matrix,
 )
-from spinegraph.graph.files import STANDARD_INPUT, opened
+from spinegraph.graph.files import STANDARD_INPUT, Opened, opened
 from spinegraph.graph.fingerprint import computed_fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import first_few
+from spinegraph.graph.read import edge_options, read_graph
 from spinegraph.graph.store import (
-    ENCODING,
     FILES,
     Entry,
     Header,
     StoredNames,
-    chunks,
     entry_of,
     graph_of,
     map_array,
     open_store,
     require_store_place,
+    write_chunks,
     write_features,
     write_store,
 )
@@ -78,15 +78,16 @@ from spinegraph.graph.store import (
 Progress = Callable[[str, int, int], None]
 
 MIN_MEMORY = 256 * 2**20
-_PROCESS_MEMORY = 192 * 2**20  # the interpreter, its libraries and one block of the file
-# Bytes that sorting takes for a listed edge, without and with a weight; names are copied a few times.
-_PER_EDGE, _PER_WEIGHTED_EDGE, _COPIES_OF_NAMES = 72, 144, 4
-_BYTES_PER_NAME, _BYTES_PER_ENTRY = 400, 80  # in memory while they are merged
-_MIN_WINDOW = 16
+_PROCESS_MEMORY = 160 * 2**20  # the interpreter and its libraries
+_SHARE = 0.6  # of the rest for DuckDB, which takes somewhat more than it is allowed
+_ENTRIES = 2**18  # sorted entries merged at a time
 _ROWS = 2**20  # row pointers written at a time
 _BATCH = 2**14  # feature rows read at a time
 _EXAMPLES = 6
-_JOURNAL = "journal.json"
+_BLANKS = (
+    " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
+)
+_BLANKS += "\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 def build_store(
@@ -96,7 +97,9 @@ def build_store(
     features: str | Path | None = None,
     memory: int = 2 * 2**30,
     progress: Progress | None = None,
-    columns: Sequence[str | int] | None = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
     weighted: bool | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
@@ -112,27 +115,29 @@ def build_store(
     r"""Build a store from an edge file that need not fit in memory, and open it.
 
     The graph is the one ``read_graph`` reads: same names in the same (ascending) order, same edges, weights,
-    report and warnings. The file is sorted on disk, in the hidden folder ``.NAME.building`` beside the store,
-    which takes a few times the size of the result. The same call resumes a build that was interrupted or ran
-    out of disk; the store appears when it is complete.
+    report and warnings. DuckDB sorts the edges in a hidden folder beside the store, which takes a few times
+    the size of the result; the store appears when it is complete, and what an interrupted build wrote is
+    removed.
 
     Parameters
     ----------
     edges : path
-        CSV, TSV, white space or Parquet, plain or gzipped. npz and GraphML are read into memory.
+        CSV, TSV, white space, JSON lines, Parquet or a DuckDB file. npz and GraphML are read into memory.
     folder : path
         The store; an existing one is replaced.
     features : path, optional
-        Node features, as in ``read_graph``. Parquet whose columns are numbers is read in bounded memory;
-        other kinds are read into memory.
+        Node features. Parquet whose columns are numbers is read in bounded memory; other kinds are read into
+        memory.
     memory : int
         Bytes to work with, at least 256 MiB, beside what the features need.
     progress : callable (stage, done, total), optional
-    columns, weighted, header, delimiter, comments, names, num_nodes
-    directed, reciprocal, node_column, missing
+    source, target, weight, weighted, header, delimiter, comments, names, num_nodes
+    directed, reciprocal, node_column
         As in ``read_graph``.
+    missing : {"error", "zero"}
+        With "zero", nodes without a feature row get zeros, and rows without a node are left out.
     encoder : FeatureEncoder, optional
-        Fitted; needed where features have other columns than numbers.
+        Fitted; needed where features have gaps or other columns than numbers.
 
     Examples
     --------
@@ -146,98 +151,58 @@ def build_store(
         raise ParameterError(f"memory must be at least {MIN_MEMORY:,} bytes (256 MiB); got {memory!r}")
     if encoder is not None and not encoder.is_fitted:
         raise ParameterError("encoder must be fitted, so that it encodes other files the same way")
-    options = EdgeOptions(columns, weighted, header, delimiter, comments, names, num_nodes)
+    options = edge_options(
+        *(source, target, weight),
+        weighted=weighted,
+        header=header,
+        delimiter=delimiter,
+        comments=comments,
+        names=names,
+        num_nodes=num_nodes,
+    )
     if STANDARD_INPUT in (os.fspath(edges), features and os.fspath(features)):
-        raise ParameterError("a store is built from files, which may be read again after a stop; got -")
+        raise ParameterError("a store is built from files, which are read more than once; got -")
     store, report_progress = Path(folder), progress or (lambda stage, done, total: None)
     require_store_place(store)
-    how = {"directed": directed, "reciprocal": reciprocal, "node_column": node_column, "missing": missing}
-    with opened(edges) as source:
-        kind = source.kind
     if features is not None:
         with opened(features):  # fail early where it cannot be read
             pass
-    if kind not in ("text", "parquet"):
-        from spinegraph.graph.read import read_graph
-
-        report_progress("reading", 0, 0)
-        write_store(read_graph(edges, features, **asdict(options), **how, encoder=encoder), store)  # type: ignore[arg-type]
-        return open_store(store)
-    if features is not None and num_nodes is None:
-        options = replace(options, num_nodes=_unnamed_rows(features))
-    job: dict[str, Any] = {
-        "version": 2,  # of the temporary files: others are removed, not resumed
-        "edges": _identity(edges),
-        "features": features and _identity(features),
-        "encoder": None if encoder is None else encoder.state()[0],
-        "options": repr(options),
-        **how,
-    }
-    work = BuildFolder(store, job)
-    with work.explained():
-        _build(work, edges, options, memory - _PROCESS_MEMORY, report_progress, directed, reciprocal)
-        if features is not None and work.result("features") is None:
-            _add_features(work, features, report_progress, node_column, missing, encoder)
-        report_progress("checksums", 0, 0)
-        report = _finish(work)
+        if num_nodes is None:
+            options = replace(options, num_nodes=_unnamed_rows(features))
+    with opened(edges) as opened_edges:
+        if opened_edges.kind in ("npz", "npy", "xml"):
+            report_progress("reading", 0, 0)
+            chosen: Any = {"weighted": weighted, "names": names, "num_nodes": num_nodes}
+            chosen |= {"directed": directed, "reciprocal": reciprocal, "node_column": node_column}
+            write_store(read_graph(edges, features, **chosen, encoder=encoder), store)
+            return open_store(store)
+        make_folder(store.resolve().parent)
+        with whole_folder(store) as partial:
+            build = _Build(partial, memory, report_progress, directed, reciprocal)
+            try:
+                kind, report = build.edges(opened_edges, options)
+            except NotHeaderError:
+                opened_edges.stream.seek(0)
+                kind, report = build.edges(opened_edges, replace(options, header=False))
+            width, titles, files = None, None, _entries(partial)
+            if features is not None:
+                graph = graph_of(Header(kind, True, None, None, None, "", files), _mapped(partial, files))
+                joined = _add_features(
+                    graph, features, partial, report_progress, node_column, missing, encoder
+                )
+                width, titles, more = joined
+                files |= more
+            report_progress("checksums", 0, 0)
+            made = Header(kind, True, width, titles, report, "", files)
+            replace(made, fingerprint=computed_fingerprint(graph_of(made, _mapped(partial, files)))).write(
+                partial
+            )
     warn_of_losses(report, stacklevel=2)
     return open_store(store)
 
 
-def _build(
-    work: "BuildFolder",
-    edges: str | Path,
-    options: EdgeOptions,
-    memory: int,
-    progress: Progress,
-    directed: bool,
-    reciprocal: Reciprocal,
-) -> None:
-    """Write names, rows and weights; skips steps that are finished."""
-    if work.result("scan") is None:
-        try:
-            _scan(work, edges, options, memory, progress)
-        except NotIntegersError:  # far down the file: read it again with text names
-            work.restart()
-            _scan(work, edges, replace(options, names="text"), memory, progress)
-    scan = work.result("scan")
-    if work.result("names") is None:
-        if options.num_nodes is None:
-            _merge_names(work, memory, progress)
-        else:
-            with Output(work.files / "names.bin") as file:
-                for start in range(0, options.num_nodes, _ROWS):
-                    file.add(np.arange(start, min(start + _ROWS, options.num_nodes)))
-            work.finish_step("names", count=options.num_nodes, kind="range")
-    n = work.result("names")["count"]
-    if n > MAX_NODES:
-        raise GraphFormatError(f"a graph holds at most {MAX_NODES} nodes; got {n}")
-    for run in range(scan["runs"]):
-        progress("sorting edges", run, scan["runs"])
-        if work.result(f"sorted {run}") is None:
-            _sort_run(work, run, n, is_weighted=scan["is_weighted"])
-    if work.result("rows") is None:
-        try:
-            report = _merge_rows(work, n, memory, progress, directed=directed, reciprocal=reciprocal)
-        except GraphFormatError as fault:
-            raise GraphFormatError(f"{os.fspath(edges)}: {fault}") from fault
-        work.finish_step("rows", **asdict(report))
-
-
-def _finish(work: "BuildFolder") -> EdgeReport:
-    """Write the header, and let the store appear."""
-    report = EdgeReport(**work.result("rows"))
-    joined = work.result("features") or {"width": None, "titles": None, "files": {}}
-    files = _entries(work.files) | {
-        name: Entry(entry["dtype"], tuple(entry["shape"]), entry["digest"])
-        for name, entry in joined["files"].items()
-    }
-    titles = None if joined["titles"] is None else tuple(joined["titles"])
-    header = Header(work.result("names")["kind"], True, joined["width"], titles, report, "", files)
-    arrays = {name: map_array(work.files / name, entry) for name, entry in files.items()}
-    replace(header, fingerprint=computed_fingerprint(graph_of(header, arrays))).write(work.files)
-    work.finish()
-    return report
+def _mapped(folder: Path, files: dict[str, Entry]) -> dict[str, NDArray[Any]]:
+    return {name: map_array(folder / name, entry) for name, entry in files.items()}
 
 
 def _entries(folder: Path) -> dict[str, Entry]:
@@ -246,394 +211,287 @@ def _entries(folder: Path) -> dict[str, Entry]:
     return {name: entry_of(folder / name, FILES[name][1][0]) for name in names}
 
 
-def _identity(path: str | Path) -> list[Any]:
-    """Return what distinguishes versions of a file."""
-    about = os.stat(path)
-    return [os.path.abspath(path), about.st_size, about.st_mtime_ns]
+class _Build:
+    """Writes names, rows and weights of a store to a folder."""
 
+    def __init__(
+        self, folder: Path, memory: int, progress: Progress, directed: bool, reciprocal: Reciprocal
+    ) -> None:
+        self._folder, self._memory, self._progress = folder, memory, progress
+        self._directed, self._reciprocal = directed, reciprocal
 
-class BuildFolder:
-    """The hidden folder ``.NAME.building`` with the unfinished parts of a store.
-
-    ``job`` says what is built from what; unfinished parts of another job are removed.
-    """
-
-    def __init__(self, store: Path, job: dict[str, Any]) -> None:
-        self.store = store.resolve()
-        self.folder = self.store.with_name(f".{self.store.name}.building")
-        self.files = self.folder / "store"
-        self._resume = f"finished steps are kept in {self.folder}: make space and run the same again"
-        with self.explained():
-            make_folder(self.files)
-            try:
-                self._journal: Any = json.loads((self.folder / _JOURNAL).read_bytes())
-            except (OSError, ValueError):
-                self._journal = None
-            if not isinstance(self._journal, dict) or self._journal.get("job") != job:
-                self._journal = {"job": job}
-                self.restart()
-
-    def path(self, name: str) -> Path:
-        """Return the path of a temporary file."""
-        return self.folder / name
-
-    def result(self, step: str) -> Any:
-        """Return the result of a finished step, else None."""
-        return self._journal.get(step)
-
-    def finish_step(self, step: str, **result: Any) -> None:
-        """Record that a step is finished and its files are on disk."""
-        self._journal[step] = result
-        with whole_file(self.folder / _JOURNAL) as partial:
-            partial.write_text(json.dumps(self._journal), encoding="utf-8")
-
-    def restart(self) -> None:
-        """Forget every step, and remove its files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        make_folder(self.files)
-        self._journal = {"job": self._journal["job"]}
-
-    def finish(self) -> None:
-        """Move the finished files to the store's path, and remove the folder."""
-        put_in_place(self.files, self.store)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Turn the error of a full disk into one that says how to resume."""
+    def edges(self, source: Opened, options: EdgeOptions) -> tuple[str, EdgeReport]:
+        """Write everything but features; returns the kind of names and what became of the listed edges."""
+        work = self._folder / "work"
+        work.mkdir()
         try:
-            yield
-        except OutputError as fault:
-            if self._resume in str(fault):
-                raise
-            raise OutputError(f"{fault}; {self._resume}") from fault
+            allowed = int(_SHARE * (self._memory - _PROCESS_MEMORY))
+            with open_listing(source, options, allowed, str(work)) as listing:
+                self._listing = listing
+                self._progress("reading edges", 0, 0)
+                listed = self._read()
+                self._progress("sorting names", 0, 0)
+                kind, n = self._write_names()
+                warn_of_header(listing, stacklevel=4)
+                self._progress("sorting edges", 0, listed)
+                return kind, self._write_rows(listed, n)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def _run(self, query: str) -> None:
+        try:
+            interruptible(self._listing.database, lambda: self._listing.database.execute(query))
         except SpineError:
             raise
-        except OSError as fault:
-            reason = os.strerror(fault.errno) if fault.errno else str(fault)
-            raise OutputError(f"{self.store}: cannot be written ({reason}); {self._resume}") from fault
+        except Exception as fault:
+            self._explain(fault)
 
+    def _rows(self, query: str) -> Iterator[Any]:
+        """Yield Arrow batches of a query."""
+        database = self._listing.database
+        try:
+            reader = interruptible(database, lambda: database.sql(query).to_arrow_reader(_ENTRIES))
+            while (batch := interruptible(database, lambda: next(reader, None))) is not None:
+                yield batch
+        except SpineError:
+            raise
+        except Exception as fault:
+            self._explain(fault)
 
-class Output:
-    """A file that arrays are appended to; it is on disk when it is closed."""
+    def _explain(self, fault: Exception) -> NoReturn:
+        text = str(fault)
+        if "No space left" in text or "max_temp_directory_size" in text or "Out of Memory" in text:
+            reason = "out of memory; allow more" if "Out of Memory" in text else "No space left on device"
+            raise OutputError(
+                f"{self._folder.parent}: a store cannot be written there ({reason}); nothing was changed: "
+                "make space and run the same again"
+            ) from fault
+        self._listing.explain(text)
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._file = path, path.open("wb")
-
-    def add(self, array: NDArray[Any]) -> None:
-        """Append an array's bytes."""
-        for chunk in chunks(array):
-            self._file.write(np.ascontiguousarray(chunk).data)
-
-    def __enter__(self) -> "Output":
-        return self
-
-    def __exit__(self, *fault: Any) -> None:
-        self._file.close()
-        if fault[0] is None:
-            sync(self._path)
-
-
-def _put(path: Path, array: NDArray[Any]) -> None:
-    with Output(path) as file:
-        file.add(array)
-
-
-# Step 1: read the edges into runs of sorted distinct names, edges among them, and weights.
-
-
-def _scan(
-    work: BuildFolder, edges: str | Path, options: EdgeOptions, memory: int, progress: Progress
-) -> None:
-    """Read an edge file into runs; resumes after the last run on disk."""
-    count, listed, blocks = 0, 0, 0
-    while (run := work.result(f"run {count}")) is not None:
-        count, listed, blocks = count + 1, listed + run["listed"], run["blocks"]
-    if count and work.result(f"run {count - 1}")["names"] == "text":
-        options = replace(options, names="text")
-    with opened(edges) as source:
-        scan = scan_text if source.kind == "text" else scan_parquet
-        for found in scan(source.stream, source.path, options, blocks):
-            progress("reading edges", listed + len(found), 0)
-            if _cost(found) >= memory:
-                listed += len(found)
-                _write_run(work, count, found)
-                count += 1
-        if len(found):
-            listed += len(found)
-            _write_run(work, count, found)
-            count += 1
+    def _read(self) -> int:
+        """Read the listed edges into a table, check them, and return their number."""
+        listing = self._listing
+        ends = listing.ends(as_integers=listing.kind == "integer" and not listing.is_text)
+        if listing.kind != "integer" or listing.is_text:
+            ends = f"trim({ends[0]}, {literal(_BLANKS)})", f"trim({ends[1]}, {literal(_BLANKS)})"
+        weight = "" if listing.weight is None else f", TRY_CAST({listing.weight} AS DOUBLE) AS w"
+        query = f"SELECT {ends[0]} AS a, {ends[1]} AS b{weight} FROM {listing.relation()}"
+        self._run(f"CREATE TEMP TABLE edges AS {query}")
+        ((listed, named),) = listing.database.sql(
+            "SELECT count(*), count(a) + count(b) FROM edges"
+        ).fetchall()
+        if named < 2 * listed:
+            listing.explain("a name is empty")
+        if weight:
+            rule = f"count(*) FILTER (WHERE w IS NULL OR isnan(w) OR w < 0 OR w > {MAX_WEIGHT!r}) FROM edges"
+            if listing.database.sql(f"SELECT {rule}").fetchall()[0][0]:
+                listing.explain("a weight is negative, not finite or too large")
         if not listed:
-            raise GraphFormatError(f"{source.path}: holds no edges; {found.note}")
-    work.finish_step("scan", runs=count, listed=listed, is_weighted=found.is_weighted, note=found.note)
+            raise GraphFormatError(f"{listing.path}: holds no edges; {listing.note}")
+        return int(listed)
+
+    def _write_names(self) -> tuple[str, int]:
+        """Write the names in ascending order; returns their kind and number."""
+        listing, database = self._listing, self._listing.database
+        self._run("CREATE TEMP TABLE found AS SELECT DISTINCT unnest([a, b]) AS n FROM edges")
+        is_integer = listing.kind == "integer" and not listing.is_text
+        if not is_integer:
+            usual = "regexp_full_match(n, '-?(0|[1-9][0-9]{0,18})') AND TRY_CAST(n AS BIGINT) IS NOT NULL"
+            query = f"SELECT bool_or(n = '' OR contains(n, chr(10))), bool_and({usual}) FROM found"
+            ((is_bad, is_integer),) = database.sql(query).fetchall()
+            if is_bad:
+                listing.explain("a name is empty, or a quote is not closed on its line")
+            if listing.guessed_header is not None:
+                words = ", ".join(map(literal, listing.guessed_header))
+                if database.sql(f"SELECT count(*) FROM found WHERE n IN ({words})").fetchall()[0][0]:
+                    raise NotHeaderError
+            if listing.kind == "integer" and not is_integer:
+                listing.explain("a name is not an integer")
+            is_integer = is_integer and listing.kind != "text" and listing.is_text
+            if is_integer:
+                self._run("ALTER TABLE found ALTER n TYPE BIGINT")
+                for end in "ab":
+                    self._run(f"ALTER TABLE edges ALTER {end} TYPE BIGINT")
+        # The order of rows is the order of names, so that a row's number is a name's position.
+        if listing.num_nodes is not None:
+            n = listing.num_nodes
+            query = f"SELECT count(*) FROM found WHERE n < 0 OR n >= {n}"
+            if database.sql(query).fetchall()[0][0]:
+                listing.explain("a node id is out of range")
+            self._run(f"CREATE TEMP TABLE names AS SELECT range AS n FROM range({n})")
+        else:
+            self._run("CREATE TEMP TABLE names AS SELECT DISTINCT n FROM found ORDER BY n")
+        self._run("DROP TABLE found")
+        ((n, first, last),) = database.sql("SELECT count(*), min(n), max(n) FROM names").fetchall()
+        if n > MAX_NODES:
+            raise GraphFormatError(f"{listing.path}: a graph holds at most {MAX_NODES} nodes; got {n}")
+        self._is_range = is_integer and first == 0 and last == n - 1
+        if is_integer:
+            parts = (batch.column(0).to_numpy() for batch in self._rows("SELECT n FROM names"))
+            with explained(self._folder):
+                write_chunks(self._folder / "names.bin", parts, np.int64)
+            return "range" if self._is_range else "integer", int(n)
+        with (
+            explained(self._folder),
+            (self._folder / "names_text.bin").open("wb") as text,
+            (self._folder / "names_ends.bin").open("wb") as ends,
+        ):
+            written = 0
+            for batch in self._rows("SELECT n FROM names"):
+                column = batch.column(0).cast(pa.large_string())
+                _, offsets, data = column.buffers()
+                marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+                text.write(data[int(marks[0]) : int(marks[-1])])
+                ends.write((marks[1:] - marks[0] + written).tobytes())
+                written += int(marks[-1] - marks[0])
+        return "text", int(n)
+
+    def _write_rows(self, listed: int, n: int) -> EdgeReport:
+        """Write indptr, indices and weights in both directions; counts what was merged or dropped."""
+        database, is_weighted = self._listing.database, self._listing.weight is not None
+        weight = ", w" if is_weighted else ""
+        if self._is_range:
+            pairs = f"SELECT a AS x, b AS y{weight} FROM edges"
+        else:
+            pairs = f"SELECT p.rowid AS x, q.rowid AS y{weight} FROM edges "
+            pairs += "JOIN names AS p ON p.n = a JOIN names AS q ON q.n = b"
+        zero = "w = 0" if is_weighted else "false"
+        query = f"SELECT count(*) FILTER (WHERE a = b), count(*) FILTER (WHERE a <> b AND {zero}) FROM edges"
+        ((loops, zeros),) = database.sql(query).fetchall()
+        # The last bit of a key says which direction an edge was listed in.
+        both = f"unnest([(x * {n} + y) * 2 + (x > y)::INT, (y * {n} + x) * 2 + (x > y)::INT]) AS k{weight}"
+        ordered = f"SELECT {both} FROM ({pairs}) WHERE x <> y AND NOT {zero} ORDER BY k{weight}"
+        names = _stored_names(self._folder)
+        one_way = both_ways = entries = 0
+        pointers = _Pointers(n)
+        done, total = 0, 2 * (listed - loops - zeros)
+        with (
+            explained(self._folder),
+            (self._folder / "indices.bin").open("wb") as columns,
+            (self._folder / "indptr.bin").open("wb") as starts,
+            (self._folder / ("weights.bin" if is_weighted else "work/none")).open("wb") as numbers,
+        ):
+            for keys, sums in _whole_groups(self._rows(ordered), is_weighted):
+                done += len(keys)
+                keys, added = sum_repeats(keys, sums)
+                # Keys that differ in the last bit alone are the two directions of one edge.
+                backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
+                one_way, both_ways = one_way + len(keys), both_ways + len(backward)
+                if added is not None:
+                    try:
+                        merged = combine_directions(keys, added, backward, names, self._reciprocal)
+                    except GraphFormatError as fault:
+                        raise GraphFormatError(f"{self._listing.path}: {fault}") from fault
+                    numbers.write(merged.tobytes())
+                keys = np.delete(keys, backward) >> 1
+                columns.write((keys % n).astype(np.int32).tobytes())
+                for part in pointers.add(keys // n):
+                    starts.write(part.tobytes())
+                entries += len(keys)
+                self._progress("merging edges", min(done, total), total)
+            for part in pointers.finish():
+                starts.write(part.tobytes())
+        reciprocals = both_ways // 2
+        return EdgeReport(
+            listed=listed,
+            edges=entries // 2,
+            self_loops=loops,
+            zero_weights=zeros,
+            repeated=listed - loops - zeros - one_way // 2,
+            reciprocal=reciprocals,
+            one_way=entries // 2 - reciprocals if self._directed else 0,
+        )
 
 
-def _cost(found: EdgeCollector) -> int:
-    each = _PER_WEIGHTED_EDGE if found.is_weighted else _PER_EDGE
-    return len(found) * each + found.name_bytes * _COPIES_OF_NAMES
-
-
-def _write_run(work: BuildFolder, run: int, found: EdgeCollector) -> None:
-    listed, blocks = len(found), found.blocks
-    names, edges, weights = found.take()
-    kind = "range" if isinstance(names, range) else "integer" if isinstance(names, np.ndarray) else "text"
-    with work.explained():
-        if kind == "integer":
-            _put(work.path(f"{run}.names"), names)
-        elif kind == "text":
-            _put_text(work, run, names)
-        _put(work.path(f"{run}.edges"), np.asarray(edges.T, dtype=np.int32))
-        if weights is not None:
-            _put(work.path(f"{run}.weights"), weights)
-        work.finish_step(f"run {run}", listed=listed, blocks=blocks, names=kind)
-    pa.default_memory_pool().release_unused()
-
-
-def _put_text(work: BuildFolder, run: int, names: Any) -> None:
-    """Write the bytes of an Arrow array of text, and the end of each name."""
-    names = names.cast(pa.large_string())
-    _, offsets, text = names.buffers()
-    ends = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
-    raw = np.frombuffer(text, np.uint8) if text is not None else np.zeros(0, np.uint8)
-    _put(work.path(f"{run}.text"), raw[ends[0] : ends[-1]])
-    _put(work.path(f"{run}.ends"), ends[1:] - ends[0])
-
-
-# Step 2: merge the names of all runs.
-
-
-def _merge_names(work: BuildFolder, memory: int, progress: Progress) -> None:
-    """Merge the runs' sorted names into the store's, and write the new position of each of a run's names."""
-    runs = work.result("scan")["runs"]
-    is_text = work.result("run 0")["names"] == "text"
-    lists = [
-        _stored_text(work.path(f"{run}.text"), work.path(f"{run}.ends"))
-        if is_text
-        else np.memmap(work.path(f"{run}.names"), np.int64, "r")
-        for run in range(runs)
-    ]
-    window = max(memory // (_BYTES_PER_NAME * runs), _MIN_WINDOW)
-    count, first, last, end = 0, None, None, 0
-    with ExitStack() as stack:
-        positions = [stack.enter_context(Output(work.path(f"{run}.positions"))) for run in range(runs)]
-        suffixes = ("names_text.bin", "names_ends.bin") if is_text else ("names.bin",)
-        outputs = [stack.enter_context(Output(work.files / name)) for name in suffixes]
-        for merged, found in _merged_names(lists, window, is_text):
-            for run, within in found:
-                positions[run].add((within + count).astype(np.int32))
-            if is_text:
-                encoded = [name.encode(*ENCODING) for name in merged]
-                ends = end + np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
-                outputs[0].add(np.frombuffer(b"".join(encoded), np.uint8))
-                outputs[1].add(ends)
-                end = int(ends[-1])
-            else:
-                outputs[0].add(merged)
-                first, last = int(merged[0]) if first is None else first, int(merged[-1])
-            count += len(merged)
-            progress("merging names", count, 0)
-    covers_range = not is_text and first == 0 and last == count - 1
-    work.finish_step("names", count=count, kind="text" if is_text else "range" if covers_range else "integer")
-
-
-def _stored_text(text: Path, ends: Path) -> StoredNames:
+def _stored_names(folder: Path) -> Any:
+    if (folder / "names.bin").exists():
+        return np.memmap(folder / "names.bin", np.int64, "r")
+    text, ends = folder / "names_text.bin", folder / "names_ends.bin"
     return StoredNames(np.memmap(text, np.uint8, "r"), np.memmap(ends, np.int64, "r"))
 
 
-def _merged_names(
-    lists: Sequence[Any], window: int, is_text: bool
-) -> Iterator[tuple[Any, list[tuple[int, NDArray[np.int64]]]]]:
-    """Yield the distinct names of sorted lists in order, some at a time, and the positions of each list's."""
-    done = [0] * len(lists)
-    while True:
-        heads: dict[int, Any] = {
-            run: names[done[run] : done[run] + window]
-            for run, names in enumerate(lists)
-            if done[run] < len(names)
-        }
-        if not heads:
-            return
-        pivot = min(head[-1] for head in heads.values())
-        taken = {run: head[: bisect_right(head, pivot)] for run, head in heads.items()}
-        if is_text:
-            merged: Any = sorted(set().union(*taken.values()))
-            index = {name: position for position, name in enumerate(merged)}
-            found = [
-                (run, np.fromiter(map(index.__getitem__, names), np.int64, len(names)))
-                for run, names in taken.items()
-            ]
-        else:
-            merged = np.unique(np.concatenate(list(taken.values())))
-            found = [(run, np.searchsorted(merged, names)) for run, names in taken.items()]
-        for run, names in taken.items():
-            done[run] += len(names)
-        yield merged, found
-
-
-# Step 3: sort the edges of each run. Step 4: merge them into rows.
-
-
-def _sort_run(work: BuildFolder, run: int, n: int, *, is_weighted: bool) -> None:
-    """Sort a run's edges by row, in both directions; merges repeats, drops loops and weights of 0."""
-    edges = np.fromfile(work.path(f"{run}.edges"), np.int32).reshape(2, -1)
-    sources, targets = edges
-    if work.path(f"{run}.positions").exists():
-        positions = np.fromfile(work.path(f"{run}.positions"), np.int32)
-        sources, targets = positions[sources], positions[targets]
-    del edges
-    dropped = sources == targets
-    self_loops, zeros, weights = int(np.count_nonzero(dropped)), 0, None
-    if is_weighted:
-        weights = np.fromfile(work.path(f"{run}.weights"), np.float32)
-        empty = (weights == 0) & ~dropped
-        zeros = int(np.count_nonzero(empty))
-        dropped |= empty
-    if self_loops or zeros:
-        sources, targets = sources[~dropped], targets[~dropped]
-        weights = None if weights is None else weights[~dropped]
-    keys = np.empty((2, len(sources)), dtype=np.int64)
-    for one, other, out in ((sources, targets, keys[0]), (targets, sources, keys[1])):
-        np.multiply(one, n, out=out, dtype=np.int64)
-        out += other
-        out <<= 1
-        out |= sources > targets
-    both = None if weights is None else np.concatenate([weights, weights])
-    found, sums = sum_repeats(keys.ravel(), both)
-    _put(work.path(f"{run}.keys"), found)
-    if sums is not None:
-        _put(work.path(f"{run}.sums"), sums)
-    work.finish_step(f"sorted {run}", self_loops=self_loops, zeros=zeros, entries=len(found))
-    for suffix in ("edges", "weights", "positions", "names", "text", "ends"):
-        work.path(f"{run}.{suffix}").unlink(missing_ok=True)
-
-
-def _merge_rows(
-    work: BuildFolder, n: int, memory: int, progress: Progress, *, directed: bool, reciprocal: Reciprocal
-) -> EdgeReport:
-    """Merge the sorted runs into indptr, indices and weights; counts what was merged or dropped."""
-    scan, is_text = work.result("scan"), work.result("names")["kind"] == "text"
-    names: Any = (
-        _stored_text(work.files / "names_text.bin", work.files / "names_ends.bin")
-        if is_text
-        else np.memmap(work.files / "names.bin", np.int64, "r")
-    )
-    runs = [work.result(f"sorted {run}") for run in range(scan["runs"])]
-    window = max(memory // (_BYTES_PER_ENTRY * len(runs)), _MIN_WINDOW)
-    total = sum(run["entries"] for run in runs)
-    entries, one_way, both_ways, read = 0, 0, 0, 0
-    with ExitStack() as stack:
-        columns = stack.enter_context(Output(work.files / "indices.bin"))
-        numbers = stack.enter_context(Output(work.files / "weights.bin")) if scan["is_weighted"] else None
-        pointers = _Pointers(stack.enter_context(Output(work.files / "indptr.bin")), n)
-        for keys, sums, count in _merged_keys(work, runs, window, is_weighted=scan["is_weighted"]):
-            read += count
-            # Keys that differ in the last bit alone are the two directions of one edge.
-            backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
-            one_way, both_ways = one_way + len(keys), both_ways + len(backward)
-            if numbers is not None and sums is not None:
-                numbers.add(combine_directions(keys, sums, backward, names, reciprocal))
-            keys = np.delete(keys, backward) >> 1
-            columns.add((keys % n).astype(np.int32))
-            pointers.add(keys // n)
-            entries += len(keys)
-            progress("merging edges", read, total)
-        pointers.finish()
-    loops, zeros = (sum(run[what] for run in runs) for what in ("self_loops", "zeros"))
-    reciprocals = both_ways // 2
-    return EdgeReport(
-        listed=scan["listed"],
-        edges=entries // 2,
-        self_loops=loops,
-        zero_weights=zeros,
-        repeated=scan["listed"] - loops - zeros - one_way // 2,
-        reciprocal=reciprocals,
-        one_way=entries // 2 - reciprocals if directed else 0,
-    )
-
-
-def _merged_keys(
-    work: BuildFolder, runs: Sequence[dict[str, Any]], window: int, *, is_weighted: bool
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64] | None, int]]:
-    """Yield the distinct keys of all runs in order, both directions of an edge together, and their sums."""
-    held = [run for run, about in enumerate(runs) if about["entries"]]
-    keys = {run: np.memmap(work.path(f"{run}.keys"), np.int64, "r") for run in held}
-    sums = {run: np.memmap(work.path(f"{run}.sums"), np.float64, "r") for run in held if is_weighted}
-    done = dict.fromkeys(held, 0)
-    while any(done[run] < len(keys[run]) for run in held):
-        ends = {run: min(done[run] + window, len(keys[run])) for run in held}
-        # Below this key, nothing that belongs together lies beyond a window.
-        limits = [int(keys[run][ends[run] - 1]) >> 1 << 1 for run in held if ends[run] < len(keys[run])]
-        limit = min(limits, default=None)
-        parts, weights = [], []
-        for run in held:
-            start, stop = done[run], ends[run]
-            if limit is not None:
-                stop = start + int(np.searchsorted(keys[run][start:stop], limit))
-            parts.append(keys[run][start:stop])
-            weights += [sums[run][start:stop]] if is_weighted else []
-            done[run] = stop
-        together = np.concatenate(parts)
-        found, added = sum_repeats(together, np.concatenate(weights) if is_weighted else None)
-        yield found, added, sum(map(len, parts))
+def _whole_groups(
+    batches: Iterator[Any], is_weighted: bool
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64] | None]]:
+    """Yield sorted keys and weights in pieces, all listings of an edge in one piece."""
+    held: list[Any] = [np.zeros(0, np.int64), np.zeros(0)]
+    for batch in batches:
+        keys = np.concatenate([held[0], batch.column(0).to_numpy()])
+        weights = np.concatenate([held[1], batch.column(1).to_numpy()]) if is_weighted else held[1]
+        if not len(keys):
+            continue
+        cut = int(np.searchsorted(keys, keys[-1] >> 1 << 1))
+        if cut:
+            yield keys[:cut], weights[:cut] if is_weighted else None
+        held = [keys[cut:], weights[cut:] if is_weighted else weights]
+    if len(held[0]):
+        yield held[0], held[1] if is_weighted else None
 
 
 class _Pointers:
-    """Writes the start of each row, from the ascending rows of entries that come in pieces."""
+    """Gives the start of each row, from the ascending rows of entries that come in pieces."""
 
-    def __init__(self, output: Output, n: int) -> None:
-        self._output, self._n, self._next, self._entries = output, n, 0, 0
+    def __init__(self, n: int) -> None:
+        self._n, self._next, self._entries = n, 0, 0
 
-    def add(self, rows: NDArray[np.int64]) -> None:
+    def add(self, rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         if len(rows):
-            self._write(rows, int(rows[-1]))
+            yield from self._until(rows, int(rows[-1]))
             self._entries += len(rows)
 
-    def finish(self) -> None:
-        self._write(np.zeros(0, np.int64), self._n)
+    def finish(self) -> Iterator[NDArray[np.int64]]:
+        return self._until(np.zeros(0, np.int64), self._n)
 
-    def _write(self, rows: NDArray[np.int64], last: int) -> None:
+    def _until(self, rows: NDArray[np.int64], last: int) -> Iterator[NDArray[np.int64]]:
         while self._next <= last:
             stop = min(self._next + _ROWS, last + 1)
-            self._output.add(self._entries + np.searchsorted(rows, np.arange(self._next, stop)))
+            yield self._entries + np.searchsorted(rows, np.arange(self._next, stop))
             self._next = stop
 
 
-# Step 5: join the features.
-
-
 def _add_features(
-    work: BuildFolder,
+    graph: Graph,
     path: str | Path,
+    folder: Path,
     progress: Progress,
     node_column: str | int | None,
     missing: Missing,
     encoder: FeatureEncoder | None,
-) -> None:
-    """Write the features of a file; Parquet of numbers is read batch by batch, anything else whole."""
-    files = _entries(work.files)
-    header = Header(work.result("names")["kind"], True, None, None, None, "", files)
-    graph = graph_of(header, {name: map_array(work.files / name, entry) for name, entry in files.items()})
+) -> tuple[int | None, tuple[str, ...] | None, dict[str, Entry]]:
+    """Write the features of a file; Parquet of numbers is read batch by batch, anything else whole.
+
+    Returns their number, their names and the entries of the files written.
+    """
     progress("joining features", 0, len(graph))
-    titles = None
     if encoder is None:
-        titles = _add_parquet(path, graph, work.files / "features.bin", node_column, missing, progress)
-    written: dict[str, Entry] = {}
-    if titles is not None:
-        width: int | None = len(titles)
-        written["features.bin"] = entry_of(work.files / "features.bin", np.float32, (len(titles),))
-    else:
-        found = read_features(path, node_column)
-        if encoder is None and not is_numeric(found.data):
-            other = [field.name for field in found.data.schema if not is_number(field.type)]
-            raise MissingFeaturesError(
-                f"{found.path}: {first_few(other, 3)} hold other than numbers; a store keeps numbers alone: "
-                "pass encoder=FeatureEncoder().fit(table), or leave these columns out"
+        titles = _add_parquet(path, graph, folder / "features.bin", node_column, missing, progress)
+        if titles is not None:
+            return (
+                len(titles),
+                titles,
+                {"features.bin": entry_of(folder / "features.bin", np.float32, (len(titles),))},
             )
-        contents = FileContents(str(path), np.asarray(graph.names), np.zeros((0, 2), np.int64))
-        joined = join_features(contents, found, missing=missing, encoder=encoder)
-        width, titles = write_features(joined.features, work.files, written), joined.feature_names
-    entries = {name: asdict(entry) for name, entry in written.items()}
-    work.finish_step("features", width=width, titles=titles, files=entries)
+    found = read_features(path, node_column)
+    if encoder is None and not is_numeric(found.data):
+        other = [
+            name
+            for name, column in zip(found.data.column_names, found.data.columns, strict=True)
+            if not is_numeric(pa.table([column], [name]))
+        ]
+        raise MissingFeaturesError(
+            f"{found.path}: {first_few(other, 3)} hold gaps or other than numbers; a store keeps numbers "
+            "alone: pass encoder=FeatureEncoder().fit(table), or leave these columns out"
+        )
+    matrix, titles, _ = encoded(found, encoder)
+    names = np.asarray(graph.names)
+    try:
+        if found.names is not None:
+            matrix = align_features(names, names_like(names, found.names), matrix, missing)
+        matrix = as_features(matrix, names)
+    except SpineError as fault:
+        raise type(fault)(f"{found.path}: {fault}") from fault
+    written: dict[str, Entry] = {}
+    return write_features(matrix, folder, written), titles, written
 
 
 def _unnamed_rows(features: str | Path) -> int | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.bar import Bar
@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from spinegraph.apps.cli.options import Json, Quiet, plain_table, print_json, shown_progress, takes
-from spinegraph.apps.cli.reading import Reading
+from spinegraph.apps.cli.reading import LabelColumn, Reading
 from spinegraph.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def describe(
     ],
     features: Annotated[Path | None, typer.Option(help="Node features: npz, npy, CSV, Parquet.")] = None,
     labels: Annotated[Path | None, typer.Option(help="Node labels: a table of names and labels.")] = None,
+    label_column: LabelColumn = None,
     json: Json = False,
     *,
     how: Reading,
@@ -51,8 +52,11 @@ def describe(
     from spinegraph.graph.describe import describe as describe_graph
     from spinegraph.graph.feature_files import read_labels
 
-    contents, graph = _read(file, features, how)
-    found = describe_graph(graph, contents.labels if labels is None else read_labels(labels, graph.names))
+    contents, graph = how.read(file, features, how.encoder())
+    known = contents.labels
+    if labels is not None:
+        known = read_labels(labels, graph.names, label_column=label_column)
+    found = describe_graph(graph, known)
     if json:
         print_json({"file": contents.path, "understood": contents.notes, **asdict(found)})
     else:
@@ -70,6 +74,9 @@ def build(
         Path | None,
         typer.Option(metavar="FILE", help="Node features; Parquet of numbers may be of any size."),
     ] = None,
+    missing: Annotated[
+        Literal["error", "zero"], typer.Option(help="zero: nodes without features get zeros.")
+    ] = "error",
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory to work with, such as 500M or 8G.")
     ] = "2G",
@@ -80,8 +87,6 @@ def build(
 ) -> None:
     """Build a store: a network on disk that may be larger than memory, for every command that reads networks.
 
-    An interrupted build resumes when the same command is run again.
-
     Example: spine data build edges.csv -o network.store --memory 2G
     """
     from spinegraph.graph.store_build import build_store
@@ -89,8 +94,11 @@ def build(
     size, options = _SIZE.fullmatch(memory.strip()), how.arguments()
     if size is None:
         raise typer.BadParameter(f"expected a size such as 500M or 2G; got {memory!r}", param_hint="--memory")
-    if options.pop("extra") != "error":
-        raise ParameterError("--extra isolated goes with files that are read whole; leave it out")
+    if how.column:
+        raise ParameterError(
+            "--column goes with features that are encoded; a store takes numbers as they are"
+        )
+    options["missing"] = missing
     options["memory"] = int(float(size[1]) * _UNITS[size[2].upper()])
     with shown_progress(quiet=quiet) as report:
         graph = build_store(edges, output, features=features, progress=report, **options)
@@ -129,22 +137,6 @@ def _print_store(graph: "Graph", store: Path, *, json: bool, quiet: bool) -> Non
         features = f", {graph.num_features:,} features" if graph.has_features else ""
         counts = f"{len(graph):,} nodes, {graph.num_edges:,} edges{features}"
         typer.echo(f"{store}: {counts}, {size / 1e6:,.1f} MB")
-
-
-def _read(file: Path, features: Path | None, how: Reading) -> "tuple[FileContents, Graph]":
-    """Return what a file or a store holds, and its graph."""
-    from spinegraph.graph.edge_files import EdgeOptions, FileContents
-    from spinegraph.graph.read import build_graph, read_joined
-    from spinegraph.graph.store import is_store
-
-    if is_store(file):
-        graph = how.network(file, features)
-        note = "a store" if graph.report is None else f"a store; {graph.report}"
-        return FileContents(str(file), graph.names, graph.indices[:0], notes=(note,)), graph
-    options = how.arguments()
-    reciprocal, missing, extra = (options.pop(name) for name in ("reciprocal", "missing", "extra"))
-    contents = read_joined(file, features, EdgeOptions(**options), missing=missing, extra=extra)
-    return contents, build_graph(contents, reciprocal=reciprocal)
 
 
 def _print_description(contents: "FileContents", graph: "Graph", found: "Description") -> None:

@@ -21,7 +21,7 @@ from spinegraph.apps.cli.options import (
     shown_progress,
     takes,
 )
-from spinegraph.apps.cli.reading import Reading, given_options, read_known
+from spinegraph.apps.cli.reading import LabelColumn, Reading, given_options, read_known
 from spinegraph.config import Config, PaperConfig
 from spinegraph.errors import GraphFormatError, ParameterError
 
@@ -35,14 +35,22 @@ if TYPE_CHECKING:
 @takes(config=settings, how=Reading)
 def fit(
     edges: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="EDGES",
-            help="CSV, TSV, white space, Parquet, npz or GraphML, or a store; - is the standard input. "
-            "Several networks are fitted together.",
+            help="CSV, TSV, white space, Parquet, JSON lines, npz, GraphML, a DuckDB file or a store; - is "
+            "the standard input. Several networks are fitted together.",
         ),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model's folder.")],
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="The model's folder.")
+    ] = ...,  # type: ignore[assignment]
+    query: Annotated[
+        str | None, typer.Option(help="SQL whose result is the edges, instead of EDGES.")
+    ] = None,
+    database: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The DuckDB file that --query is asked of.")
+    ] = None,
     features: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Node features: npz, npy, CSV, Parquet; one for each EDGES."),
@@ -53,6 +61,7 @@ def fit(
             metavar="FILE", help="Node labels, to measure how well vectors predict them; not used to fit."
         ),
     ] = None,
+    label_column: LabelColumn = None,
     data: Annotated[
         bool | None,
         typer.Option(
@@ -81,14 +90,17 @@ def fit(
     """
     from spinegraph.atomic import require_writable
 
-    if labels is not None and len(edges) > 1:
+    sources: list[Path | None] = [*edges] if edges else [None]
+    if query is not None and edges:
+        raise ParameterError("give EDGES or --query, one of them")
+    if labels is not None and len(sources) > 1:
         raise ParameterError("--labels goes with one network; for several, run spine evaluate on each")
     require_free(output, is_replaced=force)
     require_writable(output)
     scores = None
     with shown_progress(quiet=quiet) as report:
-        graphs, encoder = _read_networks(edges, features or [], how, report)
-        known = None if labels is None else read_known(labels, graphs[0].names)
+        understood, graphs, encoder = _read_networks(sources, features or [], how, report, query, database)
+        known = None if labels is None else read_known(labels, graphs[0].names, label_column)
         from spinegraph.estimator import SPINE
 
         model = (SPINE if isinstance(config, Config) else SPINE.paper)(**config.to_json())
@@ -109,6 +121,7 @@ def fit(
         "networks": len(graphs),
         "nodes": sum(len(graph) for graph in graphs),
         "edges": sum(graph.num_edges for graph in graphs),
+        "understood": understood,
         "features": graphs[0].num_features,
         "encoded": model.table_encoder_ is not None,
         "dim": model.generator_.dim,
@@ -120,7 +133,8 @@ def fit(
     if json:
         print_json(facts)
     elif not quiet:
-        files = [str(edges[0]), *(["--features", str(features[0])] if features else []), *given_options(how)]
+        files = [str(sources[0] or "-"), *(["--features", str(features[0])] if features else [])]
+        files += given_options(how)
         measured = [] if labels is None else ["--labels", str(labels)]
         _print_fit(facts, _next_commands(model, output, files, measured, data), scores)
 
@@ -146,7 +160,7 @@ def _next_commands(
     folder, is_list = str(output), isinstance(graphs, list)
     first = graphs[0] if is_list else graphs
     node = f"{'0:' * is_list}{shown(first.names[0])}"
-    if files[0] == "-":  # the standard input is used up
+    if files[0] == "-":  # the standard input is used up; a query is not repeated
         again, network = [], []
     else:
         again, network = [["embed", folder, *files, "-o", "vectors.parquet"]], ["--graph", *files]
@@ -159,37 +173,55 @@ def _next_commands(
 
 
 def _read_networks(
-    files: Sequence[Path], features: Sequence[Path], how: Reading, report: Report
-) -> "tuple[list[Graph], FeatureEncoder | None]":
-    """Read networks to be fitted together; one encoder is fitted where their features are mixed tables."""
+    files: Sequence[Path | None],
+    features: Sequence[Path],
+    how: Reading,
+    report: Report,
+    query: str | None,
+    database: Path | None,
+) -> "tuple[list[str], list[Graph], FeatureEncoder | None]":
+    """Read networks to be fitted together; one encoder is fitted where their features are mixed tables.
+
+    Returns what was understood as well, two lines a network.
+    """
     if features and len(features) != len(files):
         raise ParameterError(
             f"{len(features)} files of features for {len(files)} of edges; give --features once for each, "
             "in the same order, or not at all"
         )
     report("reading", 0, len(files))
-    encoder, graphs = _fit_encoder(features), []
+    understood: list[str] = []
+    encoder, graphs = how.encoder() if len(files) == 1 else _fit_encoder(features, how), []
     for number, edges in enumerate(files):
-        graphs.append(how.network(edges, features[number] if features else None, encoder))
+        table = features[number] if features else None
+        if len(files) > 1 and edges is not None:
+            graph = how.network(edges, table, encoder)
+        else:
+            contents, graph = how.read(edges, table, encoder, query, database)
+            encoder = graph.encoder or encoder
+            understood += [f"{contents.path}: {contents.notes[0]}"]
+            understood += ["; ".join([*contents.notes[1:], str(graph.report or "")]).strip("; ")]
+        graphs.append(graph)
         report("reading", number + 1, len(files))
-    return graphs, encoder
+    return [line for line in understood if line], graphs, encoder
 
 
-def _fit_encoder(features: Sequence[Path]) -> "FeatureEncoder | None":
-    """Fit an encoder on all tables together, where one holds other columns than numbers."""
+def _fit_encoder(features: Sequence[Path], how: Reading) -> "FeatureEncoder | None":
+    """Fit an encoder on all tables together, where one holds gaps or other columns than numbers."""
     import pyarrow as pa
 
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.feature_files import is_numeric, read_features
 
-    tables = [read_features(path).data for path in features]
-    if all(is_numeric(table) for table in tables):
+    column = how.arguments()["node_column"]
+    tables = [read_features(path, column).data for path in features]
+    if not how.column and all(is_numeric(table) for table in tables):
         return None
     try:
         whole = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowException, TypeError) as fault:
         raise GraphFormatError(f"the tables of features do not fit together: {fault}") from fault
-    return FeatureEncoder().fit(whole)
+    return (how.encoder() or FeatureEncoder()).fit(whole)
 
 
 def _print_fit(
@@ -199,6 +231,8 @@ def _print_fit(
     from spinegraph.analysis.explain import plural
 
     console = Console(highlight=False)
+    for line in facts["understood"]:
+        console.print(escape(line), style="dim", soft_wrap=True)
     console.print(f"[bold]{escape(facts['model'])}[/bold]", soft_wrap=True)
     several = f" in {facts['networks']} networks" if facts["networks"] > 1 else ""
     encoded = ", encoded from a table" if facts["encoded"] else ""

@@ -13,6 +13,7 @@ from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
 if TYPE_CHECKING:
     from spinegraph.embeddings import Embeddings
     from spinegraph.estimator import SPINE
+    from spinegraph.graph.edge_files import FileContents
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.graph import Graph
 
@@ -23,19 +24,31 @@ def _option(text: str, *names: str) -> Any:
     return typer.Option(*names, help=text, rich_help_panel="Reading")
 
 
+LabelColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The column of labels; by default label, class or role.")
+]
+
+
 @dataclass(frozen=True)
 class Reading:
     """Options for reading network files; see ``read_graph``."""
 
-    columns: Annotated[str | None, _option("Source, target and perhaps weight: who,whom or 0,1,2.")] = None
+    source_column: Annotated[
+        str | None, _option("Column of sources: a title, or a position from 0.", "--source")
+    ] = None
+    target_column: Annotated[str | None, _option("Column of targets.", "--target")] = None
+    weight_column: Annotated[str | None, _option("Column of weights.", "--weight")] = None
     weighted: Annotated[
         bool | None, _option("Read weights, or leave them out.", "--weighted/--unweighted")
     ] = None
     header: Annotated[bool | None, _option("Whether the first line is titles.")] = None
     delimiter: Annotated[str | None, _option("Field separator.")] = None
     num_nodes: Annotated[int | None, _option("Nodes are 0 .. this number - 1.")] = None
-    missing: Annotated[Literal["error", "zero"], _option("Nodes without features.")] = "error"
-    extra: Annotated[Literal["error", "isolated"], _option("Features without a node.")] = "error"
+    node_column: Annotated[str | None, _option("Column of node names in the table of features.")] = None
+    column: Annotated[
+        list[str] | None,
+        _option("How to read a column of features: zip=ignore, about=text, joined=date.", "--column"),
+    ] = None
     reciprocal: Annotated[
         Literal["error", "sum", "mean", "max"], _option("Two directions of unequal weight.")
     ] = "error"
@@ -43,23 +56,61 @@ class Reading:
     def arguments(self) -> dict[str, Any]:
         """Return the options as ``read_graph`` takes them."""
         given = asdict(self)
-        if self.columns is not None:
-            parts = [part.strip() for part in self.columns.split(",")]
-            given["columns"] = tuple(int(part) if part.isdecimal() else part for part in parts)
+        del given["column"]
+        for name in ("source", "target", "weight", "node"):
+            value = given.pop(f"{name}_column")
+            number = int(value) if value is not None and value.isdecimal() else value
+            given["node_column" if name == "node" else name] = number
         return given
 
-    def network(self, edges: Path, features: Path | None, encoder: "FeatureEncoder | None" = None) -> "Graph":
-        """Read one network, or open a store; a table with other columns than numbers needs an encoder."""
-        from spinegraph.graph.read import read_graph
+    def columns(self) -> dict[str, str]:
+        """Return what --column says of columns of features."""
+        pairs = [text.rpartition("=")[::2] for text in self.column or ()]
+        wrong = next((name for name, kind in pairs if not name or not kind), None)
+        if wrong is not None:
+            raise typer.BadParameter("expected NAME=KIND, such as about=text", param_hint="--column")
+        return dict(pairs)
 
-        graph = read_graph(edges, features, encoder=encoder, **self.arguments())
+    def encoder(self) -> "FeatureEncoder | None":
+        """Return an encoder that is not fitted yet, where --column asks for one."""
+        from spinegraph.graph.encoder import FeatureEncoder
+
+        return FeatureEncoder(self.columns()) if self.column else None
+
+    def network(self, edges: Path, features: Path | None, encoder: "FeatureEncoder | None" = None) -> "Graph":
+        """Read one network, or open a store; other tables than of numbers without gaps need an encoder."""
+        graph = self.read(edges, features, encoder)[1]
         if encoder is None and graph.encoder is not None and graph.store is None:
             raise ParameterError(
-                f"{features or edges}: holds columns other than numbers, and the model has no table encoder: "
-                "it was fitted without features or on numbers; pass the same columns as numbers, or fit on "
-                "the table"
+                f"{features or edges}: holds gaps or columns other than numbers, and the model has no table "
+                "encoder: it was fitted without features or on numbers; pass the same columns as numbers "
+                "without gaps, or fit on the table"
             )
         return graph
+
+    def read(
+        self,
+        edges: Path | None,
+        features: Path | None,
+        encoder: "FeatureEncoder | None" = None,
+        query: str | None = None,
+        database: Path | None = None,
+    ) -> "tuple[FileContents, Graph]":
+        """Read one network, or open a store; returns what the files hold, and the graph."""
+        from spinegraph.graph import read
+        from spinegraph.graph.edge_files import FileContents
+        from spinegraph.graph.store import is_store
+
+        given = self.arguments()
+        reciprocal, node_column = given.pop("reciprocal"), given.pop("node_column")
+        if edges is not None and query is None and is_store(edges):
+            graph = read.open_whole_store(edges, features)
+            note = "a store" if graph.report is None else f"a store; {graph.report}"
+            return FileContents(str(edges), graph.names, graph.indices[:0], notes=(note,)), graph
+        options = read.edge_options(given.pop("source"), given.pop("target"), given.pop("weight"), **given)
+        source = read.edge_source(edges, query, database)
+        contents = read.read_joined(source, features, options, node_column=node_column, encoder=encoder)
+        return contents, read.build_graph(contents, reciprocal=reciprocal)
 
 
 def given_options(how: Reading) -> list[str]:
@@ -70,16 +121,19 @@ def given_options(how: Reading) -> list[str]:
         value = getattr(how, field.name)
         if value == field.default:
             continue
-        name = f"--{field.name.replace('_', '-')}"
         option = kinds[field.name].__metadata__[0]  # Typer keeps the first name as a default
-        listed = (option.default, *(option.param_decls or ()))
-        names = next((one for one in listed if isinstance(one, str)), "")
-        names = names or f"{name}/--no{name[1:]}"
-        typed += [names.split("/")[not value]] if isinstance(value, bool) else [name, str(value)]
+        name = f"--{field.name.replace('_', '-')}"
+        listed = (option.default, *(option.param_decls or ()), f"{name}/--no{name[1:]}")
+        yes, _, no = next(one for one in listed if isinstance(one, str)).partition("/")
+        if isinstance(value, bool):
+            typed.append(yes if value else no)
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            typed += [yes, str(one)]
     return typed
 
 
-def read_known(path: Path, names: Any) -> Any:
+def read_known(path: Path, names: Any, label_column: str | None = None) -> Any:
     """Return labels (n,) of named nodes as text, None where unknown, from a table or a network's own npz."""
     import numpy as np
 
@@ -90,7 +144,7 @@ def read_known(path: Path, names: Any) -> Any:
     with opened(path) as source:
         kind, name = source.kind, source.path
     if kind != "npz":
-        return read_labels(path, names)
+        return read_labels(path, names, label_column=label_column)
     contents = read_contents(path)
     if contents.labels is None or contents.labels.ndim != 1:
         raise GraphFormatError(f"{name}: holds no array 'labels' of one label per node")
