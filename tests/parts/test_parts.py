@@ -213,6 +213,15 @@ def test_mirrored_nodes_have_equal_roles():
     np.testing.assert_allclose(role[pairs[:, 0]], role[pairs[:, 1]], atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:several networks:spinegraph.errors.SpineWarning")
+@pytest.mark.parametrize("dim", [2, 8, 60])
+def test_nodes_that_are_all_alike_but_for_rounding_have_finite_roles(dim):
+    pairs = Graph.from_edges([(f"a{i}", f"b{i}") for i in range(24)])
+    for graph in (pairs, [pairs, pairs]):
+        found = SPINE(dim=dim).fit(graph).embeddings_
+        assert np.isfinite((found[0] if isinstance(found, list) else found).vectors).all()
+
+
 def test_roles_are_scaled_alike_in_every_network():
     here, there = made.random_graph(300, 5, seed=1), made.random_graph(300, 7, seed=2)
     model = SPINE(dim=40).fit(here)

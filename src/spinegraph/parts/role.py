@@ -101,7 +101,8 @@ class Role:
         if width < len(scale):
             role = replace(role, rotation=weights @ principal(role.embed(columns), width))
         values = role.embed(columns)
-        length = np.sqrt(np.square(values, dtype=np.float64).sum() / max(len(values), 1)) or 1
+        length = np.sqrt(np.square(values, dtype=np.float64).sum() / max(len(values), 1))
+        length = length if length > 1e-6 else 1.0  # all nodes are alike, but for rounding
         role = replace(role, rotation=(role.rotation / length).astype(np.float32))
         if width > len(scale):
             ramps = Ramps.fit(role.embed(columns), width - len(scale), seed)

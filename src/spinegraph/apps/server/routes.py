@@ -22,6 +22,7 @@ from spinegraph.apps.server.atlas import drawn_parts
 from spinegraph.apps.server.live import Change, Name, Snapshot
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.service import Service, find_node, read_weights, restored, search_names
+from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import quoted
 
 router = APIRouter()
@@ -216,7 +217,7 @@ def _try_out(
     return {"version": now.version, "nodes": nodes}
 
 
-def _role(service: Service, graph: Any, name: Name) -> dict[str, Any] | None:
+def _role(service: Service, graph: GraphLike, name: Name) -> dict[str, Any] | None:
     """Return the role of a node, None before roles are found."""
     roles = service.atlas.roles
     if roles is None:
