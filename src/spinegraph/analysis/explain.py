@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from spinegraph.analysis.search import Match, Search, StructuralSearch
 from spinegraph.config import PARTS
@@ -22,7 +22,7 @@ from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.parts.content import Content, encode, smoothers
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
-from spinegraph.parts.role import NAMES, Role, role_columns
+from spinegraph.parts.role import NAMES, PROFILE, Role, role_columns
 from spinegraph.parts.role import Surroundings as RoleSurroundings
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank
@@ -560,7 +560,16 @@ def _role_columns(role: Role, columns: NDArray[np.float32], factor: float) -> Co
         return np.hstack([toward[:, :width] @ role.rotation.T, toward[:, -1:]])[None]
 
     found = _contributions((*NAMES, ORDINARY), inputs[None], back, vectors, factor, shown)
-    return replace(found, is_structural=np.ones(len(found.names), bool))
+    titles = [_REST if name in PROFILE[1:] else name for name in found.names]
+    first, group = np.unique(titles, return_index=True, return_inverse=True)[1:]
+    sums = np.eye(len(first))[group]
+    return Columns(
+        np.array(titles, dtype=object)[first],
+        found.values @ sums / sums.sum(axis=0),
+        found.alike @ sums,
+        found.weight @ sums,
+        np.ones(len(first), bool),
+    )
 
 
 def _paper_columns(
@@ -666,6 +675,7 @@ _MEANING = {
     PLACE: "where in the network they live",
     ROLE: "the shape of the links around them",
 }
+_REST = "profile"  # its values but the first, together
 _NAMED_COLUMNS = {
     "log_degree": "number of neighbours",
     "log_mean_weight": "strength of links",
@@ -682,7 +692,8 @@ _NAMED_COLUMNS = {
     "overlap_50": "circles shared with neighbours",
     "spread": "how widely a walk spreads",
     ORDINARY: "nothing unusual about their links",
-    "log_profile_1": "pull of the closest node",
+    _REST: "how a walk spreads over the nodes near",
+    "log_profile_1": "how much of a walk comes back",
     "log_profile_3": "pull of the closest nodes",
     "log_profile_10": "pull of nodes further off",
 }
