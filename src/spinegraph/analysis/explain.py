@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from spinegraph.analysis.search import Match, Search, StructuralSearch
 from spinegraph.config import PARTS

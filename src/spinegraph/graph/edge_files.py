@@ -107,6 +107,7 @@ class FileContents:
     labels: NDArray[Any] | None = None  # (n,) or (n, c)
     directed: bool = False  # the file says so, or lists both directions of undirected edges
     notes: tuple[str, ...] = ()  # what was detected, one sentence each
+    is_checked: bool = False  # names differ and positions are in range
 
 
 @dataclass(frozen=True)
@@ -762,7 +763,7 @@ def collect(listing: Listing) -> FileContents:
         names, edges = np.arange(n), names[edges]
     warn_of_header(listing, stacklevel=5)
     note = f"{listing.note}; names are {'text' if names.dtype == object else 'integers'}"
-    return FileContents(listing.path, names, edges, weights=weights, notes=(note,))
+    return FileContents(listing.path, names, edges, weights=weights, notes=(note,), is_checked=True)
 
 
 def warn_of_header(listing: Listing, stacklevel: int) -> None:

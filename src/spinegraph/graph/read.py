@@ -19,7 +19,7 @@ from spinegraph.graph.edge_files import (
     read_graphml,
     read_npz_network,
 )
-from spinegraph.graph.edges import Reciprocal
+from spinegraph.graph.edges import MAX_NODES, Reciprocal
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import join_features, read_features
 from spinegraph.graph.files import opened
@@ -208,17 +208,20 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
 
 def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: Reciprocal = "error") -> Graph:
     """Build the graph of a file's contents; an error names the file."""
+    given: dict[str, Any] = {
+        "weights": contents.weights,
+        "features": contents.features,
+        "feature_names": contents.feature_names,
+        "directed": directed or contents.directed,
+        "reciprocal": reciprocal,
+    }
+    n, names = len(contents.names), contents.names
     try:
-        graph = Graph.from_edges(
-            contents.edges,
-            num_nodes=len(contents.names),
-            weights=contents.weights,
-            features=contents.features,
-            names=contents.names,
-            feature_names=contents.feature_names,
-            directed=directed or contents.directed,
-            reciprocal=reciprocal,
-        )
+        if contents.is_checked and n <= MAX_NODES:
+            sources, targets = contents.edges.T
+            graph = Graph._from_positions(sources, targets, names, **given, stacklevel=3)
+        else:
+            graph = Graph.from_edges(contents.edges, num_nodes=n, names=names, **given)
     except GraphFormatError as fault:
         raise type(fault)(f"{contents.path}: {fault}") from fault
     return graph._encoded_by(contents.encoder)

@@ -336,14 +336,14 @@ class _Build:
             (self._folder / "names_text.bin").open("wb") as text,
             (self._folder / "names_ends.bin").open("wb") as ends,
         ):
-            written = 0
+            size = 0
             for batch in self._rows("SELECT n FROM names"):
                 column = batch.column(0).cast(pa.large_string())
                 _, offsets, data = column.buffers()
                 marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
                 text.write(data[int(marks[0]) : int(marks[-1])])
-                ends.write((marks[1:] - marks[0] + written).tobytes())
-                written += int(marks[-1] - marks[0])
+                ends.write((marks[1:] - marks[0] + size).tobytes())
+                size += int(marks[-1] - marks[0])
         return "text", int(n)
 
     def _write_rows(self, listed: int, n: int) -> EdgeReport:
