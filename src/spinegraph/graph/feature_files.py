@@ -125,7 +125,9 @@ def read_labels(
     """
     found = read_features(path, node_column)
     if not isinstance(found.data, pa.Table):
-        raise GraphFormatError(f"{found.path}: labels come from a table, not from a matrix")
+        raise GraphFormatError(
+            f"{found.path}: labels come from a table (CSV, TSV or Parquet), not from a matrix"
+        )
     titles: list[str] = found.data.column_names
     if label_column is not None and label_column not in titles:
         raise ParameterError(f"{found.path}: no column {label_column!r}; they are {', '.join(titles[:10])}")
