@@ -1,6 +1,5 @@
 """What a fitted model answers in Python, and what scikit-learn does with its vectors."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -145,12 +144,6 @@ def test_a_map_is_coloured_by_role_and_drawn_by_any_part(model):
     by_role = model.plot("degree", by="role", method="pca")
     assert len(by_role.data) == 1
     assert not np.allclose(by_role.data[0].x, model.plot("degree", method="pca").data[0].x)
-
-
-def test_colours_are_those_of_the_explorer():
-    style = (EXPLORER / "styles" / "colors.css").read_text()
-    light = dict(reversed(re.findall(r"--c(\d+): (#\w{6})", style)))  # the first theme is the light one
-    assert tuple(light[str(number)] for number in range(len(COLORS))) == COLORS
 
 
 def test_scikit_learn_takes_vectors_as_rows(model, office):

@@ -101,7 +101,7 @@ def test_describe_takes_the_readers_options(tmp_path):
     path = tmp_path / "calls.txt"
     path.write_text("when|who|whom|times\n1|a|b|2\n2|b|a|3\n")
     options = ("--source", "who", "--target", "whom", "--weight", "times", "--delimiter", "|", "--json")
-    assert "reciprocal=" in spine("data", "describe", path, *options).stderr
+    assert "--reciprocal sum" in spine("data", "describe", path, *options).stderr
     found = json.loads(spine("data", "describe", path, *options, "--reciprocal", "sum").stdout)
     assert (found["edges"], found["weights"]) == (1, [5.0, 5.0])
     path.write_text("0 1 5\n")

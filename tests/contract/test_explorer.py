@@ -177,7 +177,10 @@ def test_nodes_alike_by_one_part_are_shown_and_explained(page, network):
         )
         told = network.get(f"/v1/nodes/n7/explain/{first}")
         (cosine,) = [one["cosine"] for one in told["parts"] if one["name"] == part]
-        assert f"{part} {cosine:.2f}" in page.locator("button.card small").first.inner_text()
+        page.wait_for_function(
+            "words => document.querySelector('button.card small').textContent.includes(words)",
+            arg=f"{part} {cosine:.2f}",
+        )
         shown = page.locator(".why .parts .note").inner_text()
         assert all(one["name"] in shown for one in told["parts"] if one["share"] > 0.005)
     page.click(".switches button[data-kind=similar]")

@@ -165,7 +165,7 @@ def test_a_model_without_its_data_is_refused_with_a_way_out(model, tmp_path):
     sg.SPINE.load(model).save(tmp_path / "bare", data=False)
     run = spine("report", tmp_path / "bare", "-o", tmp_path / "r.html")
     assert run.returncode == 1
-    assert "save it with data=True" in run.stderr
+    assert "fit it with --data" in run.stderr
     assert not (tmp_path / "r.html").exists()
 
 

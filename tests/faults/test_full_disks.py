@@ -13,7 +13,7 @@ FIT = ("fit", "edges.csv", "--features", "people.csv", *QUICK, "--quiet")
 EMBED = ("embed", "model", "later.csv", "--features", "people_later.csv", "--quiet")
 ORDERS = {
     "fit": (*FIT, "-o", "new"),
-    "fit over a model": (*FIT, "-o", "model"),
+    "fit over a model": (*FIT, "-o", "model", "--force"),
     "embed parquet": (*EMBED, "-o", "out.parquet"),
     "embed npz": (*EMBED, "-o", "out.npz"),
     "embed csv": (*EMBED, "-o", "out.csv"),

@@ -21,7 +21,7 @@ FIT = ("fit", "edges.csv", "--features", "people.csv", *QUICK)
 EMBED = ("embed", "model", "later.csv", "--features", "people_later.csv", "--quiet")
 # What each command writes, and to what.
 ORDERS = {
-    "fit": ((*FIT, "-o", "model", "--quiet"), "model"),
+    "fit": ((*FIT, "-o", "model", "--force", "--quiet"), "model"),
     "embed parquet": ((*EMBED, "-o", "vectors.parquet"), "vectors.parquet"),
     "embed csv": ((*EMBED, "-o", "vectors.csv"), "vectors.csv"),
     "report": (("report", "model", "-o", "report.html", "--quiet"), "report.html"),

@@ -78,7 +78,7 @@ class TestLabelFiles:
 
     def test_other_files_are_refused(self, tmp_path):
         np.save(tmp_path / "labels.npy", np.arange(3))
-        with pytest.raises(GraphFormatError, match="CSV, TSV or Parquet"):
+        with pytest.raises(GraphFormatError, match="labels come from a table"):
             read_labels(tmp_path / "labels.npy", self.names)
 
 

@@ -141,5 +141,5 @@ def test_other_kinds_of_files_are_named_with_a_way_out(file, head, what):
 
 def test_columns_of_people_can_be_left_out(file):
     people = file("node,zip,age\nann,01234,31\nbob,04321,45\n", "people.csv")
-    graph = read_graph(file("ann,bob\n"), people, encoder=FeatureEncoder({"zip": "skip"}))
+    graph = read_graph(file("ann,bob\n"), people, encoder=FeatureEncoder({"zip": "ignore"}))
     assert graph.feature_names == ("age",)

@@ -159,7 +159,7 @@ class Roles:
     >>> generator = SPINE(dim=8).fit(graph).generator_
     >>> roles = Roles.find(graph, generator)
     >>> roles.titles
-    ['core member', 'clique member', 'chain']
+    ['well connected', 'clique member', 'chain']
     >>> roles.assign(graph, generator, nodes=[0, 9, 12]).roles.tolist()
     [1, 0, 2]
     """
