@@ -281,7 +281,7 @@ class SPINE:
         Examples
         --------
         >>> from spinegraph import SPINE, made
-        >>> found = SPINE(dim=8).fit(made.barbell(4, bridge=1)).similar(3, by="role", n=1)
+        >>> found = SPINE(dim=20).fit(made.barbell(4, bridge=1)).similar(3, by="role", n=1)
         >>> [match.name for match in found]
         [5]
         """
