@@ -191,9 +191,7 @@ def test_evaluate_asks_cora_for_links_and_clusters(cora):
     found = json.loads(spine("evaluate", "model", *options, cwd=cora).stdout)
     links = {(score["vectors"], score["by"]): score["auc"] for score in found["links"]}
     assert links["SPINE", "cosine"] > 0.8
-    assert {"common neighbours", "preferential attachment", "place alone"} <= {
-        name for name, _ in links
-    }
+    assert {"common neighbours", "preferential attachment", "place alone"} <= {name for name, _ in links}
     clusters = {score["vectors"]: score for score in found["clusters"]}
     assert clusters["SPINE"]["nmi"] > 0.3 > clusters["log degree"]["nmi"]
     assert clusters["SPINE"]["modularity"] > 0.4

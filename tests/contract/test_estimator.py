@@ -524,9 +524,7 @@ def test_one_name_is_no_list_of_names(model, nodes):
 
 
 @pytest.mark.parametrize("fitted_on", [PLAIN, SPARSE], ids=["structure", "features"])
-@pytest.mark.parametrize(
-    "data", [None, [PLAIN, PLAIN], (SPARSE,), np.eye(3), "edges.csv"]
-)
+@pytest.mark.parametrize("data", [None, [PLAIN, PLAIN], (SPARSE,), np.eye(3), "edges.csv"])
 def test_what_is_no_graph_is_not_embedded(fitted_on, data):
     way_out = "one by one" if isinstance(data, list | tuple) else "read_graph"
     with pytest.raises(ParameterError, match=f"takes a Graph or an Overlay; got .*{way_out}"):
