@@ -559,6 +559,7 @@ def test_names_are_found_by_any_piece(person):
 
 def test_a_new_node_has_the_tables_own_fields_and_is_told_what_it_would_be(person, people, table):
     person.click("#tab-trial")
+    person.wait_for_selector("#trial-fields label")  # once the columns are there
     labels = person.locator("#trial-fields label").all_inner_texts()
     assert labels == ["team", "salary", "joined", "remote"]
     field = {name: f"#trial-field-{at}" for at, name in enumerate(labels)}
