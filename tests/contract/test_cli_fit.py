@@ -191,7 +191,9 @@ def test_evaluate_asks_cora_for_links_and_clusters(cora):
     found = json.loads(spine("evaluate", "model", *options, cwd=cora).stdout)
     links = {(score["vectors"], score["by"]): score["auc"] for score in found["links"]}
     assert links["SPINE", "cosine"] > 0.8
-    assert {"common neighbours", "preferential attachment", "place alone"} <= {name for name, _ in links}
+    assert {"common neighbours", "preferential attachment", "place alone", "smoothed columns"} <= {
+        name for name, _ in links
+    }
     clusters = {score["vectors"]: score for score in found["clusters"]}
     assert clusters["SPINE"]["nmi"] > 0.3 > clusters["log degree"]["nmi"]
     assert clusters["SPINE"]["modularity"] > 0.4
@@ -226,6 +228,8 @@ def test_fewer_nodes_than_the_default_number_of_clusters_are_evaluated(tmp_path)
     ("arguments", "message"),
     [
         (("fit",), "Missing option"),
+        (("fit", "-o", "m"), "pass EDGES, files of links, or --query"),
+        (("fit", "edges.csv", "--query", "select 1", "-o", "m"), "or --query; one of them"),
         (("fit", "edges.csv"), "Missing option"),
         (("fit", "edges.csv", "-o", "m", "--dim", "many"), "should be a valid integer"),
         (("fit", "edges.csv", "-o", "m", "--rpr-method", "anyhow"), "is not one of"),

@@ -123,7 +123,6 @@ def require_survival(model_folder, folder, kills, stops):
         killed.kill()
 
 
-@pytest.mark.slow
 def test_killed_three_times_it_answers_as_if_never_interrupted(model_folder, tmp_path):
     require_survival(model_folder, tmp_path, kills=3, stops=0)
 

@@ -91,8 +91,8 @@ def fit(
     from spinegraph.atomic import require_writable
 
     sources: list[Path | None] = [*edges] if edges else [None]
-    if query is not None and edges:
-        raise ParameterError("give EDGES or --query, one of them")
+    if (query is not None) == bool(edges):
+        raise typer.BadParameter("pass EDGES, files of links, or --query; one of them")
     if labels is not None and len(sources) > 1:
         raise ParameterError("--labels goes with one network; for several, run spine evaluate on each")
     require_free(output, is_replaced=force)
