@@ -228,6 +228,7 @@ class SPINE:
         generator = self._fitted("generator_")
         graph = as_graph(graph, self.table_encoder_)
         _require_graph(graph)
+        _require_direction(generator, graph)
         if generator.encoder is not None:
             generator.require_features(graph)
             _require_same_encoder(self.table_encoder_, getattr(graph, "encoder", None))
@@ -510,6 +511,18 @@ def _require_same_encoder(fitted: FeatureEncoder | None, given: FeatureEncoder |
         raise ParameterError(
             "the graph's table was encoded by another encoder than the model's, so that its columns mean "
             "something else; read it with read_graph(..., encoder=model.table_encoder_)"
+        )
+
+
+def _require_direction(generator: Any, graph: GraphLike) -> None:
+    fitted = getattr(generator, "directed", graph.directed)  # the paper's method reads no directions
+    if fitted and not graph.directed:
+        raise ParameterError(
+            "the model was fitted on a directed graph, this one is undirected; build it with directed=True"
+        )
+    if graph.directed and not fitted:
+        raise ParameterError(
+            "the model was fitted on an undirected graph, this one is directed; pass graph.to_undirected()"
         )
 
 

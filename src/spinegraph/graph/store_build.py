@@ -37,7 +37,9 @@ from spinegraph.graph.edges import (
     EdgeReport,
     Reciprocal,
     as_features,
+    check_directions,
     combine_directions,
+    split_directions,
     sum_repeats,
     warn_of_losses,
 )
@@ -151,6 +153,7 @@ def build_store(
         raise ParameterError(f"memory must be at least {MIN_MEMORY:,} bytes (256 MiB); got {memory!r}")
     if encoder is not None and not encoder.is_fitted:
         raise ParameterError("encoder must be fitted, so that it encodes other files the same way")
+    check_directions(directed, reciprocal)
     options = edge_options(
         *(source, target, weight),
         weighted=weighted,
@@ -370,6 +373,8 @@ class _Build:
             (self._folder / "indices.bin").open("wb") as columns,
             (self._folder / "indptr.bin").open("wb") as starts,
             (self._folder / ("weights.bin" if is_weighted else "work/none")).open("wb") as numbers,
+            (self._folder / ("outward.bin" if self._directed else "work/out")).open("wb") as outward,
+            (self._folder / ("inward.bin" if self._directed else "work/in")).open("wb") as inward,
         ):
             for keys, sums in _whole_groups(self._rows(ordered), is_weighted):
                 done += len(keys)
@@ -377,13 +382,20 @@ class _Build:
                 # Keys that differ in the last bit alone are the two directions of one edge.
                 backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
                 one_way, both_ways = one_way + len(keys), both_ways + len(backward)
+                flows = split_directions(keys, added, backward) if self._directed else None
                 if added is not None:
                     try:
-                        merged = combine_directions(keys, added, backward, names, self._reciprocal)
+                        rule: Reciprocal = "max" if self._directed else self._reciprocal
+                        merged = combine_directions(keys, added, backward, names, rule)
                     except GraphFormatError as fault:
                         raise GraphFormatError(f"{self._listing.path}: {fault}") from fault
                     numbers.write(merged.tobytes())
                 keys = np.delete(keys, backward) >> 1
+                if flows is not None:
+                    # The first column is of edges that were listed with the smaller node first.
+                    from_row = (keys // n > keys % n).astype(np.int64)
+                    outward.write(flows[np.arange(len(keys)), from_row].tobytes())
+                    inward.write(flows[np.arange(len(keys)), 1 - from_row].tobytes())
                 columns.write((keys % n).astype(np.int32).tobytes())
                 for part in pointers.add(keys // n):
                     starts.write(part.tobytes())
@@ -391,15 +403,13 @@ class _Build:
                 self._progress("merging edges", min(done, total), total)
             for part in pointers.finish():
                 starts.write(part.tobytes())
-        reciprocals = both_ways // 2
         return EdgeReport(
             listed=listed,
-            edges=entries // 2,
+            edges=one_way // 2 if self._directed else entries // 2,
             self_loops=loops,
             zero_weights=zeros,
             repeated=listed - loops - zeros - one_way // 2,
-            reciprocal=reciprocals,
-            one_way=entries // 2 - reciprocals if self._directed else 0,
+            reciprocal=0 if self._directed else both_ways // 2,
         )
 
 

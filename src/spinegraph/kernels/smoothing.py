@@ -142,9 +142,9 @@ def walk_from(adjacency, inverse, loops, root, continuation, least, walkers):
             if value[node] == 0.0:
                 reached[count] = node
                 count += 1
-            if last == first or rest <= least * (last - first):
+            if inverse[node] <= 0 or rest <= least * (last - first):
                 value[node] += rest
-                if last > first:
+                if inverse[node] > 0:
                     early += rest
                 continue
             value[node] += (1.0 - continuation) * rest
@@ -158,6 +158,8 @@ def walk_from(adjacency, inverse, loops, root, continuation, least, walkers):
                 residual[1 - now, node] += share * np.float64(loops[node])
             for edge in range(first, last):
                 other = indices[edge]
+                if weighted and weights[edge] == 0:  # an edge in the other direction
+                    continue
                 if residual[1 - now, other] == 0.0:
                     active[1 - now, after] = other
                     after += 1

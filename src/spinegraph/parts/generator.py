@@ -48,6 +48,8 @@ class Generator:
         Factor of each part.
     learned : Learned or None
         What learning gained on hidden links.
+    directed : bool
+        Whether vectors read the direction of edges.
     """
 
     config: Config
@@ -56,6 +58,7 @@ class Generator:
     role: Role | None
     weights: Mapping[str, float]
     learned: Learned | None = None
+    directed: bool = False
 
     @property
     def parts(self) -> dict[str, slice]:
@@ -112,8 +115,7 @@ class Generator:
             place = Place.fit(graph, widths["place"], config, positions)
         if "role" in widths:
             progress("role", 0, 0)
-            near = smoothers(graph, config)[0]
-            around = Surroundings.of(graph, near)
+            around = Surroundings.of(graph, smoothers(graph, config))
             around = replace(around, near=around.near[nodes])
             columns = role_columns(graph, config, nodes, around, profile_of(graph, config, nodes))
             role = Role.fit(columns, widths["role"], config.seed)
@@ -122,7 +124,7 @@ class Generator:
         weights = {name: basic[name] * given.get(name, 1.0) for name in widths}
         if not any(weights.values()):
             raise ParameterError(f"weights are 0 for {' and '.join(widths)}, all parts that there are")
-        return cls(config, content, place, role, weights, learned)
+        return cls(config, content, place, role, weights, learned, graph.directed)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return all that vectors follow from but the training nodes' names, as JSON values and arrays."""
@@ -134,6 +136,7 @@ class Generator:
             "content_scale": None,
             "place_dim": None,
             "role_constant": None if self.role is None else self.role.constant,
+            "directed": self.directed,
         }
         arrays = dict[str, NDArray[Any]]()
         if self.content is not None:
@@ -200,17 +203,17 @@ class Generator:
         self, graph: GraphLike, chunk: Chunk, known: NDArray[np.int64] | None
     ) -> NDArray[np.float32]:
         """Return the values (n, c) of a chunk."""
-        near, far = smoothers(graph, self.config)
+        around = smoothers(graph, self.config)
         if chunk.part == "content":
             assert self.content is not None
-            return self.content.smoothed(graph, near, far, chunk.columns)
+            return self.content.smoothed(graph, around, chunk.columns)
         assert self.place is not None
         assert known is not None
-        return self.place.smoothed(near, known, chunk.columns)
+        return self.place.smoothed(around[0], known, chunk.columns)
 
     def surroundings(self, graph: GraphLike) -> Surroundings | None:
         """Return what the role part reads around all nodes; None without it."""
-        return None if self.role is None else Surroundings.of(graph, smoothers(graph, self.config)[0])
+        return None if self.role is None else Surroundings.of(graph, smoothers(graph, self.config))
 
     def role_rows(
         self,
@@ -249,18 +252,18 @@ class Generator:
 
         A vector does not depend, to the last bit, on which others are asked for.
         """
-        near, far = smoothers(graph, self.config)
+        near, far, *ways = smoothers(graph, self.config)
         vectors, rows = np.zeros((len(positions), self.dim), np.float32), near.rows(positions)
+        directed = [each.rows(positions) for each in ways]
         if self.content is not None:
-            wide = far.rows(positions)
-            seen, (local, broad) = _compact(rows, wide)
+            seen, found = _compact(rows, far.rows(positions), *directed)
             own, around = (self.content.compressed(graph, some) for some in (positions, seen))
-            vectors[:, self.parts["content"]] = self.content.embed_some(own, around, local, broad)
+            vectors[:, self.parts["content"]] = self.content.embed_some(own, around, found)
         if self.place is not None and known is not None:
             seen, (local,) = _compact(rows)
             vectors[:, self.parts["place"]] = self.place.embed_some(local, known[seen])
         if self.role is not None:
-            around_them = Surroundings.of_some(graph, positions, rows)
+            around_them = Surroundings.of_some(graph, positions, rows, directed)
             columns = role_columns(graph, self.config, positions, around_them, self.profile(graph, positions))
             vectors[:, self.parts["role"]] = self.role.embed(columns)
         self._weigh(vectors)

@@ -186,9 +186,21 @@ def hidden_links(
     once = np.flatnonzero(rows < graph.indices)
     is_hidden = rng.random(len(once)) < share
     hidden, kept = once[is_hidden], once[~is_hidden]
+    weights = graph.weights
+    if graph.outward is not None:
+        pairs = np.zeros(len(rows), bool)
+        pairs[kept] = True
+        turned = csr_array((pairs, graph.indices, graph.indptr), shape=(len(graph), len(graph))).T.tocsr()
+        kept = np.flatnonzero((pairs | turned.data) & (graph.outward > 0))
+        weights = None if weights is None else graph.outward
     edges = np.stack([rows[kept], graph.indices[kept].astype(np.int64)], axis=1)
-    weights = None if graph.weights is None else graph.weights[kept]
-    rest = Graph.from_edges(edges, num_nodes=len(graph), weights=weights, features=graph.features)
+    rest = Graph.from_edges(
+        edges,
+        num_nodes=len(graph),
+        weights=None if weights is None else weights[kept],
+        features=graph.features,
+        directed=graph.directed,
+    )
     if len(hidden) > _MAX_PAIRS:
         hidden = rng.choice(hidden, _MAX_PAIRS, replace=False)
     return rest, rows[hidden], graph.indices[hidden].astype(np.int64)
