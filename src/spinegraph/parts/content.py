@@ -14,8 +14,16 @@ from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.overlay import Overlay
 from spinegraph.kernels.adjacency import DIRECTIONS
+from spinegraph.kernels.sparse import sparse_times_dense
 from spinegraph.parts.place import hidden_links, share_nearer
-from spinegraph.structure.smoothing import Smoother, main_directions, multiply, row_products, signed
+from spinegraph.structure.smoothing import (
+    Smoother,
+    chosen_entries,
+    main_directions,
+    multiply,
+    row_products,
+    signed,
+)
 
 OWN, NEAR, FAR = 0.3, 0.7, 1.0  # shares of a node's own features, of those near it and of those far around
 WAYS = 0.5  # share of those near it along directed edges, and of those against them
@@ -156,37 +164,38 @@ class Content:
         return found
 
     def compressed(self, graph: GraphLike, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the compressed features (m, r) of some nodes; a row does not depend on the others.
+        """Return the compressed features (m, r) of some nodes; a row does not depend on the others."""
+        return row_products(encode(self.encoder, graph, positions), self.directions)
 
-        Rows of the graph, or of an overlay's base, are kept for the next call.
+    def embed_some(
+        self, graph: GraphLike, positions: NDArray[np.int64], around: list[csr_array]
+    ) -> NDArray[np.float32]:
+        """Return this part (r, d) of some nodes, given their rows (r, n) of T_near, T_far and so on.
+
+        Compressed features of the graph, or of an overlay's base, are kept for the next call.
         """
         require_features(self.encoder, graph)
         base = graph.base if isinstance(graph, Overlay) else graph
         kept, is_kept = self._kept.of(base, self.directions.shape[1])
-        is_base = positions < len(base)
-        mine = positions[is_base]
-        missing = np.unique(mine[~is_kept[mine]])
+        is_read = np.zeros(len(graph), bool)
+        for rows in around:
+            is_read[rows.indices] = True
+        missing = np.flatnonzero(is_read[: len(base)] & ~is_kept)
         if len(missing):
-            kept[missing] = row_products(encode(self.encoder, graph, missing), self.directions)
+            kept[missing] = self.compressed(graph, missing)
             is_kept[missing] = True
-        if is_base.all():
-            return kept[mine]
-        found = np.empty((len(positions), kept.shape[1]), np.float32)
-        found[is_base] = kept[mine]
-        found[~is_base] = row_products(encode(self.encoder, graph, positions[~is_base]), self.directions)
-        return found
-
-    def embed_some(
-        self, own: NDArray[np.float32], around: NDArray[np.float32], rows: list[csr_array]
-    ) -> NDArray[np.float32]:
-        """Return this part (r, d) of some nodes.
-
-        Given their compressed features, those of other nodes (m, r), and their rows of T_near, T_far and so
-        on over these.
-        """
-        found = row_products(own, self.mixing[0])
-        for each, part in zip(rows, self.mixing[1:], strict=True):
-            found += row_products(multiply(each, around, 1), part)
+        later = len(base) + np.flatnonzero(is_read[len(base) :])
+        others = self.compressed(graph, later) if len(later) else None
+        found = row_products(self.compressed(graph, positions), self.mixing[0])
+        for rows, part in zip(around, self.mixing[1:], strict=True):
+            if others is None:
+                found += row_products(multiply(rows, kept, 1), part)
+                continue
+            is_base = rows.indices < len(base)
+            sums = sparse_times_dense(*chosen_entries(rows, is_base), kept, 1)
+            indptr, indices, data = chosen_entries(rows, ~is_base)
+            sums += sparse_times_dense(indptr, np.searchsorted(later, indices), data, others, 1)
+            found += row_products(sums, part)
         return self.finished(found)
 
     def finished(self, values: NDArray[np.float32]) -> NDArray[np.float32]:

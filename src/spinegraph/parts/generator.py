@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from spinegraph.config import PARTS, Config
 from spinegraph.errors import MissingFeaturesError, ParameterError
@@ -256,28 +255,16 @@ class Generator:
         vectors, rows = np.zeros((len(positions), self.dim), np.float32), near.rows(positions)
         directed = [each.rows(positions) for each in ways]
         if self.content is not None:
-            seen, found = _compact(rows, far.rows(positions), *directed)
-            own, around = (self.content.compressed(graph, some) for some in (positions, seen))
-            vectors[:, self.parts["content"]] = self.content.embed_some(own, around, found)
+            around = [rows, far.rows(positions), *directed]
+            vectors[:, self.parts["content"]] = self.content.embed_some(graph, positions, around)
         if self.place is not None and known is not None:
-            seen, (local,) = _compact(rows)
-            vectors[:, self.parts["place"]] = self.place.embed_some(local, known[seen])
+            vectors[:, self.parts["place"]] = self.place.embed_some(rows, known)
         if self.role is not None:
             around_them = Surroundings.of_some(graph, positions, rows, directed)
             columns = role_columns(graph, self.config, positions, around_them, self.profile(graph, positions))
             vectors[:, self.parts["role"]] = self.role.embed(columns)
         self._weigh(vectors)
         return vectors
-
-
-def _compact(*matrices: csr_array) -> tuple[NDArray[np.int64], list[csr_array]]:
-    """Return the columns that hold anything in some matrices (r, n), and the matrices over these (r, m)."""
-    seen, indices = np.unique(np.concatenate([each.indices for each in matrices]), return_inverse=True)
-    ends = np.cumsum([len(each.indices) for each in matrices])[:-1]
-    return seen.astype(np.int64), [
-        csr_array((each.data, some, each.indptr), shape=(each.shape[0], len(seen)))
-        for each, some in zip(matrices, np.split(indices, ends), strict=True)
-    ]
 
 
 def _balance(has_content: bool, strength: float) -> dict[str, float]:

@@ -27,7 +27,7 @@ _COLUMNS = 64  # smoothed at a time: bounds memory to three arrays of so many co
 _QUICK = 2_000_000  # steps along edges that take about a millisecond
 _LEAST = 1e-6  # walkers for each neighbour below which all of them stop
 EARLY = 0.1  # share of walkers that may stop early
-_ROOTS, _TOGETHER = 64, 8  # rows made by products at a time, and side by side in one kernel
+_ROOTS, _ROOTS_PER_BLOCK = 64, 8  # rows made by products at a time, and by one thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,27 +175,23 @@ class Smoother:
         return csr_array(vstack([found[~by_products], *exact], format="csr")[order])
 
     def _exact(self, roots: NDArray[np.int64]) -> csr_array:
-        """Return rows of T by products, eight at a time: T transposed walks back, but for the degrees."""
+        """Return rows of T by products: T transposed walks back, but for the degrees."""
         n, count, b = len(self.degrees), len(roots), self.continuation
         scale = np.where(self.degrees > 0, self.strengths + self.loops, 1).astype(np.float32)
         scale = np.sqrt(scale) if self.symmetric else scale
         found = np.empty((count, n), np.float32)
-        turned = self.adjacency if self.turned is None else self.turned
-        walk, factors = (turned, self.inverse, self.loops), (1.0, *self.factors())
+        turned = (self.adjacency if self.turned is None else self.turned).flat()
+        walk = turned.indptr, turned.indices, turned.weights, self.inverse, self.loops
+        factors = np.array([1.0, *self.factors()])
 
         def task(start: int, stop: int) -> None:
-            some = roots[start:stop]
-            values = np.zeros((n, _TOGETHER), np.float32)
-            values[some, np.arange(len(some))] = 1 / scale[some]
-            before, now = values, values
-            for factor in factors:
-                out = np.empty_like(values) if before is values else before
-                rates = factor * b, factor * (1 - b), 1 - factor
-                kernels.step_of_eight(*walk, now, values, before, rates, out)
-                before, now = now, out
-            np.multiply(now[:, : len(some)].T, scale, out=found[start:stop])
+            room = np.empty((2, n), np.float32)
+            for row in range(start, stop):
+                root = roots[row]
+                values = kernels.solve_for(*walk, root, 1 / scale[root], b, factors, room)
+                np.multiply(values, scale, out=found[row])
 
-        run_blocks(task, count, block=_TOGETHER, threads=self.threads)
+        run_blocks(task, count, block=_ROOTS_PER_BLOCK, threads=self.threads)
         indices = np.tile(np.arange(n, dtype=np.int32), count)
         return csr_array((found.ravel(), indices, np.arange(count + 1) * n), shape=(count, n))
 
@@ -245,12 +241,20 @@ def _chunks(roots: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return [roots[start : start + _ROOTS] for start in range(0, len(roots), _ROOTS)]
 
 
+def chosen_entries(
+    rows: csr_array, is_chosen: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32]]:
+    """Return indptr, indices and data of some entries of a matrix; far quicker than SciPy for a few rows."""
+    indptr = np.concatenate([[0], np.cumsum(is_chosen)])[rows.indptr]
+    return indptr, rows.indices[is_chosen], rows.data[is_chosen].astype(np.float32, copy=False)
+
+
 def multiply(left: Any, right: NDArray[np.float32], threads: int | None = None) -> NDArray[np.float32]:
     """Return left @ right as dense float32: BLAS where left is dense, our own threads where it is sparse."""
     right = np.ascontiguousarray(right, dtype=np.float32)
     if not issparse(left):
         return np.asarray(left @ right, dtype=np.float32)
-    rows = csr_array(left)
+    rows = left if isinstance(left, csr_array) else csr_array(left)
     data = rows.data.astype(np.float32, copy=False)
     return sparse_times_dense(rows.indptr, rows.indices, data, right, threads)
 
