@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from spinegraph.config import PaperConfig
 from spinegraph.estimator import SPINE, _embeddings_of, _one_graph, _require_same_features
-from spinegraph.graph.describe import TrainingStats
+from spinegraph.graph.describe import TrainingStats, fingerprint
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.parts.paper import Inputs, PaperGenerator, TrainingRecord
 from spinegraph.parts.role import profile_of
