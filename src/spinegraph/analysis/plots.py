@@ -1,4 +1,4 @@
-"""Figures, as ``sg.plot``: a map of vectors, two neighbourhoods, profiles, the loss, and two distances."""
+"""Figures, as ``sg.plot``: a map of vectors, two neighbourhoods, profiles, and two distances."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from spinegraph.analysis.explain import CONTENT, PLACE, ROLE, Explanation, column_title
 from spinegraph.analysis.layout import Ego, Method, ego_network, layout
 from spinegraph.analysis.search import unit_rows
 from spinegraph.embeddings import Embeddings
@@ -21,7 +20,7 @@ from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.pagerank import rooted_pagerank
 from spinegraph.structure.similarity import pair_distances, warping
 
-__all__ = ["distances", "loss", "map", "profile", "twins"]
+__all__ = ["distances", "map", "profile", "twins"]
 
 FONT = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK, QUIET, LINE, PALE = "#1f2933", "#66727f", "#d5dbe1", "#eef1f4"
@@ -212,48 +211,20 @@ def profile(subject: Any, nodes: Iterable[Any]) -> Any:
     ['0', '33']
     """
     listed = list(nodes)
-    rows = _profile_rows(subject, listed)
+    return profile_curves(listed, _profile_rows(subject, listed))
+
+
+def profile_curves(names: list[Any], rows: NDArray[np.float32]) -> Any:
+    """Draw the profiles (r, k) of named nodes."""
     shown = np.where(rows > 0, rows, np.nan)  # the axis is logarithmic
-    traces = [_matched(warping(*rows).path, shown, showlegend=False)] if len(listed) == 2 else []
-    for index, (node, row) in enumerate(zip(listed, shown, strict=True)):
+    traces = [_matched(warping(*rows).path, shown)] if len(names) == 2 else []
+    for index, (node, row) in enumerate(zip(names, shown, strict=True)):
         name = safe_text(node)
         hover = "place %{x}: %{y:.3f}<extra>" + name + "</extra>"
-        traces.append(_curve(np.arange(1, len(row) + 1), row, name, COLORS[index % len(COLORS)], 6, hover))
+        traces.append(_curve(np.arange(1, len(row) + 1), row, name, COLORS[index % len(COLORS)], hover))
     figure = _new_figure(traces, height=320, legend=_LEGEND_ABOVE)
     figure.update_xaxes(title_text="place, the nearest first")
     figure.update_yaxes(title_text="share of the walker's time", type="log", exponentformat="none")
-    return figure
-
-
-def loss(subject: Any) -> Any:
-    """Draw the loss during training, on training pairs and on pairs that training never sees.
-
-    Parameters
-    ----------
-    subject : SPINE.paper(), fitted, or list of TrainingRecord
-
-    Examples
-    --------
-    >>> from spinegraph.parts.paper import TrainingRecord
-    >>> figure = loss([TrainingRecord(25, 1.2, 1.3), TrainingRecord(50, 1.0, 1.2)])
-    >>> [trace.name for trace in figure.data]
-    ['training pairs', 'held-out pairs']
-    """
-    records = getattr(subject, "history_", subject)
-    if not isinstance(records, list):
-        raise ParameterError(f"give a fitted SPINE.paper() or its history_; got {_kind(subject)}")
-    steps = [record.step for record in records]
-    lines = (
-        ("training pairs", [record.loss for record in records], "#a9bfd4", 1.5),
-        ("held-out pairs", [record.held_out_loss for record in records], ACCENT, 2.5),
-    )
-    traces = []
-    for name, values, color, width in lines:
-        hover = "step %{x}: %{y:.3f}<extra>" + name + "</extra>"
-        traces.append({**_curve(steps, values, name, color, 0, hover, width), "mode": "lines"})
-    figure = _new_figure(traces, height=300, legend=_LEGEND_ABOVE)
-    figure.update_xaxes(title_text="steps")
-    figure.update_yaxes(title_text="loss")
     return figure
 
 
@@ -289,7 +260,7 @@ def distances(subject: Any, pairs: "ComparedPairs | None" = None, *, seed: int =
         fill = {"fill": "toself", "fillcolor": f"rgba({red},{green},{blue},0.15)", "line": {"width": 0}}
         band = {"type": "scatter", **outline, **fill, "hoverinfo": "skip", "showlegend": False}
         hover = "structural %{customdata:.2f}, vectors %{y:.2f}<extra>" + name + "</extra>"
-        line = _curve(shown, median, name, color, 6, hover, width=2.5)
+        line = _curve(shown, median, name, color, hover, width=2.5)
         traces += [band, {**line, "customdata": middle}]
     figure = _new_figure(traces, height=320, legend=_LEGEND_ABOVE)
     ticks = [0, 1, 3, 10, 30, 100, 300, 1000]
@@ -300,115 +271,19 @@ def distances(subject: Any, pairs: "ComparedPairs | None" = None, *, seed: int =
     return figure
 
 
-_SIGNS = (("makes them alike", ACCENT), ("sets them apart", WARM))
-_PART_COLORS = {CONTENT: COLORS[0], PLACE: COLORS[2], ROLE: COLORS[4]}
-_COLUMNS_SHOWN = 8
-_MIN_SHARE = 1e-3  # DTW's offset: smaller values count as nothing; a logarithmic axis needs an end
-
-
-def explanation_figure(found: Explanation) -> Any:
-    """Return a Plotly figure of an explanation."""
-    alike, apart = (f"<span style='color:{color}'>{text}</span>" for text, color in _SIGNS)
-    headings = (
-        ("Where the similarity comes from; what is missing to 1 is pale", 1.0),
-        (f"What {alike}, and what {apart}", 0.79),
-        ("Profiles, matched step by step", 0.42),
-    )
-    place = {"x": 0, "xanchor": "left", "yanchor": "bottom", "font": {"size": 14}}
-    figure = _new_figure(
-        [*_part_bars(found), *_column_bars(found), *_profile_curves(found)],
-        height=900,
-        barmode="relative",
-        margin={"l": 150, "r": 20, "t": 40, "b": 48},
-        legend={"orientation": "h", "x": 0, "y": 0.375, "yanchor": "bottom"},
-        annotations=[_note(f"<b>{text}</b>", y=height, **place) for text, height in headings],
-    )
-    ticks = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]
-    figure.update_layout(
-        yaxis={"domain": [0.86, 0.985], "autorange": "reversed"},
-        xaxis={"anchor": "y", "tickformat": ".2f"},
-        yaxis2={**_AXIS, "domain": [0.5, 0.775], "autorange": "reversed", "anchor": "x2"},
-        xaxis2={**_AXIS, "anchor": "y2", "tickformat": ".2f"},
-        yaxis3={**_AXIS, "domain": [0.0, 0.37], "type": "log", "anchor": "x3", "tickvals": ticks},
-        xaxis3={**_AXIS, "anchor": "y3"},
-    )
-    figure.update_layout(yaxis3_tickformat=".1%", yaxis3_title_text="share of the walk's time")
-    figure.update_layout(xaxis3_title_text="places, most visited first")
-    return figure
-
-
-def _part_bars(found: Explanation) -> list[Any]:
-    names, total = [part.name for part in found.parts], sum(part.weight for part in found.parts)
-    colors = [_PART_COLORS.get(name, OTHER) for name in names]
-    shared = {"type": "bar", "y": names, "orientation": "h", "showlegend": False, "xaxis": "x", "yaxis": "y"}
-    alike = {
-        "x": [part.share for part in found.parts],
-        "marker": {"color": colors},
-        "text": [f"{part.share:.3f}" for part in found.parts],
-        "cliponaxis": False,
-        "customdata": [part.cosine for part in found.parts],
-        "hovertemplate": "%{y}: %{x:.3f} of the similarity, cosine %{customdata:.3f}<extra></extra>",
-    }
-    missing = {
-        "x": [max(part.weight / total - part.share, 0) for part in found.parts],
-        "marker": {"color": colors, "opacity": 0.25},
-        "hovertemplate": "%{y}: %{x:.3f} is missing to 1<extra></extra>",
-    }
-    return [{**shared, **alike}, {**shared, **missing}]
-
-
-def _column_bars(found: Explanation) -> list[Any]:
-    alike, apart = found.columns.shared(_COLUMNS_SHOWN), found.columns.apart(_COLUMNS_SHOWN)
-    sides = (
-        {safe_text(column_title(column.name)): column.alike for column in alike},
-        {safe_text(column_title(column.name)): -column.apart for column in apart},
-    )
-    titles = list({**sides[0], **sides[1]})
-    shared = {
-        "type": "bar",
-        "y": titles,
-        "orientation": "h",
-        "showlegend": False,
-        "xaxis": "x2",
-        "yaxis": "y2",
-    }
-    return [
-        {
-            **shared,
-            "x": [values.get(title, 0) for title in titles],
-            "name": name,
-            "marker": {"color": color},
-            "hovertemplate": "%{y}: %{x:.3f}<extra></extra>",
-        }
-        for values, (name, color) in zip(sides, _SIGNS, strict=True)
-    ]
-
-
-def _profile_curves(found: Explanation) -> list[Any]:
-    path = found.warping.path
-    heights = np.maximum(found.profiles, _MIN_SHARE)
-    traces = [_matched(path, heights, width=1.5)]
-    for side, (node, color) in enumerate(((found.a, ACCENT), (found.b, WARM))):
-        used = path[:, side].max() + 1  # values beyond are zero for both
-        hover = "place %{x}: %{y:.4f}<extra></extra>"
-        x, y = np.arange(1, used + 1), heights[side, :used]
-        traces.append(_curve(x, y, safe_text(node.name), color, 7, hover))
-    return [{**trace, "xaxis": "x3", "yaxis": "y3"} for trace in traces]
-
-
-def _curve(x: Any, y: Any, name: str, color: str, size: int, hover: str, width: float = 2) -> dict[str, Any]:
-    line, marker = {"color": color, "width": width}, {"size": size}
+def _curve(x: Any, y: Any, name: str, color: str, hover: str, width: float = 2) -> dict[str, Any]:
+    line, marker = {"color": color, "width": width}, {"size": 6}
     about = {"type": "scatter", "mode": "lines+markers", "name": name, "hovertemplate": hover}
     return {**about, "x": x, "y": y, "line": line, "marker": marker}
 
 
-def _matched(path: NDArray[Any], rows: NDArray[Any], *, width: float = 1, **more: Any) -> dict[str, Any]:
+def _matched(path: NDArray[Any], rows: NDArray[Any]) -> dict[str, Any]:
     """Return the lines between matched values of two profiles (2, k)."""
     ends = np.full((len(path), 3, 2), np.nan)
     for side in (0, 1):
         ends[:, side, 0] = path[:, side] + 1
         ends[:, side, 1] = rows[side][path[:, side]]
-    return {**_segments(ends, line={"color": LINE, "width": width}), "name": "matched", **more}
+    return {**_segments(ends, line={"color": LINE, "width": 1}), "name": "matched", "showlegend": False}
 
 
 def _segments(ends: NDArray[Any], line: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from html import escape as html_escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.bar import Bar
@@ -20,12 +20,19 @@ from spinegraph.apps.cli.reading import ModelNodes, Reading
 
 if TYPE_CHECKING:
     from spinegraph.analysis.explain import Explanation
+    from spinegraph.graph.graph import GraphLike
 
 _WIDTH = 100
 _BAR, _HALF = 28, 24  # characters of a bar, and of one that grows to the left or right
 _COLUMNS, _STEPS = 6, 14  # shown at most
 _OFFSET = 1e-3  # of DTW: smaller values count as zero
 _COLORS = {"content": "cyan", "place": "green", "role": "magenta"}
+_MEANING = (
+    "Similarity is the mean of the cosines of the vectors' parts, which add up to it: <b>content</b> is "
+    "what the two and the nodes around them are about, <b>place</b> where in the training network they "
+    "live, <b>role</b> the shape of the links around them. A profile is how a walk that keeps going back "
+    "to its start spends its time, largest share first."
+)
 _NEAR, _FAR = 0.1, 0.5  # relative differences up to which a step is green, or yellow
 
 
@@ -63,7 +70,7 @@ def explain(
         weights=weights,
     )
     if html is not None:
-        _write_page(found, html)
+        _write_page(found, nodes.graph, [first, second], html)
     if json:
         print_json(found.to_json())
         return
@@ -184,36 +191,43 @@ def _height(value: float) -> float:
     return math.log1p(value / _OFFSET) / math.log1p(1 / _OFFSET)
 
 
-def _write_page(found: "Explanation", path: Path) -> None:
-    """Write the explanation and its figures as one HTML page, whole or not at all."""
+def _write_page(found: "Explanation", graph: "GraphLike", nodes: list[Any], path: Path) -> None:
+    """Write the words, tables and figures of an explanation as one HTML page, whole or not at all."""
     from plotly.io import to_html
 
-    from spinegraph.analysis.explain import titled
-    from spinegraph.analysis.plots import FONT, INK, LINE, QUIET, explanation_figure
+    from spinegraph.analysis import plots
+    from spinegraph.analysis.explain import column_title, titled
     from spinegraph.atomic import whole_file
+    from spinegraph.graph.describe import html_table
 
     style = f"""
-body {{ font: 16px/1.55 {FONT}; color: {INK}; max-width: 60rem; margin: 2.5rem auto; padding: 0 1.25rem; }}
-h1 {{ font-size: 1.7rem; line-height: 1.25; margin: 0 0 1rem; }}
-p {{ margin: .5rem 0; }} p.first {{ font-size: 1.15rem; }}
-footer {{ color: {QUIET}; font-size: .85rem; border-top: 1px solid {LINE}; padding-top: 1rem; }}
+body {{ font: 16px/1.55 {plots.FONT}; color: {plots.INK}; max-width: 60rem; margin: 2.5rem auto; }}
+h1 {{ font-size: 1.7rem; line-height: 1.25; }} h2 {{ font-size: 1.1rem; margin: 2rem 0 0; }}
+table {{ margin: .5rem 0 1.5rem; }} footer {{ color: {plots.QUIET}; font-size: .85rem; }}
 """
-    footer = (
-        "Similarity is the mean of the cosines of the vectors' parts, which add up to it: <b>content</b> is "
-        "what the two and the nodes around them are about, <b>place</b> where in the training network they "
-        "live, <b>role</b> the shape of the links around them. A profile is how a walk that keeps going back "
-        "to its start spends its time, largest share first."
-    )
-    figure = to_html(
-        explanation_figure(found), include_plotlyjs=True, full_html=False, config={"displaylogo": False}
-    )
+    alike, apart = found.columns.shared(_COLUMNS), found.columns.apart(_COLUMNS)
+    adds = [(column_title(column.name), f"{column.alike:.3f}") for column in alike]
+    takes_away = [(column_title(column.name), f"{column.apart:.3f}") for column in apart]
+    figures = {
+        "The network around each": plots.twins(graph, *nodes),
+        "Profiles, matched step by step": plots.profile_curves([found.a.name, found.b.name], found.profiles),
+    }
     title = html_escape(f"Why {titled(found.a.name)} and {titled(found.b.name)} are alike, or not")
-    first, *more = (html_escape(sentence) for sentence in found.words)
-    words = f'<p class="first">{first}</p>' + "".join(f"<p>{sentence}</p>" for sentence in more)
+    body = [
+        f"<h1>{title}</h1>{found._repr_html_()}",
+        html_table("What makes them alike", adds, ("column", "adds")),
+        html_table("What sets them apart", takes_away, ("column", "takes")),
+    ]
+    for number, (heading, figure) in enumerate(figures.items()):
+        drawn = to_html(
+            figure, include_plotlyjs=not number, full_html=False, config={"displayModeBar": False}
+        )
+        body.append(f"<h2>{heading}</h2>{drawn}")
+    body.append(f"<footer>{_MEANING}</footer>")
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style></head>'
-        f"<body><h1>{title}</h1>{words}{figure}<footer>{footer}</footer></body></html>"
+        f"<body>{''.join(body)}</body></html>"
     )
     with whole_file(path) as partial:
         partial.write_text(page, encoding="utf-8")
