@@ -1,17 +1,14 @@
 """``spine explain``: why two nodes are alike, or not."""
 
-import math
-from collections.abc import Iterator
 from html import escape as html_escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.bar import Bar
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text
 
@@ -23,9 +20,8 @@ if TYPE_CHECKING:
     from spinegraph.graph.graph import GraphLike
 
 _WIDTH = 100
-_BAR, _HALF = 28, 24  # characters of a bar, and of one that grows to the left or right
-_COLUMNS, _STEPS = 6, 14  # shown at most
-_OFFSET = 1e-3  # of DTW: smaller values count as zero
+_BAR = 28  # characters of a bar
+_COLUMNS = 6  # shown at most
 _COLORS = {"content": "cyan", "place": "green", "role": "magenta"}
 _MEANING = (
     "Similarity is the mean of the cosines of the vectors' parts, which add up to it: <b>content</b> is "
@@ -33,7 +29,6 @@ _MEANING = (
     "live, <b>role</b> the shape of the links around them. A profile is how a walk that keeps going back "
     "to its start spends its time, largest share first."
 )
-_NEAR, _FAR = 0.1, 0.5  # relative differences up to which a step is green, or yellow
 
 
 @takes(how=Reading)
@@ -97,9 +92,8 @@ def _print_explanation(found: "Explanation", *, words_only: bool) -> None:
         ("What makes them alike", shared),
         ("What sets them apart", apart),
         ("Side by side", _numbers_table(found)),
-        ("Profiles, matched step by step", Group(*_profile(found))),
     ):
-        if isinstance(body, Group) or body.row_count:
+        if body.row_count:
             console.print(f"[bold]{title}[/bold]")
             console.print(Padding(body, (0, 0, 1, 2), expand=False))
 
@@ -150,45 +144,6 @@ def _numbers_table(found: "Explanation") -> Table:
     around = (f"{node.neighbor_degree:.1f}" if node.degree else "-" for node in nodes)
     table.add_row("neighbours of a neighbour, typically", *around)
     return table
-
-
-def _profile(found: "Explanation") -> Iterator[RenderableType]:
-    """Yield the two profiles as bars back to back, in the pairs that DTW matched."""
-    from spinegraph.analysis.explain import difference, short_difference
-
-    yield Text(
-        "A walk that starts at a node and keeps going back there: which share of its time it spends at the "
-        "node itself, at the node it visits most next, and so on. Bars grow with the logarithm; green "
-        "differs by up to 10 %, yellow by up to 50 %, red by more; a value that is matched again is pale.",
-        style="dim",
-    )
-    names = escape(found.a.name), escape(found.b.name)
-    table = plain_table(names[0], "", "", names[1], "differ by", align="rrlrr", header_style="dim")
-    table.padding = (0, 1, 0, 0)
-    steps = list(zip(found.warping.path.tolist(), found.warping.costs.tolist(), strict=True))
-    before = (-1, -1)
-    for (i, j), cost in steps[:_STEPS]:
-        one, other = float(found.profiles[0, i]), float(found.profiles[1, j])
-        color = "green" if cost <= _NEAR else "yellow" if cost <= _FAR else "red"
-        styles = ["dim" if old == new else "" for old, new in zip(before, (i, j), strict=True)]
-        table.add_row(
-            Text(f"{100 * one:.1f} %", style=styles[0]),
-            Styled(Bar(1, 1 - _height(one), 1, width=_HALF, color=color), styles[0]),
-            Styled(Bar(1, 0, _height(other), width=_HALF, color=color), styles[1]),
-            Text(f"{100 * other:.1f} %", style=styles[1]),
-            short_difference(cost),
-        )
-        before = (i, j)
-    yield table
-    rest = [cost for _, cost in steps[_STEPS:]]
-    if rest:
-        average = difference(sum(rest) / len(rest))
-        yield Text(f"{len(rest)} more steps, which differ {average} on average", style="dim")
-
-
-def _height(value: float) -> float:
-    """Return the length of a bar from 0 to 1: equal differences are equal ratios, as DTW counts them."""
-    return math.log1p(value / _OFFSET) / math.log1p(1 / _OFFSET)
 
 
 def _write_page(found: "Explanation", graph: "GraphLike", nodes: list[Any], path: Path) -> None:
