@@ -14,8 +14,14 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from spinegraph.apps.cli.fit import require_free
-from spinegraph.apps.cli.options import Json, Report, plain_table, print_json, shown_progress
+from spinegraph.apps.cli.options import (
+    Json,
+    Report,
+    plain_table,
+    print_json,
+    require_free,
+    shown_progress,
+)
 
 if TYPE_CHECKING:
     from spinegraph.estimator import SPINE
