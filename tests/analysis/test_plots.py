@@ -7,7 +7,7 @@ import pytest
 
 import spinegraph as sg
 from spinegraph.analysis.layout import ego_network
-from spinegraph.analysis.plots import color_nodes, compare_pairs, embeddings_of
+from spinegraph.analysis.plots import color_nodes, embeddings_of
 from spinegraph.errors import ParameterError, UnknownNodeError
 
 HOSTILE = "<script>alert(1)</script>"
@@ -76,10 +76,6 @@ def test_profiles_fall_and_two_are_matched(model):
     assert len(plain(sg.plot.profile(model.graph_, ["n1", "n2", "n3"]))["data"]) == 3
 
 
-def test_distances_of_a_model(model):
-    assert len(plain(sg.plot.distances(model))["data"]) == 4
-
-
 def test_a_model_of_several_graphs_is_drawn_as_one():
     graphs = [sg.made.barbell(5, bridge=1), sg.made.barbell(6, bridge=2)]
     model = sg.SPINE(dim=4, parts=("role",)).fit(graphs)
@@ -88,7 +84,7 @@ def test_a_model_of_several_graphs_is_drawn_as_one():
     assert sg.plot.twins(model, (0, 1), (1, 1)).layout.annotations[1].text == "(1, 1)"
 
 
-@pytest.mark.parametrize("draw", [sg.plot.map, sg.plot.distances, lambda it: sg.plot.profile(it, [0])])
+@pytest.mark.parametrize("draw", [sg.plot.map, lambda it: sg.plot.profile(it, [0])])
 def test_what_is_not_fitted_is_refused(draw):
     with pytest.raises(ParameterError, match="SPINE that is not fitted"):
         draw(sg.SPINE())
@@ -126,17 +122,6 @@ def test_distances_on_a_drawing_follow_steps():
 def test_an_ego_network_of_an_overlay_has_its_new_edges():
     overlay = sg.Graph.from_edges([("ann", "bob")]).overlay(["cy"], [("cy", "ann")])
     assert ego_network(overlay, "ann").hops.tolist() == [0, 1, 1]
-
-
-def test_pairs_said_to_be_near_are_within_two_steps():
-    graph = sg.made.barbell(4, bridge=6)
-    rng = np.random.default_rng(0)
-    vectors = sg.Embeddings(graph.names, rng.normal(size=(len(graph), 3)))
-    found = compare_pairs(graph, vectors, sg.rooted_pagerank(graph).weights, pairs=3000)
-    assert 0.4 < found.is_near.mean() < 0.95
-    ends = vectors.vectors[[0, len(graph) - 1]]
-    apart = 1 - ends[0] @ ends[1] / np.prod(np.linalg.norm(ends, axis=1))
-    assert not found.is_near[np.isclose(found.apart, apart, atol=1e-5)].any()
 
 
 def test_small_groups_of_many_become_one_and_gaps_another():

@@ -1,4 +1,4 @@
-"""Figures, as ``sg.plot``: a map of vectors, two neighbourhoods, profiles, and two distances."""
+"""Figures, as ``sg.plot``: a map of vectors, two neighbourhoods, and profiles."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,19 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from spinegraph.analysis.layout import Ego, Method, ego_network, layout
-from spinegraph.analysis.search import unit_rows
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
-from spinegraph.kernels.dtw import OFFSET
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.pagerank import rooted_pagerank
-from spinegraph.structure.similarity import pair_distances, warping
+from spinegraph.structure.similarity import warping
 
-__all__ = ["distances", "map", "profile", "twins"]
+__all__ = ["map", "profile", "twins"]
 
 FONT = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK, QUIET, LINE, PALE = "#1f2933", "#66727f", "#d5dbe1", "#eef1f4"
@@ -210,8 +207,12 @@ def profile(subject: Any, nodes: Iterable[Any]) -> Any:
     >>> [trace.name for trace in sg.plot.profile(sg.made.karate(), [0, 33]).data][-2:]
     ['0', '33']
     """
-    listed = list(nodes)
-    return profile_curves(listed, _profile_rows(subject, listed))
+    listed, graph, generator = list(nodes), graph_of(subject), getattr(subject, "generator_", None)
+    positions = graph.positions(listed)
+    found = (
+        rooted_pagerank(graph, roots=positions) if generator is None else generator.profile(graph, positions)
+    )
+    return profile_curves(listed, found.weights)
 
 
 def profile_curves(names: list[Any], rows: NDArray[np.float32]) -> Any:
@@ -220,61 +221,14 @@ def profile_curves(names: list[Any], rows: NDArray[np.float32]) -> Any:
     traces = [_matched(warping(*rows).path, shown)] if len(names) == 2 else []
     for index, (node, row) in enumerate(zip(names, shown, strict=True)):
         name = safe_text(node)
+        look = {"line": {"color": COLORS[index % len(COLORS)], "width": 2}, "marker": {"size": 6}}
         hover = "place %{x}: %{y:.3f}<extra>" + name + "</extra>"
-        traces.append(_curve(np.arange(1, len(row) + 1), row, name, COLORS[index % len(COLORS)], hover))
+        about = {"type": "scatter", "mode": "lines+markers", "name": name, "hovertemplate": hover}
+        traces.append({**about, **look, "x": np.arange(1, len(row) + 1), "y": row})
     figure = _new_figure(traces, height=320, legend=_LEGEND_ABOVE)
     figure.update_xaxes(title_text="place, the nearest first")
     figure.update_yaxes(title_text="share of the walker's time", type="log", exponentformat="none")
     return figure
-
-
-def distances(subject: Any, pairs: "ComparedPairs | None" = None, *, seed: int = 0) -> Any:
-    """Draw how far vectors are apart against how different the nodes' surroundings are, over sampled pairs.
-
-    One line for nodes at most two steps apart, one for nodes farther away; bands hold the middle half.
-
-    Parameters
-    ----------
-    subject : SPINE
-        Not needed where ``pairs`` are given.
-    pairs : ComparedPairs, optional
-
-    Examples
-    --------
-    >>> from spinegraph.analysis.plots import ComparedPairs
-    >>> some = np.linspace(0, 1, 100)
-    >>> figure = distances(None, ComparedPairs(some, some, some > 0.5))
-    >>> [trace.name for trace in figure.data if trace.showlegend is not False]
-    ['farther apart', 'within two steps']
-    """
-    if pairs is None:
-        pairs = compare_pairs(
-            graph_of(subject), embeddings_of(subject), _profile_rows(subject, None), seed=seed
-        )
-    traces = []
-    for is_near, name, color in ((False, "farther apart", QUIET), (True, "within two steps", WARM)):
-        middle, low, median, high = pairs.only(is_near).quartiles()
-        shown = np.log1p(middle)  # a few pairs are very far apart, and many at 0
-        red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
-        outline = {"x": np.concatenate([shown, shown[::-1]]), "y": np.concatenate([high, low[::-1]])}
-        fill = {"fill": "toself", "fillcolor": f"rgba({red},{green},{blue},0.15)", "line": {"width": 0}}
-        band = {"type": "scatter", **outline, **fill, "hoverinfo": "skip", "showlegend": False}
-        hover = "structural %{customdata:.2f}, vectors %{y:.2f}<extra>" + name + "</extra>"
-        line = _curve(shown, median, name, color, hover, width=2.5)
-        traces += [band, {**line, "customdata": middle}]
-    figure = _new_figure(traces, height=320, legend=_LEGEND_ABOVE)
-    ticks = [0, 1, 3, 10, 30, 100, 300, 1000]
-    figure.update_xaxes(
-        title_text="structural distance (DTW of profiles)", tickvals=np.log1p(ticks), ticktext=ticks
-    )
-    figure.update_yaxes(title_text="distance of vectors (1 - cosine)", rangemode="tozero")
-    return figure
-
-
-def _curve(x: Any, y: Any, name: str, color: str, hover: str, width: float = 2) -> dict[str, Any]:
-    line, marker = {"color": color, "width": width}, {"size": 6}
-    about = {"type": "scatter", "mode": "lines+markers", "name": name, "hovertemplate": hover}
-    return {**about, "x": x, "y": y, "line": line, "marker": marker}
 
 
 def _matched(path: NDArray[Any], rows: NDArray[Any]) -> dict[str, Any]:
@@ -373,106 +327,6 @@ def color_nodes(title: str, values: Any, *, groups: tuple[str, ...] | None = Non
     return Coloring(title, None, codes, (*shown, *others), colors)
 
 
-_PAIRS, _BINS, _MIN_PER_BIN = 20_000, 12, 8
-_WINDOW = 5
-
-
-@dataclass(frozen=True, eq=False)
-class ComparedPairs:
-    """Distances of sampled pairs of nodes."""
-
-    structural: NDArray[Any]  # (m,), DTW distance of the profiles
-    apart: NDArray[Any]  # (m,), 1 - cosine of the vectors
-    is_near: NDArray[np.bool_]  # (m,), whether the nodes are at most two steps apart
-
-    def only(self, near: bool) -> "ComparedPairs":
-        """Return the pairs that are near, or those that are not."""
-        chosen = self.is_near == near
-        return ComparedPairs(self.structural[chosen], self.apart[chosen], self.is_near[chosen])
-
-    def rank_correlation(self) -> float:
-        """Return Spearman's correlation of the two distances; 0 where either is constant."""
-        from scipy.stats import spearmanr
-
-        if len(self.apart) < 2 or not (np.ptp(self.structural) and np.ptp(self.apart)):
-            return 0.0
-        return float(spearmanr(self.structural, self.apart).statistic)
-
-    def quartiles(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Cut the pairs into bins of equal count by structure: its middle, and quartiles of ``apart``."""
-        if len(self.structural) < _MIN_PER_BIN:
-            none = np.zeros(0)
-            return none, none, none, none
-        bins = min(_BINS, len(self.structural) // _MIN_PER_BIN)
-        edges = np.unique(np.quantile(self.structural, np.linspace(0, 1, bins + 1)))
-        bin_of = np.clip(np.searchsorted(edges, self.structural, side="right") - 1, 0, max(len(edges) - 2, 0))
-        rows = []
-        for number in np.unique(bin_of):
-            own = bin_of == number
-            rows.append([np.median(self.structural[own]), *np.quantile(self.apart[own], (0.25, 0.5, 0.75))])
-        middle, low, median, high = np.array(rows).T
-        return middle, low, median, high
-
-
-def compare_pairs(
-    graph: Graph, embeddings: Embeddings, weights: NDArray[np.float32], *, pairs: int = _PAIRS, seed: int = 0
-) -> ComparedPairs:
-    """Sample pairs of nodes and measure both distances, by vectors (all parts) and by profiles (n, k).
-
-    A third of the pairs is at most two steps apart, a third alike in degree and profile, a third random.
-    """
-    rng = np.random.default_rng(seed)
-    third = pairs // 3
-    near = _two_steps(graph, rng, third)
-    anywhere = rng.integers(len(graph), size=(pairs - 2 * third, 2))
-    far = np.concatenate([_alike(graph.degrees, weights, rng, third), anywhere])
-    both = np.concatenate([near, far])
-    is_near = np.concatenate([np.ones(len(near), bool), _within_two(graph, far)])
-    different = both[:, 0] != both[:, 1]
-    both, is_near = both[different], is_near[different]
-    unit = unit_rows(embeddings.weighted().vectors)
-    cosine = np.einsum("md,md->m", unit[both[:, 0]], unit[both[:, 1]])
-    return ComparedPairs(pair_distances(weights, both), np.clip(1 - cosine, 0, 2), is_near)
-
-
-def _alike(
-    degrees: NDArray[Any], weights: NDArray[Any], rng: np.random.Generator, count: int
-) -> NDArray[np.int64]:
-    """Draw nodes that are close to each other in the order of degree and profile."""
-    line = np.lexsort((np.log(weights + OFFSET).mean(axis=1), degrees))
-    first = rng.integers(len(line), size=count)
-    second = np.clip(first + rng.integers(-_WINDOW, _WINDOW + 1, size=count), 0, len(line) - 1)
-    return np.column_stack([line[first], line[second]])
-
-
-def _two_steps(graph: Graph, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """Draw a node that has neighbours, one of them, and half of the time a neighbour of that."""
-    linked = np.flatnonzero(graph.degrees > 0)
-    if not len(linked):
-        return np.zeros((0, 2), np.int64)
-
-    def neighbor(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        drawn = graph.indptr[nodes] + (rng.random(count) * graph.degrees[nodes]).astype(np.int64)
-        return np.asarray(graph.indices[drawn], dtype=np.int64)
-
-    start = rng.choice(linked, count)
-    first = neighbor(start)
-    second = neighbor(first)
-    return np.column_stack([start, np.where(rng.random(count) < 0.5, first, second)])
-
-
-def _within_two(graph: Graph, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say of each pair whether one is the other's neighbour or shares one with it."""
-    ones = np.ones(len(graph.indices), np.int32)
-    linked = csr_array((ones, graph.indices, graph.indptr), shape=(len(graph), len(graph)))
-    left, right = linked[pairs[:, 0]], linked[pairs[:, 1]]
-    ends = csr_array((np.ones(len(pairs), np.int32), (np.arange(len(pairs)), pairs[:, 1])), shape=left.shape)
-    shared = np.asarray(left.multiply(right).sum(axis=1)).ravel()
-    direct = np.asarray(left.multiply(ends).sum(axis=1)).ravel()
-    found: NDArray[np.bool_] = (shared > 0) | (direct > 0)
-    return found
-
-
 def graph_of(subject: Any, *, needed: bool = True) -> Any:
     """Return the graph of a model, several as one of names (number, name), or the graph itself."""
     found = subject if hasattr(subject, "adjacency") else getattr(subject, "graph_", None)
@@ -503,17 +357,6 @@ def embeddings_of(subject: Any) -> Embeddings:
 def _kind(subject: Any) -> str:
     is_unfitted = hasattr(subject, "fit") and not hasattr(subject, "generator_")
     return f"{type(subject).__name__} that is not fitted" if is_unfitted else type(subject).__name__
-
-
-def _profile_rows(subject: Any, nodes: list[Any] | None) -> NDArray[np.float32]:
-    """Return the profiles (r, k) of some nodes, or of all, with a model's settings or the defaults."""
-    graph = graph_of(subject)
-    positions = None if nodes is None else graph.positions(nodes)
-    generator = getattr(subject, "generator_", None)
-    if generator is None:
-        return rooted_pagerank(graph, roots=positions).weights
-    weights: NDArray[np.float32] = generator.profile(graph, positions).weights
-    return weights
 
 
 _MORE_COLUMNS = ("degree", "clustering", "log_triangles")
