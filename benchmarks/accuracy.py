@@ -29,15 +29,16 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.machine import describe
-from paper.protocols import Removal, lengths, links, load, mirror_network, once, stacked
+from paper.originals import load_ppi
+from paper.protocols import Removal, lengths, links, load, mirror_network, once, probe_multilabel, stacked
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from scipy.stats import pearsonr
 from sklearn.linear_model import RidgeCV
 from sklearn.utils.extmath import randomized_svd
 
-from spinegraph import SPINE, Graph, datasets, made, rooted_pagerank
+from spinegraph import SPINE, Graph, made, rooted_pagerank
 from spinegraph.analysis.baselines import node2vec
-from spinegraph.analysis.evaluation import probe, probe_cv, probe_multilabel, ranking_auc
+from spinegraph.analysis.evaluation import probe, probe_cv, ranking_auc
 from spinegraph.config import MACHINE, Config
 from spinegraph.errors import SpineWarning
 from spinegraph.graph.encoder import FeatureEncoder
@@ -196,7 +197,7 @@ def later_alone(name, seed, embed):
 
 def ppi(case, seed, embed):
     """PPI: fitted on 20 tissues, micro-F1 on 2 unseen; labels are approximate, so compare rows only."""
-    parts = datasets.load_ppi()
+    parts = load_ppi()
     groups = parts[:20], parts[20:22], parts[22:]
     vectors = embed([part.graph for part in groups[0]])
     found = [

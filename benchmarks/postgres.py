@@ -35,8 +35,9 @@ NEAREST = "SELECT name FROM {} WHERE name <> {} ORDER BY embedding <=> '{}' LIMI
 def vectors(name, fraction):
     """Return one of the sets of vectors."""
     if name == "cora":
+        from paper.originals import load
+
         from spinegraph import SPINE
-        from spinegraph.graph.datasets import load
 
         return SPINE().fit(load("cora").graph).embeddings_
     draw, n = np.random.default_rng(0), int(100_000 * fraction)

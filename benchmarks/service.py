@@ -56,7 +56,7 @@ _RUNS = {
 def network(name):
     """Return one of the networks."""
     if name == "cora":
-        from spinegraph.graph.datasets import load
+        from paper.originals import load
 
         return load("cora").graph
     from spinegraph.graph.synthetic import random_graph

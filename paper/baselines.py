@@ -27,7 +27,7 @@ from paper.methods import Method, Score, transductive
 from spinegraph.analysis.baselines import Embed, node2vec
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.runtime import compiled
-from spinegraph.kernels.skipgram import pair_step
+from spinegraph.kernels.walks import pair_step
 from spinegraph.structure.similarity import candidates
 
 _MAX_ALL_PAIRS = 1000  # nodes up to which every pair is compared

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from paper.cells import DIM, Item, Measure, Values
 from paper.methods import CONTROLS, PAPER, Method, Score, method, paper_method
-from paper.protocols import Removal, load, once
+from paper.originals import load_ppi
+from paper.protocols import Removal, load, once, probe_multilabel
 from spinegraph.analysis.baselines import Embed
-from spinegraph.analysis.evaluation import probe, probe_multilabel
-from spinegraph.graph import datasets
+from spinegraph.analysis.evaluation import probe
 from spinegraph.graph.graph import Graph
 
 Networks = dict[str, tuple[Graph, NDArray[Any]]]  # split -> graph and labels (n, 121)
@@ -108,7 +108,7 @@ def networks(name: str) -> Networks:
 
     subPPI has no validation network: a fifth of its training nodes chooses C there.
     """
-    parts = datasets.load_ppi()
+    parts = load_ppi()
     by_split = {
         split: [part for part in parts if len(getattr(part, split))] for split in ("train", "val", "test")
     }

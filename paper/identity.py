@@ -17,10 +17,9 @@ from scipy.stats import pearsonr, spearmanr
 
 from paper.cells import DIM, Item, Measure, Values
 from paper.methods import PAPER, method
-from paper.protocols import connected_users, lengths, links, load, mirror_network
+from paper.protocols import connected_users, lengths, links, load, mirror_network, perturbed
 from spinegraph.analysis.baselines import Embed, dense
 from spinegraph.analysis.evaluation import probe
-from spinegraph.graph import synthetic as made
 from spinegraph.graph.datasets import Dataset
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.runtime import compiled
@@ -62,7 +61,7 @@ def measure_mirrors(case: str, name: str, seed: int) -> Values:
 def measure_unseen_mirrors(case: str, name: str, seed: int) -> Values:
     """Fit on two perturbed copies and compare distances between two others, inferred."""
     graph, keep = connected_users(), float(case.split()[1])
-    copies = [made.perturbed(graph, keep=keep, seed=4 * seed + copy) for copy in range(4)]
+    copies = [perturbed(graph, keep=keep, seed=4 * seed + copy) for copy in range(4)]
     train, test = (Graph.union(copies[at : at + 2], keys=(0, 1)) for at in (0, 2))
     pairs = np.column_stack([np.arange(len(graph)), len(graph) + np.arange(len(graph))])
     return distances(method(name, several=True).fit(train, DIM, seed, None)(test), test, pairs)

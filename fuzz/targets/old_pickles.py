@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 from fuzz.outcome import Target
+from paper.originals import read_pickle
 from scipy import sparse
-
-from spinegraph.graph.datasets import read_pickle
 
 SEEDS = [
     pickle.dumps(np.arange(6, dtype=np.float32).reshape(2, 3), protocol=2),

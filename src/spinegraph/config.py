@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 from spinegraph.errors import ParameterError
 
 MAX_INT = 2**63 - 1
-# Settings that say where and by how many the work is done. The method is the same, though sums round
-# differently and a device draws other pairs.
 Self = TypeVar("Self", bound="_Settings")
 PARTS = ("content", "place", "role")
+# Where and by how many the work is done: the method is the same, though sums round differently.
 MACHINE = ("threads", "device", "engine", "address")
 
 
@@ -22,7 +21,7 @@ def setting(
     help: str,
     when: str = "seldom",
     *,
-    group: str,
+    group: str = "",
     between: tuple[float, float] = (0, MAX_INT),
     strict: bool = False,
     choices: tuple[str, ...] | None = None,
@@ -36,7 +35,7 @@ def setting(
     help, when : str
         What the setting changes, and when to change it, in Markdown.
     group : str
-        Heading of the help.
+        Heading of the help, for those of ``Config``.
     between : (number, number)
         Range of a number, ends included unless ``strict``.
     choices : tuple of str, optional
@@ -48,13 +47,10 @@ def setting(
     return field(default=default, metadata={**about, "choices": choices, "pattern": pattern})
 
 
+_OPEN: Any = {"between": (0, 1), "strict": True}  # without the ends
 _size = partial(setting, group="Size, seed, machine")
 _reach = partial(setting, group="How far a node looks")
 _learning = partial(setting, group="Features and learning")
-_structure = partial(setting, group="Where a node stands")
-_generator = partial(setting, group="What the generator reads")
-_pairs = partial(setting, group="Pairs")
-_training = partial(setting, group="Objective and training")
 _dim = partial(
     _size,
     200,
@@ -164,28 +160,20 @@ class Config(_Settings):
         0.5,
         "probability that a walk continues rather than stops, for what is near a node: its profile, its "
         "place, features near it",
-        between=(0, 1),
-        strict=True,
+        **_OPEN,
     )
     far: float = _reach(
-        0.9,
-        "the same for features far around",
-        "down (0.8) where neighbours differ",
-        between=(0, 1),
-        strict=True,
+        0.9, "the same for features far around", "down (0.8) where neighbours differ", **_OPEN
     )
     tolerance: float = _reach(
         0.01,
         "largest error of smoothed values, relative to how far smoothing moves them",
         "up for speed",
-        between=(0, 1),
-        strict=True,
+        **_OPEN,
     )
     k: int = _reach(20, "length of a profile, the structural description of a node", between=(1, 2**12))
     rpr_method: str = _reach(
-        "push",
-        "how profiles are found: exact to a tolerance, or counted on walks",
-        choices=("push", "walks"),
+        "push", "how profiles are found: exact to a tolerance, or counted on walks", choices=("push", "walks")
     )
     walks: int = _reach(10, "walks per node, for 'walks'", "up for less noise", between=(1, 2**12))
     walk_length: int = _reach(40, "length of those walks", between=(1, 2**12))
@@ -216,124 +204,115 @@ class PaperConfig(_Settings):
     dim: int = _dim()
     seed: int = _seed()
     threads: int | None = _threads()
-    continuation: float = _structure(
+    continuation: float = setting(
         0.5,
         "how far a node looks: probability that a walk continues rather than returns to its root",
         "up (0.8) where features are sparse or noisy, down where neighbours differ",
-        between=(0, 1),
-        strict=True,
+        **_OPEN,
     )
-    k: int = _structure(
-        20,
-        "nodes kept in T and in the profile",
-        "up together with `continuation`",
-        between=(1, 2**12),
+    k: int = setting(
+        20, "nodes kept in T and in the profile", "up together with `continuation`", between=(1, 2**12)
     )
-    rpr_method: str = _structure(
+    rpr_method: str = setting(
         "walks",
         "exact to a tolerance, or counted on walks",
         "'walks' to reproduce the paper",
         choices=("push", "walks"),
     )
-    tolerance: float = _structure(
+    tolerance: float = setting(
         0.05,
         "largest share of probability that push leaves unassigned",
         "down for exact profiles, up for speed on dense networks",
-        between=(0, 1),
-        strict=True,
+        **_OPEN,
     )
-    threshold: float = _structure(
+    threshold: float = setting(
         5e-5,
         "push also ends where every residual is at most this much per neighbour: a node then passes at "
         "most 1 / (threshold (1 - continuation)) edges, however dense the network",
         "0 to reach `tolerance` everywhere, up for speed",
         between=(0, 1),
     )
-    walks: int = _structure(10, "walks per node, for 'walks'", "up for less noise", between=(1, 2**12))
-    walk_length: int = _structure(
+    walks: int = setting(10, "walks per node, for 'walks'", "up for less noise", between=(1, 2**12))
+    walk_length: int = setting(
         40,
         "length of those walks",
         "as `walks`; the start counts, so short walks favour the root",
         between=(1, 2**12),
     )
 
-    feature_scaling: str = _generator(
+    feature_scaling: str = setting(
         "auto",
         "how raw features are scaled, see FeatureEncoder",
         "'none' if they are scaled already",
         choices=("auto", "row", "row_sum", "column", "none"),
     )
-    activation: str = _generator(
-        "relu",
-        "last step of the generator",
-        choices=("identity", "relu", "elu", "tanh"),
+    activation: str = setting(
+        "relu", "last step of the generator", choices=("identity", "relu", "elu", "tanh")
     )
-    structural_rate: float = _pairs(
+    structural_rate: float = setting(
         0.5,
         "probability that a positive is a structural twin rather than a neighbour",
         "up if roles matter more than places",
         between=(0, 1),
     )
-    candidates: str = _pairs(
+    candidates: str = setting(
         "degree",
         "who may be a twin: nearest in degree, ties by profile ('profile') or by position "
         "('degree'), or everybody ('all')",
         "'all' on small networks",
         choices=("degree", "profile", "all"),
     )
-    similarity: str = _pairs(
+    similarity: str = setting(
         "dtw",
         "how profiles are compared",
         "'euclidean' or 'cosine' as the paper's alternatives",
         choices=("dtw", "euclidean", "cosine"),
     )
-    local_walks: int = _pairs(
+    local_walks: int = setting(
         10, "plain walks per node", "up on small networks for more pairs", between=(1, 2**12)
     )
-    local_walk_length: int = _pairs(40, "length of those walks", between=(2, 2**12))
-    window: int = _pairs(
+    local_walk_length: int = setting(40, "length of those walks", between=(2, 2**12))
+    window: int = setting(
         5,
         "how far apart on a walk two nodes are still neighbours",
         "down for tighter neighbourhoods",
         between=(1, MAX_INT),
     )
 
-    negatives: float = _training(
+    negatives: float = setting(
         1.0, "K, weight of the negative term", "seldom; large values hurt", between=(0, 1e6)
     )
-    negative_samples: int = _training(50, "negatives that a batch shares", between=(1, 2**24))
-    lambda1: float = _training(0.4, "weight of the generator's own term", between=(0, 1))
-    lambda2: float = _training(
-        0.2,
-        "weight of the auxiliary matrix's own term; 1 - both weighs each cross term",
-        between=(0, 1),
+    negative_samples: int = setting(50, "negatives that a batch shares", between=(1, 2**24))
+    lambda1: float = setting(0.4, "weight of the generator's own term", between=(0, 1))
+    lambda2: float = setting(
+        0.2, "weight of the auxiliary matrix's own term; 1 - both weighs each cross term", between=(0, 1)
     )
-    auxiliary_init: str = _training(
+    auxiliary_init: str = setting(
         "random",
         "where W_S starts: 'node2vec' trains it on local pairs first (SPINE-p)",
         "to try the paper's SPINE-p",
         choices=("random", "node2vec"),
     )
-    batch_size: int = _training(512, "pairs a step", "seldom", between=(1, 2**24))
-    steps: int = _training(
+    batch_size: int = setting(512, "pairs a step", "seldom", between=(1, 2**24))
+    steps: int = setting(
         300,
         "training steps, at most",
         "up if the history's held-out loss is still falling; long training forgets features",
     )
-    learning_rate: float = _training(1e-3, "Adam's rate", "with `steps`", between=(0, 1e6), strict=True)
-    dropout: float = _training(
+    learning_rate: float = setting(1e-3, "Adam's rate", "with `steps`", between=(0, 1e6), strict=True)
+    dropout: float = setting(
         0.0,
         "share of inputs left out in a step",
         "0.2 to 0.5 against overfitting on few nodes",
         between=(0, 0.95),
     )
-    training_nodes: int = _training(
+    training_nodes: int = setting(
         20_000,
         "most nodes that take part in training",
         "up if a large network has many kinds of places",
         between=(2, MAX_INT),
     )
-    patience: int | None = _training(
+    patience: int | None = setting(
         None,
         "stop after so many evaluations without a lower held-out loss; None trains all steps",
         "with a large `steps`",
@@ -389,12 +368,10 @@ def check_weights(value: Any) -> tuple[str | None, Any]:
     rule = f"give some of {', '.join(map(repr, PARTS))} a number >= 0, not 0 to all"
     if not isinstance(value, Mapping) or not set(value) <= set(PARTS):
         return rule, value
-    numbers: list[Any] = [
-        each for each in value.values() if isinstance(each, Real) and not isinstance(each, bool)
-    ]
-    if len(numbers) < len(value) or not all(0 <= each < 1e6 for each in numbers):
+    is_number = [isinstance(each, Real) and not isinstance(each, bool) for each in value.values()]
+    if not all(is_number) or not all(0 <= each < 1e6 for each in value.values()):
         return rule, value
-    if len(value) == len(PARTS) and not any(numbers):
+    if len(value) == len(PARTS) and not any(value.values()):
         return rule, value
     return None, {name: float(value[name]) for name in PARTS if name in value}
 

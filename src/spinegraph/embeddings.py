@@ -344,11 +344,10 @@ def require_savable(path: str | Path) -> None:
     require_writable(path)
 
 
-def write_csv(
-    stream: BinaryIO, names: NDArray[Any], vectors: NDArray[np.float32], parts: Parts | None = None
-) -> None:
-    """Write names (n,) and vectors (n, d) as CSV to an open stream, such as the standard output."""
-    csv.write_csv(_table(plain_names(names, "standard output"), vectors, parts or {}), stream)
+def write_csv(stream: BinaryIO, embeddings: Embeddings) -> None:
+    """Write embeddings as CSV to an open stream, such as the standard output."""
+    names = plain_names(embeddings.names, "standard output")
+    csv.write_csv(_table(names, embeddings.vectors, embeddings.parts), stream)
 
 
 def plain_names(names: NDArray[Any], path: Path | str) -> NDArray[Any]:

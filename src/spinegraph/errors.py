@@ -11,8 +11,7 @@ Each error is also a child of the builtin it refines, so both kinds of ``except`
     ├── MissingFileError       (FileNotFoundError)  nothing is there
     ├── OutputError            (OSError)            a place that cannot be written to
     ├── MissingPackageError    (ImportError)        an optional package is not installed
-    ├── ClusterError           (ConnectionError)    a cluster does not answer, or cannot do the work
-    └── DownloadError          (OSError)            a data set could not be fetched or verified
+    └── ClusterError           (ConnectionError)    a cluster does not answer, or cannot do the work
 
     SpineWarning               (UserWarning)
     ├── DirectedInputWarning                        a directed graph was made symmetric
@@ -70,10 +69,6 @@ class MissingPackageError(SpineError, ImportError):
 
 class ClusterError(SpineError, ConnectionError):
     """A cluster that does not answer, or whose machines cannot do the work; what is finished stays."""
-
-
-class DownloadError(SpineError, OSError):
-    """A data set that could not be fetched or whose checksum is wrong."""
 
 
 class SpineWarning(UserWarning):

@@ -15,9 +15,8 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.engines.engine import engine_for
 from spinegraph.errors import ParameterError, SpineWarning
 from spinegraph.graph.convert import as_graph
-from spinegraph.graph.describe import TrainingStats, html_table
+from spinegraph.graph.describe import TrainingStats, fingerprint, html_table
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.names import as_array
 from spinegraph.graph.overlay import Overlay

@@ -1,13 +1,14 @@
 """The paper's own method: a matrix trained so that a node's smoothed features predict similar nodes."""
 
 from collections.abc import Sequence
+from dataclasses import fields
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from spinegraph.config import PaperConfig
 from spinegraph.estimator import SPINE, _embeddings_of, _one_graph, _require_same_features
-from spinegraph.graph.describe import TrainingStats
+from spinegraph.graph.describe import TrainingStats, fingerprint
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.parts.paper import Inputs, PaperGenerator, TrainingRecord
 from spinegraph.parts.role import profile_of
@@ -89,56 +90,19 @@ class PaperSPINE(SPINE):
     [25, 50]
     """
 
+    __signature__ = Signature(  # each setting and its default is declared in PaperConfig alone
+        [
+            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+            for each in fields(PaperConfig)
+        ]
+    )
     _config: ClassVar[Any] = PaperConfig
     config_: Any
     generator_: Any
     history_: list[TrainingRecord]
 
-    def __init__(
-        self,
-        *,
-        dim: int = 200,
-        seed: int = 0,
-        threads: int | None = None,
-        continuation: float = 0.5,
-        k: int = 20,
-        rpr_method: str = "walks",
-        tolerance: float = 0.05,
-        threshold: float = 5e-05,
-        walks: int = 10,
-        walk_length: int = 40,
-        feature_scaling: str = "auto",
-        activation: str = "relu",
-        structural_rate: float = 0.5,
-        candidates: str = "degree",
-        similarity: str = "dtw",
-        local_walks: int = 10,
-        local_walk_length: int = 40,
-        window: int = 5,
-        negatives: float = 1.0,
-        negative_samples: int = 50,
-        lambda1: float = 0.4,
-        lambda2: float = 0.2,
-        auxiliary_init: str = "random",
-        batch_size: int = 512,
-        steps: int = 300,
-        learning_rate: float = 0.001,
-        dropout: float = 0.0,
-        training_nodes: int = 20_000,
-        patience: int | None = None,
-    ) -> None:
-        self.dim, self.seed, self.threads = dim, seed, threads
-        self.continuation, self.k, self.rpr_method = continuation, k, rpr_method
-        self.tolerance, self.threshold = tolerance, threshold
-        self.walks, self.walk_length = walks, walk_length
-        self.feature_scaling, self.activation = feature_scaling, activation
-        self.structural_rate, self.candidates, self.similarity = structural_rate, candidates, similarity
-        self.local_walks, self.local_walk_length, self.window = local_walks, local_walk_length, window
-        self.negatives, self.negative_samples = negatives, negative_samples
-        self.lambda1, self.lambda2, self.auxiliary_init = lambda1, lambda2, auxiliary_init
-        self.batch_size, self.steps = batch_size, steps
-        self.learning_rate, self.dropout = learning_rate, dropout
-        self.training_nodes, self.patience = training_nodes, patience
+    def __init__(self, **settings: Any) -> None:
+        vars(self).update(PaperConfig().to_json(), **self.__signature__.bind(**settings).kwargs)
 
     def fit(
         self,

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 from sklearn.multiclass import OneVsRestClassifier
 
 from spinegraph.analysis import evaluation as logistic
-from spinegraph.analysis.evaluation import GRID, probe, probe_cv, probe_multilabel, ranking_auc
+from spinegraph.analysis.evaluation import GRID, probe, probe_cv, ranking_auc
 from spinegraph.errors import ParameterError
 
 
@@ -171,49 +171,3 @@ def test_wrong_arguments_are_named(changes, message):
 def test_folds_outside_the_training_nodes_are_refused(folds):
     with pytest.raises(ParameterError, match=f"whole number from 2 to the 4 training nodes; got {folds}"):
         probe_cv(np.eye(6), np.arange(6) % 2, [0, 1, 2, 3], [4, 5], folds=folds)
-
-
-def drawn(n, labels, seed):
-    rng = np.random.default_rng(seed)
-    vectors = rng.standard_normal((n, 6))
-    weights = np.random.default_rng(99).standard_normal((6, labels))
-    return vectors, (vectors @ weights + rng.standard_normal((n, labels)) > 0.5).astype(np.uint8)
-
-
-@pytest.mark.parametrize("labels", [3, 20])
-def test_one_penalty_is_one_logistic_regression_per_label(labels):
-    train, test = drawn(200, labels, 0), drawn(150, labels, 1)
-    found = probe_multilabel(train, test, test, Cs=(0.1,))
-    centre = train[0].mean(axis=0)
-    scale = np.sqrt(np.square(train[0] - centre).mean())
-    X, Z = ((vectors - centre) / scale for vectors in (train[0], test[0]))
-    theirs = [LogisticRegression(C=0.1, tol=1e-8).fit(X, column).predict(Z) for column in train[1].T]
-    predicted = np.column_stack(theirs)
-    assert found.micro == pytest.approx(f1_score(test[1], predicted, average="micro"), abs=2e-3)
-    assert found.macro == pytest.approx(f1_score(test[1], predicted, average="macro"), abs=2e-3)
-    assert found.C == 0.1
-
-
-def test_the_penalty_is_chosen_on_validation_nodes():
-    train, val, test = (drawn(40, 17, seed) for seed in range(3))
-    found = probe_multilabel(train, val, test)
-    alone = [
-        probe_multilabel(train, val, test, Cs=(C,)).val_micro for C in (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-    ]
-    assert found.val_micro == pytest.approx(max(alone), abs=5e-3)
-
-
-def test_wrong_labels_are_refused():
-    vectors, labels = drawn(10, 3, 0)
-    with pytest.raises(ParameterError, match="0 or 1"):
-        probe_multilabel((vectors, labels * 2), (vectors, labels), (vectors, labels))
-    with pytest.raises(ParameterError, match="10"):
-        probe_multilabel((vectors, labels[:5]), (vectors, labels), (vectors, labels))
-
-
-def test_a_label_that_is_never_there_counts_as_zero():
-    vectors, labels = drawn(60, 3, 0)
-    missing = np.column_stack([labels, np.zeros(60, int)])
-    all_labels, some = (probe_multilabel((vectors, y), (vectors, y), (vectors, y)) for y in (missing, labels))
-    assert all_labels.micro == pytest.approx(some.micro)
-    assert all_labels.macro == pytest.approx(0.75 * some.macro)

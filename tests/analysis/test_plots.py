@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import spinegraph as sg
-from spinegraph.analysis.explain import explain
 from spinegraph.analysis.layout import ego_network
-from spinegraph.analysis.plots import color_nodes, compare_pairs, embeddings_of, explanation_figure
+from spinegraph.analysis.plots import color_nodes, embeddings_of
 from spinegraph.errors import ParameterError, UnknownNodeError
 
 HOSTILE = "<script>alert(1)</script>"
@@ -77,28 +76,6 @@ def test_profiles_fall_and_two_are_matched(model):
     assert len(plain(sg.plot.profile(model.graph_, ["n1", "n2", "n3"]))["data"]) == 3
 
 
-def test_distances_of_a_model(model):
-    assert len(plain(sg.plot.distances(model))["data"]) == 4
-
-
-def test_the_loss_of_the_papers_model_and_of_no_other(model):
-    paper = sg.SPINE.paper(dim=4, steps=5).fit(model.graph_)
-    assert [trace["name"] for trace in plain(sg.plot.loss(paper))["data"]] == [
-        "training pairs",
-        "held-out pairs",
-    ]
-    with pytest.raises(ParameterError, match=r"SPINE.paper\(\) or its history_; got SPINE$"):
-        sg.plot.loss(model)
-
-
-def test_an_explanation_is_drawn_with_its_parts(model):
-    found = explain(model.graph_, model.generator_, HOSTILE, "n20")
-    shares, missing = plain(explanation_figure(found))["data"][:2]
-    assert shares["y"] == ["content", "place", "role"]
-    assert shares["text"] == [f"{part.share:.3f}" for part in found.parts]
-    assert min(missing["x"]) >= 0
-
-
 def test_a_model_of_several_graphs_is_drawn_as_one():
     graphs = [sg.made.barbell(5, bridge=1), sg.made.barbell(6, bridge=2)]
     model = sg.SPINE(dim=4, parts=("role",)).fit(graphs)
@@ -107,9 +84,7 @@ def test_a_model_of_several_graphs_is_drawn_as_one():
     assert sg.plot.twins(model, (0, 1), (1, 1)).layout.annotations[1].text == "(1, 1)"
 
 
-@pytest.mark.parametrize(
-    "draw", [sg.plot.map, sg.plot.loss, sg.plot.distances, lambda it: sg.plot.profile(it, [0])]
-)
+@pytest.mark.parametrize("draw", [sg.plot.map, lambda it: sg.plot.profile(it, [0])])
 def test_what_is_not_fitted_is_refused(draw):
     with pytest.raises(ParameterError, match="SPINE that is not fitted"):
         draw(sg.SPINE())
@@ -147,17 +122,6 @@ def test_distances_on_a_drawing_follow_steps():
 def test_an_ego_network_of_an_overlay_has_its_new_edges():
     overlay = sg.Graph.from_edges([("ann", "bob")]).overlay(["cy"], [("cy", "ann")])
     assert ego_network(overlay, "ann").hops.tolist() == [0, 1, 1]
-
-
-def test_pairs_said_to_be_near_are_within_two_steps():
-    graph = sg.made.barbell(4, bridge=6)
-    rng = np.random.default_rng(0)
-    vectors = sg.Embeddings(graph.names, rng.normal(size=(len(graph), 3)))
-    found = compare_pairs(graph, vectors, sg.rooted_pagerank(graph).weights, pairs=3000)
-    assert 0.4 < found.is_near.mean() < 0.95
-    ends = vectors.vectors[[0, len(graph) - 1]]
-    apart = 1 - ends[0] @ ends[1] / np.prod(np.linalg.norm(ends, axis=1))
-    assert not found.is_near[np.isclose(found.apart, apart, atol=1e-5)].any()
 
 
 def test_small_groups_of_many_become_one_and_gaps_another():

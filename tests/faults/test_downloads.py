@@ -8,15 +8,15 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from paper.originals import Original, fetch
 
 from injected import begin
-from spinegraph.graph.datasets import Original, fetch
 
 CONTENT = random.Random(0).randbytes(400_000)
 FETCH = """
 import sys
 from pathlib import Path
-from spinegraph.graph.datasets import Original, fetch
+from paper.originals import Original, fetch
 print("ready", flush=True)
 fetch(Original("original.bin", sys.argv[1], sys.argv[3] or None), Path(sys.argv[2]))
 print("done", flush=True)

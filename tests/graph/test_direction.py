@@ -191,7 +191,7 @@ def test_direction_is_lost_with_a_warning():
 
 
 def test_fingerprint_knows_the_direction():
-    from spinegraph.graph.fingerprint import fingerprint
+    from spinegraph.graph.describe import fingerprint
 
     one, other = (Graph.from_edges(edge, directed=True) for edge in ([(0, 1)], [(1, 0)]))
     assert len({fingerprint(one), fingerprint(other), fingerprint(one.to_undirected())}) == 3

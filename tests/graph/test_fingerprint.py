@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import strategies
 from spinegraph import Graph
-from spinegraph.graph.fingerprint import fingerprint
+from spinegraph.graph.describe import fingerprint
 
 EDGES = [(0, 1), (1, 2)]
 NAMES = ["ann", "bob", "cy"]

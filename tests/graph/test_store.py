@@ -18,8 +18,7 @@ from command import in_small_place
 from spinegraph import SPINE, Graph, made, open_store, read_graph, write_store
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, UnknownNodeError
 from spinegraph.graph import store as store_names
-from spinegraph.graph.describe import describe
-from spinegraph.graph.fingerprint import computed_fingerprint, fingerprint
+from spinegraph.graph.describe import computed_fingerprint, describe, fingerprint
 from spinegraph.graph.store import VERSION
 
 

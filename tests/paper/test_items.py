@@ -17,7 +17,7 @@ STORED = Path(__file__).parents[2] / "results"
 
 def has_data():
     try:
-        datasets.load("cora", download=False)
+        datasets.load("cora")
     except OSError:
         return False
     return True

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from paper.baselines import compared_pairs, context_walks, huffman, ring_distances, struc2vec
-from paper.protocols import lengths, links
+from paper.protocols import lengths, links, mirrored
 
 from spinegraph import Graph, made
 
@@ -80,7 +80,7 @@ def test_mirrored_nodes_of_a_barbell_embed_together(all_pairs):
 
 
 def test_mirrored_copies_embed_nearer_than_neighbours():
-    union, pairs = made.mirrored(made.karate(), seed=2)
+    union, pairs = mirrored(made.karate(), seed=2)
     vectors = struc2vec(union, dim=32, seed=0, epochs=1)
     assert lengths(vectors, links(union)).mean() > 1.5 * lengths(vectors, pairs).mean()
 

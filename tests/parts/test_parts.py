@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper.protocols import mirrored
 from scipy.sparse import csr_array
 
 import strategies
@@ -206,7 +207,7 @@ def test_several_networks_have_no_place_and_fit_says_so():
 
 
 def test_mirrored_nodes_have_equal_roles():
-    union, pairs = made.mirrored(made.random_graph(80, 5, features=6, seed=1), seed=1)
+    union, pairs = mirrored(made.random_graph(80, 5, features=6, seed=1), seed=1)
     order = np.random.default_rng(5).permutation(len(union))
     shuffled = union.with_features(union.feature_rows(order))
     role = SPINE(dim=60).fit(shuffled).embeddings_.part("role").vectors

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from paper.protocols import mirrored
 from scipy.sparse import csc_array, csr_array, issparse
 
 import reference
@@ -116,7 +117,7 @@ def test_relabelling_permutes_weights_and_smoothed_features(case, k, continuatio
 
 def mirror_gap(graph):
     """Largest difference of T F between mirrored nodes."""
-    union, pairs = made.mirrored(graph)
+    union, pairs = mirrored(graph)
     smoothed = strategies.dense_features(rooted_pagerank(union).smooth(union.features))
     return np.abs(smoothed[pairs[:, 0]] - smoothed[pairs[:, 1]]).max()
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 from spinegraph.config import Config
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph
-from spinegraph.kernels.skipgram import second_order_walks, train_negative
+from spinegraph.kernels.walks import second_order_walks, train_negative
 from spinegraph.parts.content import scaling_of
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator

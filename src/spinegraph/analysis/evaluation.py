@@ -20,7 +20,6 @@ Floats = NDArray[np.float64]
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 _DENSE_FROM = 0.05  # share of non-zeros from which dense products are quicker
-_MULTILABEL_PRECISION = 1e-4  # no decision on PPI differs from those at 1e-10, in two thirds of the time
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,56 +147,6 @@ def ranking_auc(positive: ArrayLike, scores: ArrayLike) -> float:
     if positives in (0, total):
         raise ParameterError(f"AUC needs positives and negatives; got {positives} and {total - positives}")
     return float(roc_auc_score(positive, scores))
-
-
-@dataclass(frozen=True)
-class MultilabelResult:
-    """How well one logistic regression per label did on test nodes."""
-
-    # F1 over all (node, label) decisions together, and the mean F1 of the labels (0 for a label that is
-    # neither there nor predicted).
-    micro: float
-    macro: float
-    C: float  # the inverse penalty that was chosen
-    val_micro: float  # its micro-F1 on the validation nodes, which chose it
-
-
-def probe_multilabel(
-    train: tuple[Any, ArrayLike],
-    val: tuple[Any, ArrayLike],
-    test: tuple[Any, ArrayLike],
-    Cs: Sequence[float] = GRID,
-) -> MultilabelResult:
-    """Fit all labels at once; C is the one with the best micro-F1 on validation nodes.
-
-    Parameters
-    ----------
-    train, val, test : (vectors (n, d), labels 0/1 (n, c))
-        Vectors are standardised by the training nodes' mean and one common scale.
-    """
-    from sklearn.metrics import f1_score
-
-    parts = []
-    for given, marked in (train, val, test):
-        vectors = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)
-        labels = np.asarray(marked)
-        if labels.ndim != 2 or not np.isin(labels, (0, 1)).all():
-            raise ParameterError(f"labels must be 0 or 1, (n, c); got {labels.dtype} of shape {labels.shape}")
-        if len(vectors) != len(labels):
-            raise ParameterError(f"one row of labels per vector; got {len(labels)} and {len(vectors)}")
-        parts.append((vectors, labels.astype(np.float64)))
-    center = parts[0][0].mean(axis=0)
-    scale = max(float(np.sqrt(np.square(parts[0][0] - center).mean())), 1e-12)
-    (X, targets), *others = [((vectors - center) / scale, labels) for vectors, labels in parts]
-    path = logistic_path(X, targets, Cs, precision=_MULTILABEL_PRECISION)
-
-    def f1(rows: Floats, labels: Floats, weights: Floats, average: str) -> float:
-        return float(f1_score(labels, decisions(rows, weights) > 0, average=average, zero_division=0))
-
-    found = [f1(*others[0], weights, "micro") for weights in path]
-    best = int(np.argmax(found))
-    micro, macro = (f1(*others[1], path[best], average) for average in ("micro", "macro"))
-    return MultilabelResult(micro, macro, float(Cs[best]), found[best])
 
 
 def _result(

@@ -726,16 +726,6 @@ def percent(share: float) -> str:
     return "less than 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
-def difference(ratio: float) -> str:
-    """Return in words how far two values differ, given the larger over the smaller less 1."""
-    return f"by {percent(ratio)}" if ratio < 1 else f"by a factor of {1 + ratio:.1f}"
-
-
-def short_difference(ratio: float) -> str:
-    """Return the same as ``difference`` for a table."""
-    return f"x {1 + ratio:.1f}" if ratio >= 1 else "< 1 %" if ratio < 0.005 else f"{100 * ratio:.0f} %"
-
-
 def titled(name: str) -> str:
     """Return a node's name for a sentence: numbers become "node 7"."""
     return f"node {name}" if name.lstrip("-").replace(":", "").isdecimal() else name
@@ -843,7 +833,9 @@ def _role(found: Explanation) -> str:
         ties += f"; {_linked(a.clustering, b.clustering)}"
     if max(a.degree, b.degree) > 0:
         ties += f"; within 3 links lie {a.hops[-1]:,} and {b.hops[-1]:,} nodes"
-    profile = f"Their profiles differ {difference(found.step_difference)} a step"
+    step = found.step_difference
+    by = percent(step) if step < 1 else f"a factor of {1 + step:.1f}"
+    profile = f"Their profiles differ by {by} a step"
     if found.warping.distance < 1e-4:
         profile = "Their profiles are the same"
     rank = found.role_rank

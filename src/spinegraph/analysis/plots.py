@@ -1,4 +1,4 @@
-"""Figures, as ``sg.plot``: a map of vectors, two neighbourhoods, profiles, the loss, and two distances."""
+"""Figures, as ``sg.plot``: a map of vectors, two neighbourhoods, and profiles."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,20 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
-from spinegraph.analysis.explain import CONTENT, PLACE, ROLE, Explanation, column_title
 from spinegraph.analysis.layout import Ego, Method, ego_network, layout
-from spinegraph.analysis.search import unit_rows
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
-from spinegraph.kernels.dtw import OFFSET
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.pagerank import rooted_pagerank
-from spinegraph.structure.similarity import pair_distances, warping
+from spinegraph.structure.similarity import warping
 
-__all__ = ["distances", "loss", "map", "profile", "twins"]
+__all__ = ["map", "profile", "twins"]
 
 FONT = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK, QUIET, LINE, PALE = "#1f2933", "#66727f", "#d5dbe1", "#eef1f4"
@@ -211,204 +207,37 @@ def profile(subject: Any, nodes: Iterable[Any]) -> Any:
     >>> [trace.name for trace in sg.plot.profile(sg.made.karate(), [0, 33]).data][-2:]
     ['0', '33']
     """
-    listed = list(nodes)
-    rows = _profile_rows(subject, listed)
+    listed, graph, generator = list(nodes), graph_of(subject), getattr(subject, "generator_", None)
+    positions = graph.positions(listed)
+    found = (
+        rooted_pagerank(graph, roots=positions) if generator is None else generator.profile(graph, positions)
+    )
+    return profile_curves(listed, found.weights)
+
+
+def profile_curves(names: list[Any], rows: NDArray[np.float32]) -> Any:
+    """Draw the profiles (r, k) of named nodes."""
     shown = np.where(rows > 0, rows, np.nan)  # the axis is logarithmic
-    traces = [_matched(warping(*rows).path, shown, showlegend=False)] if len(listed) == 2 else []
-    for index, (node, row) in enumerate(zip(listed, shown, strict=True)):
+    traces = [_matched(warping(*rows).path, shown)] if len(names) == 2 else []
+    for index, (node, row) in enumerate(zip(names, shown, strict=True)):
         name = safe_text(node)
+        look = {"line": {"color": COLORS[index % len(COLORS)], "width": 2}, "marker": {"size": 6}}
         hover = "place %{x}: %{y:.3f}<extra>" + name + "</extra>"
-        traces.append(_curve(np.arange(1, len(row) + 1), row, name, COLORS[index % len(COLORS)], 6, hover))
+        about = {"type": "scatter", "mode": "lines+markers", "name": name, "hovertemplate": hover}
+        traces.append({**about, **look, "x": np.arange(1, len(row) + 1), "y": row})
     figure = _new_figure(traces, height=320, legend=_LEGEND_ABOVE)
     figure.update_xaxes(title_text="place, the nearest first")
     figure.update_yaxes(title_text="share of the walker's time", type="log", exponentformat="none")
     return figure
 
 
-def loss(subject: Any) -> Any:
-    """Draw the loss during training, on training pairs and on pairs that training never sees.
-
-    Parameters
-    ----------
-    subject : SPINE.paper(), fitted, or list of TrainingRecord
-
-    Examples
-    --------
-    >>> from spinegraph.parts.paper import TrainingRecord
-    >>> figure = loss([TrainingRecord(25, 1.2, 1.3), TrainingRecord(50, 1.0, 1.2)])
-    >>> [trace.name for trace in figure.data]
-    ['training pairs', 'held-out pairs']
-    """
-    records = getattr(subject, "history_", subject)
-    if not isinstance(records, list):
-        raise ParameterError(f"give a fitted SPINE.paper() or its history_; got {_kind(subject)}")
-    steps = [record.step for record in records]
-    lines = (
-        ("training pairs", [record.loss for record in records], "#a9bfd4", 1.5),
-        ("held-out pairs", [record.held_out_loss for record in records], ACCENT, 2.5),
-    )
-    traces = []
-    for name, values, color, width in lines:
-        hover = "step %{x}: %{y:.3f}<extra>" + name + "</extra>"
-        traces.append({**_curve(steps, values, name, color, 0, hover, width), "mode": "lines"})
-    figure = _new_figure(traces, height=300, legend=_LEGEND_ABOVE)
-    figure.update_xaxes(title_text="steps")
-    figure.update_yaxes(title_text="loss")
-    return figure
-
-
-def distances(subject: Any, pairs: "ComparedPairs | None" = None, *, seed: int = 0) -> Any:
-    """Draw how far vectors are apart against how different the nodes' surroundings are, over sampled pairs.
-
-    One line for nodes at most two steps apart, one for nodes farther away; bands hold the middle half.
-
-    Parameters
-    ----------
-    subject : SPINE
-        Not needed where ``pairs`` are given.
-    pairs : ComparedPairs, optional
-
-    Examples
-    --------
-    >>> from spinegraph.analysis.plots import ComparedPairs
-    >>> some = np.linspace(0, 1, 100)
-    >>> figure = distances(None, ComparedPairs(some, some, some > 0.5))
-    >>> [trace.name for trace in figure.data if trace.showlegend is not False]
-    ['farther apart', 'within two steps']
-    """
-    if pairs is None:
-        pairs = compare_pairs(
-            graph_of(subject), embeddings_of(subject), _profile_rows(subject, None), seed=seed
-        )
-    traces = []
-    for is_near, name, color in ((False, "farther apart", QUIET), (True, "within two steps", WARM)):
-        middle, low, median, high = pairs.only(is_near).quartiles()
-        shown = np.log1p(middle)  # a few pairs are very far apart, and many at 0
-        red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
-        outline = {"x": np.concatenate([shown, shown[::-1]]), "y": np.concatenate([high, low[::-1]])}
-        fill = {"fill": "toself", "fillcolor": f"rgba({red},{green},{blue},0.15)", "line": {"width": 0}}
-        band = {"type": "scatter", **outline, **fill, "hoverinfo": "skip", "showlegend": False}
-        hover = "structural %{customdata:.2f}, vectors %{y:.2f}<extra>" + name + "</extra>"
-        line = _curve(shown, median, name, color, 6, hover, width=2.5)
-        traces += [band, {**line, "customdata": middle}]
-    figure = _new_figure(traces, height=320, legend=_LEGEND_ABOVE)
-    ticks = [0, 1, 3, 10, 30, 100, 300, 1000]
-    figure.update_xaxes(
-        title_text="structural distance (DTW of profiles)", tickvals=np.log1p(ticks), ticktext=ticks
-    )
-    figure.update_yaxes(title_text="distance of vectors (1 - cosine)", rangemode="tozero")
-    return figure
-
-
-_SIGNS = (("makes them alike", ACCENT), ("sets them apart", WARM))
-_PART_COLORS = {CONTENT: COLORS[0], PLACE: COLORS[2], ROLE: COLORS[4]}
-_COLUMNS_SHOWN = 8
-_MIN_SHARE = 1e-3  # DTW's offset: smaller values count as nothing; a logarithmic axis needs an end
-
-
-def explanation_figure(found: Explanation) -> Any:
-    """Return a Plotly figure of an explanation."""
-    alike, apart = (f"<span style='color:{color}'>{text}</span>" for text, color in _SIGNS)
-    headings = (
-        ("Where the similarity comes from; what is missing to 1 is pale", 1.0),
-        (f"What {alike}, and what {apart}", 0.79),
-        ("Profiles, matched step by step", 0.42),
-    )
-    place = {"x": 0, "xanchor": "left", "yanchor": "bottom", "font": {"size": 14}}
-    figure = _new_figure(
-        [*_part_bars(found), *_column_bars(found), *_profile_curves(found)],
-        height=900,
-        barmode="relative",
-        margin={"l": 150, "r": 20, "t": 40, "b": 48},
-        legend={"orientation": "h", "x": 0, "y": 0.375, "yanchor": "bottom"},
-        annotations=[_note(f"<b>{text}</b>", y=height, **place) for text, height in headings],
-    )
-    ticks = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]
-    figure.update_layout(
-        yaxis={"domain": [0.86, 0.985], "autorange": "reversed"},
-        xaxis={"anchor": "y", "tickformat": ".2f"},
-        yaxis2={**_AXIS, "domain": [0.5, 0.775], "autorange": "reversed", "anchor": "x2"},
-        xaxis2={**_AXIS, "anchor": "y2", "tickformat": ".2f"},
-        yaxis3={**_AXIS, "domain": [0.0, 0.37], "type": "log", "anchor": "x3", "tickvals": ticks},
-        xaxis3={**_AXIS, "anchor": "y3"},
-    )
-    figure.update_layout(yaxis3_tickformat=".1%", yaxis3_title_text="share of the walk's time")
-    figure.update_layout(xaxis3_title_text="places, most visited first")
-    return figure
-
-
-def _part_bars(found: Explanation) -> list[Any]:
-    names, total = [part.name for part in found.parts], sum(part.weight for part in found.parts)
-    colors = [_PART_COLORS.get(name, OTHER) for name in names]
-    shared = {"type": "bar", "y": names, "orientation": "h", "showlegend": False, "xaxis": "x", "yaxis": "y"}
-    alike = {
-        "x": [part.share for part in found.parts],
-        "marker": {"color": colors},
-        "text": [f"{part.share:.3f}" for part in found.parts],
-        "cliponaxis": False,
-        "customdata": [part.cosine for part in found.parts],
-        "hovertemplate": "%{y}: %{x:.3f} of the similarity, cosine %{customdata:.3f}<extra></extra>",
-    }
-    missing = {
-        "x": [max(part.weight / total - part.share, 0) for part in found.parts],
-        "marker": {"color": colors, "opacity": 0.25},
-        "hovertemplate": "%{y}: %{x:.3f} is missing to 1<extra></extra>",
-    }
-    return [{**shared, **alike}, {**shared, **missing}]
-
-
-def _column_bars(found: Explanation) -> list[Any]:
-    alike, apart = found.columns.shared(_COLUMNS_SHOWN), found.columns.apart(_COLUMNS_SHOWN)
-    sides = (
-        {safe_text(column_title(column.name)): column.alike for column in alike},
-        {safe_text(column_title(column.name)): -column.apart for column in apart},
-    )
-    titles = list({**sides[0], **sides[1]})
-    shared = {
-        "type": "bar",
-        "y": titles,
-        "orientation": "h",
-        "showlegend": False,
-        "xaxis": "x2",
-        "yaxis": "y2",
-    }
-    return [
-        {
-            **shared,
-            "x": [values.get(title, 0) for title in titles],
-            "name": name,
-            "marker": {"color": color},
-            "hovertemplate": "%{y}: %{x:.3f}<extra></extra>",
-        }
-        for values, (name, color) in zip(sides, _SIGNS, strict=True)
-    ]
-
-
-def _profile_curves(found: Explanation) -> list[Any]:
-    path = found.warping.path
-    heights = np.maximum(found.profiles, _MIN_SHARE)
-    traces = [_matched(path, heights, width=1.5)]
-    for side, (node, color) in enumerate(((found.a, ACCENT), (found.b, WARM))):
-        used = path[:, side].max() + 1  # values beyond are zero for both
-        hover = "place %{x}: %{y:.4f}<extra></extra>"
-        x, y = np.arange(1, used + 1), heights[side, :used]
-        traces.append(_curve(x, y, safe_text(node.name), color, 7, hover))
-    return [{**trace, "xaxis": "x3", "yaxis": "y3"} for trace in traces]
-
-
-def _curve(x: Any, y: Any, name: str, color: str, size: int, hover: str, width: float = 2) -> dict[str, Any]:
-    line, marker = {"color": color, "width": width}, {"size": size}
-    about = {"type": "scatter", "mode": "lines+markers", "name": name, "hovertemplate": hover}
-    return {**about, "x": x, "y": y, "line": line, "marker": marker}
-
-
-def _matched(path: NDArray[Any], rows: NDArray[Any], *, width: float = 1, **more: Any) -> dict[str, Any]:
+def _matched(path: NDArray[Any], rows: NDArray[Any]) -> dict[str, Any]:
     """Return the lines between matched values of two profiles (2, k)."""
     ends = np.full((len(path), 3, 2), np.nan)
     for side in (0, 1):
         ends[:, side, 0] = path[:, side] + 1
         ends[:, side, 1] = rows[side][path[:, side]]
-    return {**_segments(ends, line={"color": LINE, "width": width}), "name": "matched", **more}
+    return {**_segments(ends, line={"color": LINE, "width": 1}), "name": "matched", "showlegend": False}
 
 
 def _segments(ends: NDArray[Any], line: dict[str, Any]) -> dict[str, Any]:
@@ -498,106 +327,6 @@ def color_nodes(title: str, values: Any, *, groups: tuple[str, ...] | None = Non
     return Coloring(title, None, codes, (*shown, *others), colors)
 
 
-_PAIRS, _BINS, _MIN_PER_BIN = 20_000, 12, 8
-_WINDOW = 5
-
-
-@dataclass(frozen=True, eq=False)
-class ComparedPairs:
-    """Distances of sampled pairs of nodes."""
-
-    structural: NDArray[Any]  # (m,), DTW distance of the profiles
-    apart: NDArray[Any]  # (m,), 1 - cosine of the vectors
-    is_near: NDArray[np.bool_]  # (m,), whether the nodes are at most two steps apart
-
-    def only(self, near: bool) -> "ComparedPairs":
-        """Return the pairs that are near, or those that are not."""
-        chosen = self.is_near == near
-        return ComparedPairs(self.structural[chosen], self.apart[chosen], self.is_near[chosen])
-
-    def rank_correlation(self) -> float:
-        """Return Spearman's correlation of the two distances; 0 where either is constant."""
-        from scipy.stats import spearmanr
-
-        if len(self.apart) < 2 or not (np.ptp(self.structural) and np.ptp(self.apart)):
-            return 0.0
-        return float(spearmanr(self.structural, self.apart).statistic)
-
-    def quartiles(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Cut the pairs into bins of equal count by structure: its middle, and quartiles of ``apart``."""
-        if len(self.structural) < _MIN_PER_BIN:
-            none = np.zeros(0)
-            return none, none, none, none
-        bins = min(_BINS, len(self.structural) // _MIN_PER_BIN)
-        edges = np.unique(np.quantile(self.structural, np.linspace(0, 1, bins + 1)))
-        bin_of = np.clip(np.searchsorted(edges, self.structural, side="right") - 1, 0, max(len(edges) - 2, 0))
-        rows = []
-        for number in np.unique(bin_of):
-            own = bin_of == number
-            rows.append([np.median(self.structural[own]), *np.quantile(self.apart[own], (0.25, 0.5, 0.75))])
-        middle, low, median, high = np.array(rows).T
-        return middle, low, median, high
-
-
-def compare_pairs(
-    graph: Graph, embeddings: Embeddings, weights: NDArray[np.float32], *, pairs: int = _PAIRS, seed: int = 0
-) -> ComparedPairs:
-    """Sample pairs of nodes and measure both distances, by vectors (all parts) and by profiles (n, k).
-
-    A third of the pairs is at most two steps apart, a third alike in degree and profile, a third random.
-    """
-    rng = np.random.default_rng(seed)
-    third = pairs // 3
-    near = _two_steps(graph, rng, third)
-    anywhere = rng.integers(len(graph), size=(pairs - 2 * third, 2))
-    far = np.concatenate([_alike(graph.degrees, weights, rng, third), anywhere])
-    both = np.concatenate([near, far])
-    is_near = np.concatenate([np.ones(len(near), bool), _within_two(graph, far)])
-    different = both[:, 0] != both[:, 1]
-    both, is_near = both[different], is_near[different]
-    unit = unit_rows(embeddings.weighted().vectors)
-    cosine = np.einsum("md,md->m", unit[both[:, 0]], unit[both[:, 1]])
-    return ComparedPairs(pair_distances(weights, both), np.clip(1 - cosine, 0, 2), is_near)
-
-
-def _alike(
-    degrees: NDArray[Any], weights: NDArray[Any], rng: np.random.Generator, count: int
-) -> NDArray[np.int64]:
-    """Draw nodes that are close to each other in the order of degree and profile."""
-    line = np.lexsort((np.log(weights + OFFSET).mean(axis=1), degrees))
-    first = rng.integers(len(line), size=count)
-    second = np.clip(first + rng.integers(-_WINDOW, _WINDOW + 1, size=count), 0, len(line) - 1)
-    return np.column_stack([line[first], line[second]])
-
-
-def _two_steps(graph: Graph, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """Draw a node that has neighbours, one of them, and half of the time a neighbour of that."""
-    linked = np.flatnonzero(graph.degrees > 0)
-    if not len(linked):
-        return np.zeros((0, 2), np.int64)
-
-    def neighbor(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        drawn = graph.indptr[nodes] + (rng.random(count) * graph.degrees[nodes]).astype(np.int64)
-        return np.asarray(graph.indices[drawn], dtype=np.int64)
-
-    start = rng.choice(linked, count)
-    first = neighbor(start)
-    second = neighbor(first)
-    return np.column_stack([start, np.where(rng.random(count) < 0.5, first, second)])
-
-
-def _within_two(graph: Graph, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say of each pair whether one is the other's neighbour or shares one with it."""
-    ones = np.ones(len(graph.indices), np.int32)
-    linked = csr_array((ones, graph.indices, graph.indptr), shape=(len(graph), len(graph)))
-    left, right = linked[pairs[:, 0]], linked[pairs[:, 1]]
-    ends = csr_array((np.ones(len(pairs), np.int32), (np.arange(len(pairs)), pairs[:, 1])), shape=left.shape)
-    shared = np.asarray(left.multiply(right).sum(axis=1)).ravel()
-    direct = np.asarray(left.multiply(ends).sum(axis=1)).ravel()
-    found: NDArray[np.bool_] = (shared > 0) | (direct > 0)
-    return found
-
-
 def graph_of(subject: Any, *, needed: bool = True) -> Any:
     """Return the graph of a model, several as one of names (number, name), or the graph itself."""
     found = subject if hasattr(subject, "adjacency") else getattr(subject, "graph_", None)
@@ -628,17 +357,6 @@ def embeddings_of(subject: Any) -> Embeddings:
 def _kind(subject: Any) -> str:
     is_unfitted = hasattr(subject, "fit") and not hasattr(subject, "generator_")
     return f"{type(subject).__name__} that is not fitted" if is_unfitted else type(subject).__name__
-
-
-def _profile_rows(subject: Any, nodes: list[Any] | None) -> NDArray[np.float32]:
-    """Return the profiles (r, k) of some nodes, or of all, with a model's settings or the defaults."""
-    graph = graph_of(subject)
-    positions = None if nodes is None else graph.positions(nodes)
-    generator = getattr(subject, "generator_", None)
-    if generator is None:
-        return rooted_pagerank(graph, roots=positions).weights
-    weights: NDArray[np.float32] = generator.profile(graph, positions).weights
-    return weights
 
 
 _MORE_COLUMNS = ("degree", "clustering", "log_triangles")

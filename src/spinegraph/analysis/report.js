@@ -80,7 +80,7 @@
   }
 
   // On paper a figure would keep the width that it had in the window: the sizes are those of the print style.
-  const paper = { map: [700, 460], distances: [500, 250] };
+  const paper = { map: [700, 460] };
   const figures = ["map", ...Object.keys(data.figures)];
   addEventListener("beforeprint", () => figures.forEach((id) => {
     const [width, height] = paper[id] || [370, 210];

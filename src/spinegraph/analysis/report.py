@@ -23,10 +23,8 @@ from spinegraph.analysis.plots import (
     RING_COLORS,
     SCALE,
     Coloring,
-    ComparedPairs,
     color_nodes,
     column_of,
-    compare_pairs,
     embeddings_of,
     graph_of,
     shorten,
@@ -91,7 +89,6 @@ class Findings:
     labels: NDArray[Any] | None  # (n,)
     label_title: str
     examples: list[Example]
-    pairs: ComparedPairs
 
 
 def gather(
@@ -112,11 +109,8 @@ def gather(
     progress("finding roles", 0, 0)
     roles = Roles.find(graph, generator, embeddings, seed=seed)
     assignment = roles.assign(graph, generator, embeddings=embeddings)
-    progress("comparing pairs of nodes", 0, 0)
-    profile = generator.profile(graph)
-    pairs = compare_pairs(graph, embeddings, profile.weights, seed=seed)
     progress("looking for look-alikes", 0, 0)
-    examples = find_examples(graph, generator, Search(embeddings), profile, assignment)
+    examples = find_examples(graph, generator, Search(embeddings), generator.profile(graph), assignment)
     progress("drawing the map", 0, 0)
     shown = np.arange(len(graph))
     if len(shown) > MAX_ON_MAP:
@@ -142,7 +136,6 @@ def gather(
         labels,
         label_title,
         examples,
-        pairs,
     )
 
 
@@ -399,7 +392,7 @@ def _page(model: Any, found: Findings, title: str) -> str:
 {_body(model, found)}
 <footer>Made by spinegraph {escape(__version__)}. This file is complete: it opens without a network.</footer>
 </main>
-<script type="application/json" id="data">{_json(_data(model, found))}</script>
+<script type="application/json" id="data">{_json(_data(found))}</script>
 <script>{get_plotlyjs()}</script>
 <script>{script}</script>
 </body>
@@ -438,9 +431,7 @@ several; it is counted where it fits best.</p>
 around each: {key}.</p>
 {_example_cards(found)}</section>
 <section id="fit"><h2>Fit</h2>
-<p class="reading">{_parts_in_words(model.generator_)}</p>
-<h3>Structural against embedding distance</h3><p class="reading">{_pairs_in_words(found)}</p>
-<div id="distances" class="figure"></div></section>
+<p class="reading">{_parts_in_words(model.generator_)}</p></section>
 <details><summary>Settings of the model</summary>
 <div class="settings"><table>{settings}</table></div></details>"""
 
@@ -461,18 +452,11 @@ def _parts_in_words(generator: Generator | PaperGenerator) -> str:
     )
 
 
-def _pairs_in_words(found: Findings) -> str:
-    near, far = (found.pairs.only(is_near).rank_correlation() for is_near in (True, False))
-    return (
-        "Do nodes whose surroundings differ have vectors that differ? Rank correlation "
-        f"{near:.2f} for nodes within two steps, {far:.2f} for others. Bands hold the middle half of pairs."
-    )
-
-
-def _data(model: Any, found: Findings) -> dict[str, Any]:
-    figures = {"distances": plots.distances(model, found.pairs)}
-    for number, example in enumerate(found.examples):
-        figures[f"twins-{number}"] = plots.twins(found.graph, example.a, example.b)
+def _data(found: Findings) -> dict[str, Any]:
+    figures = {
+        f"twins-{number}": plots.twins(found.graph, example.a, example.b)
+        for number, example in enumerate(found.examples)
+    }
     for figure in figures.values():
         figure.update_layout(height=None, autosize=True)
     layout = plots.map(found.embeddings, places=np.zeros((len(found.embeddings), 2))).layout

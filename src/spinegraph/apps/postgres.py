@@ -37,13 +37,11 @@ _SECRETS = ("password", "sslpassword", "oauth_client_secret")
 _CONNECT_TIMEOUT = "10"  # seconds, where neither the URL nor the environment has one
 _ADVICE = {  # by SQLSTATE
     "0A000": "pgvector has to be installed on the server: https://github.com/pgvector/pgvector",
-    "42704": "the server's pgvector may be too old: HNSW came with 0.5, halfvec with 0.7",
+    "42704": "the server's pgvector may be too old: HNSW came with 0.5",
     "42501": "the user lacks the privilege; only the table's owner can make an index, or pass --no-index",
     "42P10": "the column name must be the table's primary key, or unique",
 }
-MAX_DIM = 16_000  # of pgvector's types
-MAX_INDEXED_DIM = {"vector": 2_000, "halfvec": 4_000}  # of HNSW
-_MAX_HALF = 65504.0
+MAX_DIM, MAX_INDEXED_DIM = 16_000, 2_000  # of pgvector's vectors, and of HNSW
 _NAME = re.compile(r"[^\W\d][\w$ -]*")
 _MAX_NAME = 63  # bytes; PostgreSQL cuts off more
 _LOCK = 5_317_010_077  # any number; held while the extension or the table is made
@@ -58,7 +56,7 @@ _FIND_INDEX = """
     JOIN pg_opclass o ON o.oid = i.indclass[0]
     JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
     WHERE i.indrelid = %s AND i.indisvalid AND i.indpred IS NULL AND m.amname = 'hnsw'
-    AND a.attname = 'embedding' AND o.opcname = %s"""
+    AND a.attname = 'embedding' AND o.opcname = 'vector_cosine_ops'"""
 _FIND_EXTENSION = """
     SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
     WHERE e.extname = 'vector'"""
@@ -165,18 +163,16 @@ class Database:
 
         self._connection.add_notice_handler(on_notice)
         with self._transaction():
-            table = self._ready_table(embeddings, index)
+            table = self._ready_table(embeddings)
             self._send(table, embeddings, progress)
             progress("writing", 0, 0)
             inserted, updated, deleted = self._merge(table, model, delete_missing)
             progress("indexing", 0, 0)
             state = self._make_index(table, notes) if index else "none"
-            if table.kind == "halfvec":
-                notes.append("stored as halfvec, numbers of 16 bits: HNSW takes no longer vectors of 32 bits")
         return Written(
             to=self._address.shown,
             table=table.identifier.as_string(None),
-            type=f"{table.kind}({table.dim})",
+            type=f"vector({table.dim})",
             nodes=len(embeddings),
             inserted=inserted,
             updated=updated,
@@ -199,7 +195,7 @@ class Database:
         except psycopg.Error as error:
             raise OutputError(f"{self._address.shown}: {self._address.message(error)}; {outcome}") from None
 
-    def _ready_table(self, embeddings: Embeddings, index: bool) -> "Table":
+    def _ready_table(self, embeddings: Embeddings) -> "Table":
         """Return the table, made where it is missing, as is the extension; the vectors must fit."""
         dim, names = embeddings.dim, "int8" if embeddings.names.dtype == np.int64 else "text"
         identifier = sql.Identifier(*self._parts)
@@ -211,18 +207,17 @@ class Database:
         if self._first(_FIND_TABLE, quoted) is None:
             if dim > MAX_DIM:
                 raise ParameterError(f"pgvector holds vectors of up to {MAX_DIM:,} dimensions; got {dim:,}")
-            is_half = index and MAX_INDEXED_DIM["vector"] < dim <= MAX_INDEXED_DIM["halfvec"]
-            kind = _vector_type(extension, "halfvec" if is_half else "vector", dim)
+            kind = _vector_type(extension, dim)
             self._connection.execute(sql.SQL(_CREATE).format(identifier, sql.SQL(names), kind))
         oid, schema, name, relation = self._first(_FIND_TABLE, quoted)
         rows = self._connection.execute(_FIND_COLUMNS, (oid,))
         columns = {column: (kind, size) for column, kind, size in rows}
         types = [columns.get(column, ("",))[0] for column in ("name", "embedding", "model", "updated_at")]
-        is_table = relation in "rp" and types[0] in ("int8", "text") and types[1] in MAX_INDEXED_DIM
-        if not is_table or types[2:] != ["text", "timestamptz"]:
+        is_table = relation in "rp" and types[0] in ("int8", "text")
+        if not is_table or types[1:] != ["vector", "text", "timestamptz"]:
             raise OutputError(
                 f"{quoted} exists and is no table of vectors, which has the columns name (bigint or text), "
-                "embedding (vector or halfvec), model (text), updated_at (timestamptz); pass another --table"
+                "embedding (vector), model (text), updated_at (timestamptz); pass another --table"
             )
         held = columns["embedding"][1]
         if held not in (dim, -1):  # -1: any
@@ -231,13 +226,13 @@ class Database:
             )
         if types[0] == "int8" and names == "text":
             raise OutputError(f"{quoted} has whole numbers as names, these are texts; pass another --table")
-        return Table(oid, sql.Identifier(schema, name), extension, types[0], types[1], dim)
+        return Table(oid, sql.Identifier(schema, name), extension, types[0], dim)
 
     def _send(self, table: "Table", embeddings: Embeddings, progress: Progress) -> None:
         """Copy the rows into a table that only this transaction sees."""
-        kind = _vector_type(table.extension, table.kind, table.dim)
+        kind = _vector_type(table.extension, table.dim)
         self._connection.execute(sql.SQL(_CREATE_INCOMING).format(sql.SQL(table.names), kind))
-        parts = copy_rows(embeddings, numbers=table.names == "int8", half=table.kind == "halfvec")
+        parts = copy_rows(embeddings, numbers=table.names == "int8")
         with self._connection.cursor() as cursor, cursor.copy(_COPY) as copy:
             for done, part in parts:
                 copy.write(part)
@@ -261,18 +256,17 @@ class Database:
 
     def _make_index(self, table: "Table", notes: list[str]) -> str:
         """Index the vectors by cosine; return "made", "kept" or "none"."""
-        operators = f"{table.kind}_cosine_ops"
-        if self._first(_FIND_INDEX, table.oid, operators) is not None:
+        if self._first(_FIND_INDEX, table.oid) is not None:
             return "kept"
-        most = MAX_INDEXED_DIM[table.kind]
-        if table.dim > most:
+        if table.dim > MAX_INDEXED_DIM:
             notes.append(
-                f"no index: HNSW takes up to {most:,} dimensions of {table.kind}, these vectors have "
+                f"no index: HNSW takes up to {MAX_INDEXED_DIM:,} dimensions, these vectors have "
                 f"{table.dim:,}; queries compare with every row"
             )
             return "none"
         query = sql.SQL("CREATE INDEX ON {} USING hnsw (embedding {})")
-        self._connection.execute(query.format(table.identifier, sql.Identifier(table.extension, operators)))
+        operators = sql.Identifier(table.extension, "vector_cosine_ops")
+        self._connection.execute(query.format(table.identifier, operators))
         return "made"
 
     def _first(self, query: Any, *values: Any) -> Any:
@@ -287,7 +281,6 @@ class Table:
     identifier: sql.Identifier
     extension: str  # the schema that pgvector is installed in
     names: str  # "int8" or "text"
-    kind: str  # "vector" or "halfvec"
     dim: int
 
 
@@ -303,21 +296,16 @@ def table_parts(text: str) -> tuple[str, ...]:
     return parts
 
 
-def _vector_type(extension: str, kind: str, dim: int) -> sql.Composed:
-    return sql.SQL("{}({})").format(sql.Identifier(extension, kind), sql.Literal(dim))
+def _vector_type(extension: str, dim: int) -> sql.Composed:
+    return sql.SQL("{}({})").format(sql.Identifier(extension, "vector"), sql.Literal(dim))
 
 
-def copy_rows(embeddings: Embeddings, *, numbers: bool, half: bool) -> Iterator[tuple[int, bytes]]:
+def copy_rows(embeddings: Embeddings, *, numbers: bool) -> Iterator[tuple[int, bytes]]:
     """Yield a binary COPY of (name, vector) in parts, each with the number of rows so far.
 
-    Names are bigint (``numbers``) or text, vectors are halfvec (``half``) or vector.
+    Names are bigint (``numbers``) or text.
     """
-    if half and (top := float(np.abs(embeddings.vectors).max(initial=0))) > _MAX_HALF:
-        raise OutputError(
-            f"halfvec holds numbers up to {_MAX_HALF:,.0f}; the vectors reach {top:g}: pass --no-index, "
-            "which stores them as vector"
-        )
-    value = np.dtype((">f2" if half else ">f4", (embeddings.dim,)))
+    value = np.dtype((">f4", (embeddings.dim,)))
     name = [("name_length", ">i4"), ("name", ">i8")] if numbers else []
     vector = [("length", ">i4"), ("dim", ">i2"), ("unused", ">i2"), ("values", value)]
     row = np.dtype([("fields", ">i2"), *name, *vector])

@@ -18,7 +18,7 @@ from spinegraph.config import Config
 from spinegraph.engines.local import LocalEngine
 from spinegraph.engines.shards import ROWS, AnyGenerator, Progress, Shard
 from spinegraph.errors import ClusterError, MissingFileError, MissingPackageError, ParameterError, SpineError
-from spinegraph.graph.fingerprint import fingerprint
+from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import open_store
 from spinegraph.kernels.runtime import thread_count

@@ -11,7 +11,7 @@ import numpy as np
 from spinegraph.atomic import JsonObject, make_folder, sweep, whole_file
 from spinegraph.embeddings import Embeddings, plain_names
 from spinegraph.errors import GraphFormatError, ParameterError
-from spinegraph.graph.fingerprint import fingerprint
+from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import digest_of
 from spinegraph.parts.generator import Generator

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array, issparse
 
 from spinegraph.atomic import JsonObject, make_folder, recover, whole_folder
 from spinegraph.errors import GraphFormatError, MissingFileError, ModelFormatError, ParameterError
+from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.edges import MAX_NODES, EdgeReport
-from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import NameIndex, as_array, first_few, is_range, require_known
 

@@ -22,6 +22,7 @@ from spinegraph.errors import (
     SpineError,
     SpineWarning,
 )
+from spinegraph.graph.describe import computed_fingerprint
 from spinegraph.graph.edge_files import (
     MAX_WEIGHT,
     EdgeOptions,
@@ -58,7 +59,6 @@ from spinegraph.graph.feature_files import (
     table_matrix,
 )
 from spinegraph.graph.files import STANDARD_INPUT, Opened, opened
-from spinegraph.graph.fingerprint import computed_fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import first_few
 from spinegraph.graph.read import edge_options, read_graph

@@ -1,7 +1,7 @@
-"""Synthetic networks, each from a seed: small shapes, mirrored copies, an organisation with planted roles."""
+"""Synthetic networks, each from a seed: small shapes, random graphs, an organisation with planted roles."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +11,7 @@ from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.adjacency import position_type
 
-__all__ = ["Planted", "barbell", "karate", "mirrored", "perturbed", "planted", "random_graph"]
+__all__ = ["Planted", "barbell", "karate", "planted", "random_graph"]
 
 # Zachary (1977): a member, then members they met outside the club; 0 is the instructor, 33 the president.
 _KARATE = """
@@ -50,73 +50,6 @@ def karate() -> Graph:
     """
     rows = [list(map(int, row.split())) for row in _KARATE.split(";")]
     return Graph.from_edges(np.array([(member, other) for member, *others in rows for other in others]))
-
-
-def mirrored(graph: Graph, seed: int = 0) -> tuple[Graph, NDArray[np.int64]]:
-    """Return a graph beside a copy of itself whose nodes come in random order, and who mirrors whom.
-
-    Parameters
-    ----------
-    graph : Graph
-        n nodes; weights and features go along into the copy.
-    seed : int
-        Decides the order of the copy.
-
-    Returns
-    -------
-    union : Graph
-        2n nodes: first the original, then the copy. Names are positions where the graph's are, else
-        ``("original", name)`` and ``("mirror", name)``.
-    pairs : int64 array (n, 2)
-        Positions of each node and of its mirror image.
-
-    Examples
-    --------
-    >>> union, pairs = mirrored(karate(), seed=1)
-    >>> len(union), bool((union.degrees[pairs[:, 0]] == union.degrees[pairs[:, 1]]).all())
-    (68, True)
-    """
-    n = len(graph)
-    order = np.random.default_rng(seed).permutation(n)  # position i of the copy holds node order[i]
-    copy = graph.subgraph(graph.names[order])
-    if np.array_equal(graph.names, np.arange(n)):
-        union = Graph.union([graph, copy.relabel(np.arange(n))])
-    else:
-        union = Graph.union([graph, copy], keys=["original", "mirror"])
-    images = np.empty(n, dtype=np.int64)
-    images[order] = n + np.arange(n)
-    return union, np.column_stack([np.arange(n), images])
-
-
-def perturbed(graph: Graph, keep: float, swap_features: bool = True, seed: int = 0) -> Graph:
-    """Return a graph that kept each edge with probability ``keep``, its features slightly moved.
-
-    In each feature row one value other than 0 swaps place with one 0, where the row has both. Nodes left
-    without an edge stay. Two independent perturbations take two seeds.
-
-    Examples
-    --------
-    >>> first, second = (perturbed(karate(), keep=0.9, seed=seed) for seed in (1, 2))
-    >>> len(first) == len(second) == 34
-    True
-    """
-    if not 0 <= keep <= 1:
-        raise ParameterError(f"keep must be from 0 to 1; got {keep!r}")
-    rng = np.random.default_rng(seed)
-    rows = np.repeat(np.arange(len(graph)), graph.degrees)
-    once = rows < graph.indices  # each edge once
-    chosen = np.flatnonzero(once)[rng.random(int(once.sum())) < keep]
-    features = graph.features
-    if features is not None and swap_features:
-        features = _swapped(features, rng)
-    return Graph.from_edges(
-        np.column_stack([rows[chosen], graph.indices[chosen]]),
-        num_nodes=len(graph),
-        weights=None if graph.weights is None else graph.weights[chosen],
-        features=features,
-        names=graph.names,
-        feature_names=graph.feature_names,
-    )
 
 
 def random_graph(
@@ -175,28 +108,6 @@ def _random_features(num_nodes: int, columns: int, rng: np.random.Generator) -> 
     matrix.sum_duplicates()
     matrix.data[:] = 1.0
     return matrix
-
-
-def _swapped(features: Any, rng: np.random.Generator) -> Any:
-    """Return features (n, f) with one value other than 0 moved to where a 0 was, row by row."""
-    matrix = sp.csr_array(features, copy=True)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    width, counts = matrix.shape[1], np.diff(matrix.indptr)
-    rows = np.flatnonzero((counts > 0) & (counts < width))
-    leaving = matrix.indptr[rows] + rng.integers(counts[rows])
-    # The r-th zero of a row lies at column r plus the stored columns before it. Sorted column c at index i
-    # has c - i zeros before it, so it comes before the r-th zero if that is at most r.
-    rank = rng.integers(width - counts[rows])  # (rows,)
-    ranks = np.full(matrix.shape[0], -1, dtype=np.int64)
-    ranks[rows] = rank
-    index = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
-    before = matrix.indices - index <= np.repeat(ranks, counts)
-    owner = np.repeat(np.arange(matrix.shape[0]), counts)
-    matrix.indices[leaving] = rank + np.bincount(owner[before], minlength=matrix.shape[0])[rows]
-    matrix.has_sorted_indices = False
-    matrix.sort_indices()
-    return matrix if sp.issparse(features) else matrix.toarray()
 
 
 def _at_least(name: str, value: int, least: int) -> None:

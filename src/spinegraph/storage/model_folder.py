@@ -21,10 +21,9 @@ from spinegraph.atomic import JsonObject, digest, make_folder, recover, whole_fo
 from spinegraph.config import Config, PaperConfig
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError, SpineError, SpineWarning
-from spinegraph.graph.describe import TrainingStats
+from spinegraph.graph.describe import TrainingStats, fingerprint
 from spinegraph.graph.edges import EdgeReport
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.fingerprint import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import as_array, first_few, is_range
 from spinegraph.parts.content import Content, Learned, Ramps

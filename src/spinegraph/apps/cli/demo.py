@@ -14,11 +14,16 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from spinegraph.apps.cli.fit import require_free
-from spinegraph.apps.cli.options import Json, Report, plain_table, print_json, shown_progress
+from spinegraph.apps.cli.options import (
+    Json,
+    Report,
+    plain_table,
+    print_json,
+    require_free,
+    shown_progress,
+)
 
 if TYPE_CHECKING:
-    from spinegraph.embeddings import Embeddings
     from spinegraph.estimator import SPINE
     from spinegraph.graph.synthetic import Planted
 
@@ -83,64 +88,20 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Size:
-    """Size of one organisation."""
-
-    people: int
-    ties: int
-
-
-@dataclass(frozen=True)
-class Person:
-    """A person, with the planted truth; ``acquainted`` is the share of pairs of contacts with a tie."""
-
-    name: str
-    department: str
-    role: str
-    ties: int
-    acquainted: float
-
-
-@dataclass(frozen=True)
-class LookAlike:
-    """A person like another, and the cosine of one part of their vectors."""
-
-    person: Person
-    similarity: float
-
-
-@dataclass(frozen=True)
-class LookAlikes:
-    """A person, and who is nearest by each part: in the unseen organisation, by place in the person's own."""
-
-    of: Person
-    content: tuple[LookAlike, ...]
-    place: tuple[LookAlike, ...]
-    role: tuple[LookAlike, ...]
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Shares of people whose nearest by a part shares what the part is about."""
-
-    content: float  # the department
-    place: float  # the department, too
-    role: float
-
-
-@dataclass(frozen=True)
 class Demo:
-    """All that the demo shows."""
+    """All that the demo shows, as plain values."""
 
-    fitted: Size
-    unseen: Size
+    fitted: dict[str, int]  # people and ties of the organisation
+    unseen: dict[str, int]
     words: int
     departments: int
     roles: int
     parts: dict[str, int]  # name to width
     scores: tuple[Score, ...]  # SPINE first, the largest class last
-    alike: LookAlikes  # of one person of the fitted organisation, in the unseen one
-    agreement: Agreement
+    # "of" a bridge of the fitted organisation: by each part, the people nearest in the unseen one, by place
+    # in the person's own, each with the cosine of that part.
+    alike: dict[str, Any]
+    agreement: dict[str, float]  # by part, the share of people whose nearest is of their department, or role
     folder: str | None = None  # of the report and the model
 
 
@@ -166,6 +127,7 @@ def run_demo(
     """
     from threadpoolctl import threadpool_limits
 
+    from spinegraph.embeddings import unit_length
     from spinegraph.estimator import SPINE
     from spinegraph.graph.synthetic import planted
 
@@ -184,26 +146,31 @@ def run_demo(
         scores = _scores(here, there, {**rows, **_controls(model, here, there, progress)}, progress)
         # In another organisation nobody has a place: who sits near whom is asked at home.
         asked = {part: (here, known) if part == "place" else (there, unseen) for part in known.parts}
-        cosines = {part: _cosines(known.part(part), found.part(part)) for part, (_, found) in asked.items()}
+        cosines = {
+            part: unit_length(known.part(part).vectors) @ unit_length(found.part(part).vectors).T
+            for part, (_, found) in asked.items()
+        }
         np.fill_diagonal(cosines["place"], -np.inf)
         alike = _look_alikes(here, {part: where for part, (where, _) in asked.items()}, cosines)
         if folder is not None:
             _write(model, here, folder, progress)
     nearest = {part: found.argmax(axis=1) for part, found in cosines.items()}
+    fitted, other = ({"people": len(each.graph), "ties": each.graph.num_edges} for each in (here, there))
+    agreement = {
+        "content": float((there.community[nearest["content"]] == here.community).mean()),
+        "place": float((here.community[nearest["place"]] == here.community).mean()),
+        "role": float((there.role[nearest["role"]] == here.role).mean()),
+    }
     return Demo(
-        Size(len(here.graph), here.graph.num_edges),
-        Size(len(there.graph), there.graph.num_edges),
+        fitted,
+        other,
         len(here.graph.feature_names or ()),
         len(here.community_names),
         len(here.role_names),
         {name: part.stop - part.start for name, part in model.generator_.parts.items()},
         scores,
         alike,
-        Agreement(
-            float((there.community[nearest["content"]] == here.community).mean()),
-            float((here.community[nearest["place"]] == here.community).mean()),
-            float((there.role[nearest["role"]] == here.role).mean()),
-        ),
+        agreement,
         None if folder is None else str(folder),
     )
 
@@ -262,40 +229,34 @@ def _accuracies(
     return right / len(known), probe_cv(both, np.concatenate([known, other]), train, test).accuracy
 
 
-def _cosines(fitted: "Embeddings", unseen: "Embeddings") -> NDArray[Any]:
-    from spinegraph.embeddings import unit_length
-
-    cosines: NDArray[Any] = unit_length(fitted.vectors) @ unit_length(unseen.vectors).T  # (n, n')
-    return cosines
-
-
 def _look_alikes(
     here: "Planted", where: "dict[str, Planted]", cosines: dict[str, NDArray[Any]], count: int = 3
-) -> LookAlikes:
+) -> dict[str, Any]:
     """Find the first bridge's nearest people by each part, in the organisation that it is asked in."""
     from spinegraph.graph.synthetic import BRIDGE
 
     person = int(np.flatnonzero(here.role == BRIDGE)[0])
     found = {
-        part: tuple(
-            LookAlike(_person(where[part], other), float(rows[person, other]))
+        part: [
+            {"person": _person(where[part], other), "similarity": float(rows[person, other])}
             for other in np.argsort(-rows[person], kind="stable")[:count].tolist()
-        )
+        ]
         for part, rows in cosines.items()
     }
-    return LookAlikes(_person(here, person), **found)
+    return {"of": _person(here, person), **found}
 
 
-def _person(planted: "Planted", node: int) -> Person:
+def _person(planted: "Planted", node: int) -> dict[str, Any]:
+    """Describe a person; ``acquainted`` is the share of pairs of contacts with a tie."""
     from spinegraph.structure.columns import structural_columns
 
-    return Person(
-        str(planted.graph.names[node]),
-        planted.community_names[planted.community[node]],
-        planted.role_names[planted.role[node]],
-        int(planted.graph.degrees[node]),
-        float(structural_columns(planted.graph, names=("clustering",)).values[node, 0]),
-    )
+    return {
+        "name": str(planted.graph.names[node]),
+        "department": planted.community_names[planted.community[node]],
+        "role": planted.role_names[planted.role[node]],
+        "ties": int(planted.graph.degrees[node]),
+        "acquainted": float(structural_columns(planted.graph, names=("clustering",)).values[node, 0]),
+    }
 
 
 def _write(model: "SPINE", here: "Planted", folder: Path, progress: Report) -> None:
@@ -313,24 +274,19 @@ def _write(model: "SPINE", here: "Planted", folder: Path, progress: Report) -> N
     model.save(folder / _MODEL)
 
 
-def print_demo(demo: Demo, console: Console | None = None) -> None:
+def print_demo(demo: Demo) -> None:
     """Print the accuracies, the most similar people and what to try next."""
-    console = console or Console(highlight=False)
+    console = Console(highlight=False)
     fitted, unseen = demo.fitted, demo.unseen
-    console.print("[bold]Two synthetic organisations[/bold], nothing downloaded")
     console.print(
-        f"  fitted  {fitted.people} people, {fitted.ties:,} ties, profiles of {demo.words} words, "
-        f"{demo.departments} departments, {demo.roles} roles"
-    )
-    console.print(
-        f"  unseen  {unseen.people} other people, {unseen.ties:,} ties; "
-        "vectors by transform, nothing retrained\n"
-    )
-    widths = ", ".join(f"{name} {width}" for name, width in demo.parts.items())
-    console.print(
+        "[bold]Two synthetic organisations[/bold], nothing downloaded\n"
+        f"  fitted  {fitted['people']} people, {fitted['ties']:,} ties, profiles of {demo.words} words, "
+        f"{demo.departments} departments, {demo.roles} roles\n"
+        f"  unseen  {unseen['people']} other people, {unseen['ties']:,} ties; "
+        "vectors by transform, nothing retrained\n\n"
         f"[bold]Accuracy of a classifier on {sum(demo.parts.values())} numbers a person[/bold], in %"
     )
-    _print_scores(demo.scores, widths, console)
+    _print_scores(demo.scores, ", ".join(f"{name} {width}" for name, width in demo.parts.items()), console)
     _print_alike(demo, console)
     _print_next(demo, console)
 
@@ -355,41 +311,37 @@ def _print_scores(scores: tuple[Score, ...], widths: str, console: Console) -> N
 
 
 def _print_alike(demo: Demo, console: Console) -> None:
-    person, agreement = demo.alike.of, demo.agreement
-    console.print(f"[bold]Who is like {person.name}?[/bold]")
-    console.print(f"        {_facts(person)}\n")
+    person = demo.alike["of"]
+    console.print(f"[bold]Who is like {person['name']}?[/bold]\n        {_facts(person)}\n")
     for question, where, part, what in (
         ("about the same things", "unseen", "content", "department"),
         ("in the same place", "fitted", "place", "department"),
         ("playing the same role", "unseen", "role", "role"),
     ):
         console.print(f"  {question} ({part}), in the {where} organisation")
-        for one in getattr(demo.alike, part):
-            console.print(f"  {one.similarity:.2f}  [bold]{one.person.name}[/bold], {_facts(one.person)}")
-        share = 100 * getattr(agreement, part)
+        for one in demo.alike[part]:
+            named = f"[bold]{one['person']['name']}[/bold], {_facts(one['person'])}"
+            console.print(f"  {one['similarity']:.2f}  {named}")
+        share = 100 * demo.agreement[part]
         console.print(f"        for {share:.0f} % of all, the nearest is of the same {what}\n", style="dim")
 
 
-def _facts(person: Person) -> str:
-    ties = f"{person.ties} tie{'s' * (person.ties != 1)}"
-    return f"{person.role}, {person.department}; {ties}, {100 * person.acquainted:.0f} % linked"
+def _facts(person: dict[str, Any]) -> str:
+    ties = f"{person['ties']} tie{'s' * (person['ties'] != 1)}"
+    return f"{person['role']}, {person['department']}; {ties}, {100 * person['acquainted']:.0f} % linked"
 
 
 def _print_next(demo: Demo, console: Console) -> None:
     if demo.folder is not None:
-        model, person = f"{demo.folder}/{_MODEL}", demo.alike.of.name
-        console.print("[bold]Written[/bold]")
-        for line in (
-            f"  {demo.folder}/{_REPORT}  map, roles, similar nodes: open it in a browser",
-            f"  {model}  ask it more:",
-            f"    spine similar {model} '{person}' --by role",
-            f"    spine roles {model}",
-            f"    spine explore {model}\n",
-        ):
-            console.print(line, soft_wrap=True)
-    console.print("[bold]On your own data[/bold]")
-    for line in OWN_DATA:
-        console.print(f"  {line}")
+        model, person = f"{demo.folder}/{_MODEL}", demo.alike["of"]["name"]
+        console.print(
+            "[bold]Written[/bold]\n"
+            f"  {demo.folder}/{_REPORT}  map, roles, similar nodes: open it in a browser\n"
+            f"  {model}  ask it more:\n    spine similar {model} '{person}' --by role\n"
+            f"    spine roles {model}\n    spine explore {model}\n",
+            soft_wrap=True,
+        )
+    console.print("\n  ".join(["[bold]On your own data[/bold]", *OWN_DATA]))
     console.print("\n  or in Python", style="dim")
     python = Syntax("", "python", theme="ansi_dark")
     for line in NEXT_STEPS.splitlines():

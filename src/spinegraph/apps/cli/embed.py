@@ -103,7 +103,7 @@ def embed(
             found = {"same_network": vectors.same_network}
             report("writing", 0, 0)
             if output == STANDARD_OUTPUT:
-                write_csv(sys.stdout.buffer, vectors.names, vectors.vectors)
+                write_csv(sys.stdout.buffer, vectors)
                 sys.stdout.buffer.flush()
             else:
                 vectors.save(Path(output))

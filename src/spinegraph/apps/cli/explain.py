@@ -1,17 +1,14 @@
 """``spine explain``: why two nodes are alike, or not."""
 
-import math
-from collections.abc import Iterator
 from html import escape as html_escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.bar import Bar
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text
 
@@ -20,13 +17,18 @@ from spinegraph.apps.cli.reading import ModelNodes, Reading
 
 if TYPE_CHECKING:
     from spinegraph.analysis.explain import Explanation
+    from spinegraph.graph.graph import GraphLike
 
 _WIDTH = 100
-_BAR, _HALF = 28, 24  # characters of a bar, and of one that grows to the left or right
-_COLUMNS, _STEPS = 6, 14  # shown at most
-_OFFSET = 1e-3  # of DTW: smaller values count as zero
+_BAR = 28  # characters of a bar
+_COLUMNS = 6  # shown at most
 _COLORS = {"content": "cyan", "place": "green", "role": "magenta"}
-_NEAR, _FAR = 0.1, 0.5  # relative differences up to which a step is green, or yellow
+_MEANING = (
+    "Similarity is the mean of the cosines of the vectors' parts, which add up to it: <b>content</b> is "
+    "what the two and the nodes around them are about, <b>place</b> where in the training network they "
+    "live, <b>role</b> the shape of the links around them. A profile is how a walk that keeps going back "
+    "to its start spends its time, largest share first."
+)
 
 
 @takes(how=Reading)
@@ -63,7 +65,7 @@ def explain(
         weights=weights,
     )
     if html is not None:
-        _write_page(found, html)
+        _write_page(found, nodes.graph, [first, second], html)
     if json:
         print_json(found.to_json())
         return
@@ -90,9 +92,8 @@ def _print_explanation(found: "Explanation", *, words_only: bool) -> None:
         ("What makes them alike", shared),
         ("What sets them apart", apart),
         ("Side by side", _numbers_table(found)),
-        ("Profiles, matched step by step", Group(*_profile(found))),
     ):
-        if isinstance(body, Group) or body.row_count:
+        if body.row_count:
             console.print(f"[bold]{title}[/bold]")
             console.print(Padding(body, (0, 0, 1, 2), expand=False))
 
@@ -145,75 +146,43 @@ def _numbers_table(found: "Explanation") -> Table:
     return table
 
 
-def _profile(found: "Explanation") -> Iterator[RenderableType]:
-    """Yield the two profiles as bars back to back, in the pairs that DTW matched."""
-    from spinegraph.analysis.explain import difference, short_difference
-
-    yield Text(
-        "A walk that starts at a node and keeps going back there: which share of its time it spends at the "
-        "node itself, at the node it visits most next, and so on. Bars grow with the logarithm; green "
-        "differs by up to 10 %, yellow by up to 50 %, red by more; a value that is matched again is pale.",
-        style="dim",
-    )
-    names = escape(found.a.name), escape(found.b.name)
-    table = plain_table(names[0], "", "", names[1], "differ by", align="rrlrr", header_style="dim")
-    table.padding = (0, 1, 0, 0)
-    steps = list(zip(found.warping.path.tolist(), found.warping.costs.tolist(), strict=True))
-    before = (-1, -1)
-    for (i, j), cost in steps[:_STEPS]:
-        one, other = float(found.profiles[0, i]), float(found.profiles[1, j])
-        color = "green" if cost <= _NEAR else "yellow" if cost <= _FAR else "red"
-        styles = ["dim" if old == new else "" for old, new in zip(before, (i, j), strict=True)]
-        table.add_row(
-            Text(f"{100 * one:.1f} %", style=styles[0]),
-            Styled(Bar(1, 1 - _height(one), 1, width=_HALF, color=color), styles[0]),
-            Styled(Bar(1, 0, _height(other), width=_HALF, color=color), styles[1]),
-            Text(f"{100 * other:.1f} %", style=styles[1]),
-            short_difference(cost),
-        )
-        before = (i, j)
-    yield table
-    rest = [cost for _, cost in steps[_STEPS:]]
-    if rest:
-        average = difference(sum(rest) / len(rest))
-        yield Text(f"{len(rest)} more steps, which differ {average} on average", style="dim")
-
-
-def _height(value: float) -> float:
-    """Return the length of a bar from 0 to 1: equal differences are equal ratios, as DTW counts them."""
-    return math.log1p(value / _OFFSET) / math.log1p(1 / _OFFSET)
-
-
-def _write_page(found: "Explanation", path: Path) -> None:
-    """Write the explanation and its figures as one HTML page, whole or not at all."""
+def _write_page(found: "Explanation", graph: "GraphLike", nodes: list[Any], path: Path) -> None:
+    """Write the words, tables and figures of an explanation as one HTML page, whole or not at all."""
     from plotly.io import to_html
 
-    from spinegraph.analysis.explain import titled
-    from spinegraph.analysis.plots import FONT, INK, LINE, QUIET, explanation_figure
+    from spinegraph.analysis import plots
+    from spinegraph.analysis.explain import column_title, titled
     from spinegraph.atomic import whole_file
+    from spinegraph.graph.describe import html_table
 
     style = f"""
-body {{ font: 16px/1.55 {FONT}; color: {INK}; max-width: 60rem; margin: 2.5rem auto; padding: 0 1.25rem; }}
-h1 {{ font-size: 1.7rem; line-height: 1.25; margin: 0 0 1rem; }}
-p {{ margin: .5rem 0; }} p.first {{ font-size: 1.15rem; }}
-footer {{ color: {QUIET}; font-size: .85rem; border-top: 1px solid {LINE}; padding-top: 1rem; }}
+body {{ font: 16px/1.55 {plots.FONT}; color: {plots.INK}; max-width: 60rem; margin: 2.5rem auto; }}
+h1 {{ font-size: 1.7rem; line-height: 1.25; }} h2 {{ font-size: 1.1rem; margin: 2rem 0 0; }}
+table {{ margin: .5rem 0 1.5rem; }} footer {{ color: {plots.QUIET}; font-size: .85rem; }}
 """
-    footer = (
-        "Similarity is the mean of the cosines of the vectors' parts, which add up to it: <b>content</b> is "
-        "what the two and the nodes around them are about, <b>place</b> where in the training network they "
-        "live, <b>role</b> the shape of the links around them. A profile is how a walk that keeps going back "
-        "to its start spends its time, largest share first."
-    )
-    figure = to_html(
-        explanation_figure(found), include_plotlyjs=True, full_html=False, config={"displaylogo": False}
-    )
+    alike, apart = found.columns.shared(_COLUMNS), found.columns.apart(_COLUMNS)
+    adds = [(column_title(column.name), f"{column.alike:.3f}") for column in alike]
+    takes_away = [(column_title(column.name), f"{column.apart:.3f}") for column in apart]
+    figures = {
+        "The network around each": plots.twins(graph, *nodes),
+        "Profiles, matched step by step": plots.profile_curves([found.a.name, found.b.name], found.profiles),
+    }
     title = html_escape(f"Why {titled(found.a.name)} and {titled(found.b.name)} are alike, or not")
-    first, *more = (html_escape(sentence) for sentence in found.words)
-    words = f'<p class="first">{first}</p>' + "".join(f"<p>{sentence}</p>" for sentence in more)
+    body = [
+        f"<h1>{title}</h1>{found._repr_html_()}",
+        html_table("What makes them alike", adds, ("column", "adds")),
+        html_table("What sets them apart", takes_away, ("column", "takes")),
+    ]
+    for number, (heading, figure) in enumerate(figures.items()):
+        drawn = to_html(
+            figure, include_plotlyjs=not number, full_html=False, config={"displayModeBar": False}
+        )
+        body.append(f"<h2>{heading}</h2>{drawn}")
+    body.append(f"<footer>{_MEANING}</footer>")
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style></head>'
-        f"<body><h1>{title}</h1>{words}{figure}<footer>{footer}</footer></body></html>"
+        f"<body>{''.join(body)}</body></html>"
     )
     with whole_file(path) as partial:
         partial.write_text(page, encoding="utf-8")

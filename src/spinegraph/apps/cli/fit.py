@@ -17,6 +17,7 @@ from spinegraph.apps.cli.options import (
     Quiet,
     Report,
     print_json,
+    require_free,
     settings,
     shown_progress,
     takes,
@@ -138,17 +139,6 @@ def fit(
         files += given_options(how)
         measured = [] if labels is None else ["--labels", str(labels)]
         _print_fit(facts, _next_commands(model, output, files, measured, data), scores)
-
-
-def require_free(folder: Path, *, is_replaced: bool) -> None:
-    """Raise where a folder holds a model already, unless that is to be replaced."""
-    from spinegraph.storage.model_folder import CONFIG, require_replaceable
-
-    require_replaceable(folder)
-    if not is_replaced and (folder / CONFIG).exists():
-        raise ParameterError(
-            f"{folder}: holds a model already; add --force to replace it, or name another with --output"
-        )
 
 
 def _next_commands(

@@ -261,6 +261,17 @@ def require_output(output: str | Path, endings: tuple[str, ...], what: str) -> N
     require_writable(path)
 
 
+def require_free(folder: Path, *, is_replaced: bool) -> None:
+    """Raise where a folder holds a model already, unless that is to be replaced."""
+    from spinegraph.storage.model_folder import CONFIG, require_replaceable
+
+    require_replaceable(folder)
+    if not is_replaced and (folder / CONFIG).exists():
+        raise ParameterError(
+            f"{folder}: holds a model already; add --force to replace it, or name another with --output"
+        )
+
+
 def write_table(output: str | Path, titles: Sequence[str], columns: Sequence[Any], float_format: str) -> None:
     """Write columns as Parquet or CSV, whole or not at all; ``-`` prints CSV."""
     from spinegraph.atomic import whole_file

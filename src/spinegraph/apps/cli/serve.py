@@ -9,24 +9,27 @@ import typer
 from spinegraph.apps.cli.options import GraphFeatures, Json, Model, Quiet, takes
 from spinegraph.apps.cli.reading import Reading, load_one_network, read_known
 
-Edges = Annotated[
-    Path | None, typer.Option("--graph", help="Edges to start from; the model's own if left out.")
-]
-Labels = Annotated[Path | None, typer.Option(help="A table of names and labels, for the map.")]
-Table = Annotated[
-    Path | None, typer.Option(help="The nodes' table, to show every column as written, text too.")
-]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")]
 
 
-@takes(how=Reading)
+def _files(
+    graph: Annotated[
+        Path | None, typer.Option("--graph", help="Edges to start from; the model's own if left out.")
+    ] = None,
+    features: GraphFeatures = None,
+    labels: Annotated[Path | None, typer.Option(help="A table of names and labels, for the map.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="The nodes' table, to show every column as written, text too.")
+    ] = None,
+) -> dict[str, Path | None]:
+    """Return the files of a network, as both commands take them."""
+    return {"graph": graph, "features": features, "labels": labels, "table": table}
+
+
+@takes(files=_files, how=Reading)
 def serve(
     model: Model,
     store: Annotated[Path, typer.Option(help="Folder that keeps what is added and removed.")],
-    graph: Edges = None,
-    features: GraphFeatures = None,
-    labels: Labels = None,
-    table: Table = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Port = 8000,
     token_file: Annotated[
@@ -39,6 +42,7 @@ def serve(
     json: Json = False,
     quiet: Quiet = False,
     *,
+    files: dict[str, Path | None],
     how: Reading,
 ) -> None:
     """Serve a model over HTTP: new nodes get vectors, similar nodes and reasons without retraining.
@@ -57,29 +61,13 @@ def serve(
                 f"to write, send the token in {about['token_file']}; stop with Ctrl+C"
             )
 
-    _run_server(
-        model,
-        graph,
-        features,
-        labels,
-        table,
-        how,
-        store=store,
-        host=host,
-        port=port,
-        token_file=token_file,
-        tolerance=tolerance,
-        on_start=on_start,
-    )
+    options = {"host": host, "port": port, "token_file": token_file, "tolerance": tolerance}
+    _run_server(model, files, how, store=store, on_start=on_start, **options)
 
 
-@takes(how=Reading)
+@takes(files=_files, how=Reading)
 def explore(
     model: Model,
-    graph: Edges = None,
-    features: GraphFeatures = None,
-    labels: Labels = None,
-    table: Table = None,
     store: Annotated[
         Path | None, typer.Option(help="Folder that keeps changes; by default none are kept.")
     ] = None,
@@ -87,6 +75,7 @@ def explore(
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
     quiet: Quiet = False,
     *,
+    files: dict[str, Path | None],
     how: Reading,
 ) -> None:
     """Explore a network in the browser: the map, roles, twins, and nodes that might join.
@@ -103,32 +92,15 @@ def explore(
             webbrowser.open(about["url"])
 
     with TemporaryDirectory(prefix="spine-") as folder:
-        _run_server(
-            model,
-            graph,
-            features,
-            labels,
-            table,
-            how,
-            store=store or Path(folder),
-            port=port,
-            on_start=on_start,
-        )
+        _run_server(model, files, how, store=store or Path(folder), port=port, on_start=on_start)
 
 
-def _run_server(
-    folder: Path,
-    edges: Path | None,
-    features: Path | None,
-    labels: Path | None,
-    table: Path | None,
-    how: Reading,
-    **options: Any,
-) -> None:
+def _run_server(folder: Path, files: dict[str, Path | None], how: Reading, **options: Any) -> None:
     """Serve a model until interrupted, from the network of a file or the one it was fitted on."""
     from spinegraph.apps.server.app import run
 
-    model, graph = load_one_network(folder, edges, features, how)
+    model, graph = load_one_network(folder, files["graph"], files["features"], how)
+    labels, table = files["labels"], files["table"]
     options["labels"] = None if labels is None else read_known(labels, graph.names)
     run(model, graph, table=None if table is None else _read_table(table, graph.names), **options)
 

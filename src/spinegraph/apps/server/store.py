@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from spinegraph.apps.server.live import Change, Live
 from spinegraph.atomic import read_signed, whole_file, write_signed
 from spinegraph.errors import ModelFormatError, ParameterError, SpineError
-from spinegraph.graph.fingerprint import fingerprint
+from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import first_few
 from spinegraph.parts.generator import Generator
