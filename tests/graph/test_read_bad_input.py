@@ -367,7 +367,7 @@ class TestNpz:
             parts = {key: value for key, value in whole.items() if key != lacking}
             refused(self.save(tmp_path, **parts), f"without {lacking}")
         refused(self.save(tmp_path, **whole | {"data": ["x"]}), "rows of numbers")
-        refused(self.save(tmp_path, **whole | {"shape": [2]}), "two numbers")
+        refused(self.save(tmp_path, **whole | {"shape": [2]}), "its shape two")
         refused(self.save(tmp_path, **whole), "num_nodes=5", num_nodes=5)
 
     def test_a_matrix_that_is_not_square(self, tmp_path):

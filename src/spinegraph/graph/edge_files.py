@@ -204,9 +204,8 @@ def _weight_column(
     known = {} if titles is None else {letters(titles[position]): position for position in reversed(others)}
     for name in (*WEIGHT_NAMES, *_AMOUNTS):
         if name in known:
-            some = [value.strip() for value in values(known[name])]
-            is_amount = some and all(NUMBER.fullmatch(value) and float(value) >= 0 for value in some)
-            if name in WEIGHT_NAMES or is_amount:
+            some = [] if name in WEIGHT_NAMES else [value.strip() for value in values(known[name])]
+            if name in WEIGHT_NAMES or (some and all(map(_is_amount, some))):
                 return known[name], False
     if options.weighted:
         return others[0], False
@@ -218,6 +217,10 @@ def _weight_column(
         if numbers and not is_time and not (len(numbers) == len(third) and min(numbers) < 0):
             return others[0], True
     return None, False
+
+
+def _is_amount(text: str) -> bool:
+    return bool(NUMBER.fullmatch(text)) and float(text) >= 0
 
 
 # Text: DuckDB reads a plain file; where it or a check fails, a slow scan finds the line for the message.
@@ -589,26 +592,23 @@ class Listing:
             fault = str(damage)
         raise GraphFormatError(f"{self.path}: cannot be read: {excerpt(fault, 200)}")
 
-    def batches(self, query: str, rows: int) -> Iterator[Any]:
-        """Yield the result of a query as Arrow batches; a fault of the table is explained."""
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Run a query; a fault of the table is explained."""
         try:
-            relation = interruptible(self.database, lambda: self.database.sql(query))
-            if relation is not None:
-                reader: Any = interruptible(self.database, lambda: relation.to_arrow_reader(rows))
-                while (batch := interruptible(self.database, lambda: next(reader, None))) is not None:
-                    yield batch
-        except SpineError:
-            raise
+            return interruptible(self.database, work)
         except Exception as fault:  # DuckDB's, or an error of it that is no text
             self.explain(str(fault))
 
+    def batches(self, query: str, rows: int) -> Iterator[Any]:
+        """Yield the result of a query as Arrow batches."""
+        reader = self.run(lambda: self.database.sql(query).to_arrow_reader(rows))
+        while (batch := self.run(lambda: next(reader, None))) is not None:
+            yield batch
+
     def execute(self, query: str) -> Any:
         """Run a query and return its result as an Arrow table, None where it has none."""
-        try:
-            relation = interruptible(self.database, lambda: self.database.sql(query))
-            return None if relation is None else interruptible(self.database, relation.to_arrow_table)
-        except Exception as fault:
-            self.explain(str(fault))
+        relation = self.run(lambda: self.database.sql(query))
+        return None if relation is None else self.run(relation.to_arrow_table)
 
     def read(self, *columns: str) -> tuple[list[Any], NDArray[np.float32] | None]:
         """Return SQL expressions of all rows as Arrow columns, and the weights, which are checked."""
@@ -941,16 +941,20 @@ def _typed_listing(
     path: str, relation: str, what: str, database: "DuckDBPyConnection", options: EdgeOptions
 ) -> Listing:
     """List the edges of a table whose columns have types."""
-    try:
-        schema = database.sql(f"SELECT * FROM {relation} LIMIT 0").to_arrow_table().schema
-    except Exception as fault:
-        raise GraphFormatError(f"{path}: damaged or cut-off {what}: {excerpt(str(fault), 150)}") from fault
-    titles = list(schema.names)
+
+    def some(columns: str, rows: int) -> Any:
+        try:
+            return database.sql(f"SELECT {columns} FROM {relation} LIMIT {rows}").to_arrow_table()
+        except Exception as fault:
+            raise GraphFormatError(
+                f"{path}: damaged or cut-off {what}: {excerpt(str(fault), 150)}"
+            ) from fault
 
     def values(position: int) -> list[str]:
-        query = f"SELECT {identifier(titles[position])} FROM {relation} LIMIT 1000"
-        return [str(value) for (value,) in database.sql(query).fetchall()]
+        return [str(value) for value in some(identifier(titles[position]), 1000).column(0).to_pylist()]
 
+    schema = some("*", 0).schema
+    titles = list(schema.names)
     columns = choose_columns(titles, len(titles), options, path, values)
     wanted = [titles[position] for position in columns[:3] if position is not None]
     types = [schema.field(title).type for title in wanted]
@@ -1176,20 +1180,19 @@ def sparse_matrix(arrays: Arrays, path: str) -> Any:
     """Return the matrix of ``scipy.sparse.save_npz``, as CSR or COO, its indices checked."""
     found = arrays["format"].tolist()
     kind = found.decode("latin-1") if isinstance(found, bytes) else str(found)
-    if kind not in _MATRIX_PARTS:
-        raise GraphFormatError(f"{path}: a sparse matrix in format {kind[:20]!r}; save matrix.tocsr()")
-    needed = ("data", *_MATRIX_PARTS[kind])
+    needed = ("data", *_MATRIX_PARTS.get(kind, ("format csr",)))
     lacking = [key for key in needed if key not in arrays]
     if lacking:
-        raise GraphFormatError(f"{path}: a sparse matrix without {', '.join(lacking)}; write it again")
-    shape = arrays["shape"]
-    if shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any():
-        raise GraphFormatError(f"{path}: the shape of a matrix is two numbers; got {shape.tolist()}")
-    _require_plausible(max(shape.tolist()), arrays["data"].size, path)
-    data, *parts = (arrays[key] for key in needed)
-    is_flat = all(part.ndim == 1 for part in (data, *parts))
-    if not is_flat or data.dtype.kind not in "biuf" or any(part.dtype.kind not in "iu" for part in parts):
-        raise GraphFormatError(f"{path}: the parts of a sparse matrix must be rows of numbers")
+        raise GraphFormatError(
+            f"{path}: a sparse {kind[:20]!r} matrix without {', '.join(lacking)}; save matrix.tocsr()"
+        )
+    shape, data, *parts = (arrays[key] for key in ("shape", *needed))
+    is_flat = all(part.ndim == 1 and part.dtype.kind in "iu" for part in (shape, *parts)) and data.ndim == 1
+    if not is_flat or data.dtype.kind not in "biuf" or len(shape) != 2 or (shape < 0).any():
+        raise GraphFormatError(
+            f"{path}: the parts of a sparse matrix are rows of numbers, its shape two of them"
+        )
+    _require_plausible(max(shape.tolist()), data.size, path)
     try:
         if kind == "coo":
             return sparse.coo_array((data, tuple(parts)), shape=shape.tolist())
