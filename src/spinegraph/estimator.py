@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -178,6 +179,9 @@ class SPINE:
         graph, whole = _one_graph(graph, encoder)
         encoder = encoder or whole.encoder
         _require_same_features(encoder, whole)
+        if whole.encoder is None and encoder is not None:
+            encoded = copy(whole)._encoded_by(encoder)  # its columns are scaled already, each by its kind
+            graph, whole = encoded if graph is whole else graph, encoded
         engine = engine_for(config)
         generator = engine.fit(whole, config, report_progress, several=graph is not whole)
         if graph is not whole and len(graph) > 1 and "place" in config.parts:

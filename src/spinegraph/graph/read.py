@@ -198,7 +198,6 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
             with open_listing(source, options) as listing:
                 contents = collect(listing)
         except NotHeaderError:
-            source.stream.seek(0)
             with open_listing(source, replace(options, header=False)) as listing:
                 contents = collect(listing)
     # Arrow keeps freed memory for itself; building the graph needs it more.
