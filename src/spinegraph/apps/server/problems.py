@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from spinegraph.apps.server.writer import ClosedError
+from spinegraph.apps.server.writer import ClosedError, DoubtError
 from spinegraph.errors import SpineError, UnknownNodeError
 
 MEDIA_TYPE = "application/problem+json"
@@ -78,7 +78,9 @@ def _as_problem(error: Exception) -> ProblemError:
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, ClosedError):
-        return ProblemError(503, str(error), headers={"Retry-After": "1"})
+        return ProblemError(503, str(error), rule="a working store", headers={"Retry-After": "1"})
+    if isinstance(error, DoubtError):
+        return ProblemError(504, str(error), rule="a working store")
     if isinstance(error, SpineError):
         status = 404 if isinstance(error, UnknownNodeError) else 422
         return ProblemError(status, str(error), rule=type(error).__name__)

@@ -507,7 +507,7 @@ async def readyz(service: TheService) -> Any:
     if not service.lookup.is_ready:
         detail = "the search index is being built; look-ups compare every node until then"
         raise ProblemError(503, detail, rule="warmed up", headers={"Retry-After": "5"})
-    now, tolerance = service.snapshot, service.live.tolerance
+    now, tolerance = service.snapshot, service.tolerance
     about = {"dim": service.generator.dim, "package": __version__, "tolerance": tolerance}
     return reply({"status": "ready", "version": now.version, "nodes": now.overlay.num_nodes, "model": about})
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from heapq import nsmallest
 from pathlib import Path
 from secrets import token_hex
@@ -58,15 +59,17 @@ class Service:
     ) -> None:
         self.limits, self.lookup = limits or Limits(), Lookup()
         opened = open_store(model, graph, store)
+        rebuild = partial(restore, model, graph, opened, tolerance)
         try:
-            self.live: Live = restore(model, graph, opened, tolerance)
+            live: Live = rebuild()
         except BaseException:
             opened.close()
             raise
-        self.generator, self.familiarity = self.live.generator, model.familiarity_
+        self.generator, self.familiarity, self.tolerance = live.generator, model.familiarity_, live.tolerance
         pairs = [] if labels is None else zip(graph.names.tolist(), labels.tolist(), strict=True)
         self.labels = {name: label for name, label in pairs if label is not None}
-        self.writer = Writer(self.live, opened, waiting=self.limits.changes, on_batch=self._on_batch)
+        waiting, on_batch = self.limits.changes, self._on_batch
+        self.writer = Writer(live, opened, waiting=waiting, on_batch=on_batch, rebuild=rebuild)
         self.atlas = Atlas(model, self.generator, self.lookup, store)
         self.twins = Twins(self.generator)
         self.metrics = Metrics(lambda: self.snapshot, lambda: self.writer.waiting)
