@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from threading import Event, Lock
 
@@ -274,10 +275,8 @@ def test_a_disk_that_is_full_for_a_moment_costs_nothing(fitted, small_disk, tmp_
         def begin(left=left):
             stats = os.statvfs(small_disk)
             with open(filler, "wb", buffering=0) as file:
-                try:
+                with suppress(OSError):
                     file.write(bytes(max(stats.f_bavail * stats.f_frsize - left, 0)))
-                except OSError:
-                    pass
 
         faulty_round(fitted, link, clients, rng, begin, lambda: filler.unlink(missing_ok=True))
     injected("faults of a store that pass", rounds)

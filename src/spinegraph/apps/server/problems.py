@@ -15,10 +15,11 @@ from spinegraph.errors import SpineError, UnknownNodeError
 
 MEDIA_TYPE = "application/problem+json"
 PROBLEMS = {  # status: title, description in the OpenAPI document
-    400: ("bad request", "The body is not JSON."),
+    400: ("bad request", "The request is not HTTP, has no single valid Host, or its body is not JSON."),
     401: ("token needed", "The token is missing or wrong."),
     404: ("not found", "There is no such node, edge or page."),
     405: ("method not allowed", "The method is not allowed here."),
+    408: ("too slow", "The body did not arrive in time."),
     409: ("conflict", "The name is taken."),
     413: ("too large", "The body is too large."),
     415: ("not JSON", "The body is not sent as JSON."),
@@ -26,7 +27,7 @@ PROBLEMS = {  # status: title, description in the OpenAPI document
     422: ("not acceptable", "A rule is broken; field and rule say where and which."),
     500: ("internal error", "The service failed."),
     503: ("not now", "The service is busy, or something is not ready."),
-    504: ("too slow", "The answer takes too long."),
+    504: ("too slow", "The answer takes too long; a change may be stored, see Idempotency-Key."),
 }
 _FIELDS = {
     *("body", "query", "path", "nodes", "edges", "name", "features", "to", "weight", "source", "target"),

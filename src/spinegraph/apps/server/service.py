@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from heapq import nsmallest
 from pathlib import Path
@@ -96,9 +97,16 @@ class Service:
         self.writer.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    async def add_nodes(self, body: NewNode | NewNodes) -> tuple[list[Name], Snapshot]:
+    async def vector(self, now: Snapshot, position: int) -> NDArray[np.float32]:
+        """Return the vector (d,) of one node; it is updated first where the node's own edges changed."""
+        if now.due.get(position, now.version + 1) > now.version:
+            return now.vector(position)
+        work = partial(self.generator.embed_some, now.overlay, np.array([position]), now.known)
+        return np.asarray((await self.in_thread(work))[0])
+
+    async def add_nodes(self, body: NewNode | NewNodes, key: list[str] | None) -> tuple[list[Name], Snapshot]:
         """Store new nodes; return their names and the snapshot with their vectors."""
-        change = self.reader.nodes(body, self.snapshot.overlay)
+        change = replace(self.reader.nodes(body, self.snapshot.overlay), key=key)
         try:
             return change.names, await self.write(change)
         except GraphFormatError:
