@@ -1,9 +1,9 @@
 """How a service with 1,024 descriptors answers while slow clients hold connections.
 
-``python -m benchmarks.slow_clients MODEL`` starts ``spine serve`` on a saved model; ``--server granian`` measures
-a bare application under Granian, and ``--server uvicorn`` under plain uvicorn, with their own time-outs. For
-each kind of client it prints how long ``/healthz`` took at most over some seconds, each time on a connection of
-its own, how often it failed within a second, and whether a write succeeds afterwards.
+``python -m benchmarks.slow_clients MODEL`` starts ``spine serve`` on a saved model; ``--server granian``
+measures a bare application under Granian, and ``--server uvicorn`` under plain uvicorn, with their own
+time-outs. For each kind of client it prints how long ``/healthz`` took at most over some seconds, each time on
+a connection of its own, how often it failed within a second, and whether a write succeeds afterwards.
 """
 
 import argparse
@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 
 _DESCRIPTORS, _HEADERS, _BODIES, _IDLE = 1_024, 1_100, 300, 1_100
 _PARTIAL = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
-_BODY = b"POST /v1/embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+_JSON = b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+_BODY = b"POST /v1/embed HTTP/1.1\r\nHost: localhost\r\n" + _JSON
 _BARE = """
 async def app(scope, receive, send):
     if scope["type"] != "http":
@@ -119,9 +120,10 @@ def main():
                 one.close()
             time.sleep(0.5)
             answered = [each for each in times if each is not None]
+            missing, largest = len(times) - len(answered), max(answered, default=0)
             print(
                 f"{given.server:8} {name:8} {len(slow):5} held, health: {len(times)} asked, "
-                f"{len(times) - len(answered)} without answer in 1 s, at most {max(answered, default=0):.3f} s"
+                f"{missing} without answer in 1 s, at most {largest:.3f} s"
                 + (f", write afterwards {write(port, token, name)}" if token else ""),
                 flush=True,
             )

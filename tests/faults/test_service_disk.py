@@ -1,4 +1,4 @@
-"""A service whose disk fails for a moment loses nothing, keeps nothing it refused, and writes again by itself."""
+"""A service whose disk fails for a moment loses nothing, keeps nothing it refused, and writes again."""
 
 import os
 import shutil
@@ -274,9 +274,8 @@ def test_a_disk_that_is_full_for_a_moment_costs_nothing(fitted, small_disk, tmp_
 
         def begin(left=left):
             stats = os.statvfs(small_disk)
-            with open(filler, "wb", buffering=0) as file:
-                with suppress(OSError):
-                    file.write(bytes(max(stats.f_bavail * stats.f_frsize - left, 0)))
+            with suppress(OSError), open(filler, "wb", buffering=0) as file:
+                file.write(bytes(max(stats.f_bavail * stats.f_frsize - left, 0)))
 
         faulty_round(fitted, link, clients, rng, begin, lambda: filler.unlink(missing_ok=True))
     injected("faults of a store that pass", rounds)
