@@ -4,9 +4,9 @@
 ``--near`` a part; ``--table`` measures nothing. Results go to ``benchmarks/results/service.json``, other
 parts stay as they were, and the table in ``docs/service.md`` is written from it.
 
-- Networks: Cora, a made one of 100,000 nodes with 100 columns of features, and ego-Twitter of SPINEGRAPH_DATA;
-  models with all settings as by default. The service runs in a process of its own with one thread for BLAS, as its page advises, and is
-  asked once ``/readyz`` says that it is ready.
+- Networks: Cora, a made one of 100,000 nodes with 100 columns of features, and ego-Twitter of
+  SPINEGRAPH_DATA; models with all settings as by default. The service runs in a process of its own with one
+  thread for BLAS, as its page advises, and is asked once ``/readyz`` says that it is ready.
 - At a fixed rate: requests are sent when they are due, whether or not earlier ones are answered, and the time
   of each counts from when it was due, so a stall counts for everybody who had to wait.
 - At most: some connections, each with one request at a time, as fast as answers come.

@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.slow_clients MODEL`` starts ``spine serve`` on a saved model; ``--server granian``
 measures a bare application under Granian, and ``--server uvicorn`` under plain uvicorn, with their own
-time-outs. For each kind of client it prints how long ``/healthz`` took at most over some seconds, each time on
-a connection of its own, how often it failed within a second, and whether a write succeeds afterwards.
+time-outs. For each kind of client it prints how long ``/healthz`` took at most over some seconds, each time
+on a connection of its own, how often it failed within a second, and whether a write succeeds afterwards.
 """
 
 import argparse

@@ -22,6 +22,7 @@ from spinegraph.apps.server import writer as writer_module
 from spinegraph.apps.server.live import Change
 from spinegraph.apps.server.store import open_store, restore
 from spinegraph.apps.server.writer import ClosedError, Writer
+from spinegraph.errors import OutputError
 
 LIMITED = """
 import resource, signal
@@ -279,3 +280,11 @@ def test_a_disk_that_is_full_for_a_moment_costs_nothing(fitted, small_disk, tmp_
 
         faulty_round(fitted, link, clients, rng, begin, lambda: filler.unlink(missing_ok=True))
     injected("faults of a store that pass", rounds)
+
+
+def test_a_read_only_store_is_called_so(fitted, small_disk, injected):
+    open_store(fitted, fitted.graph_, small_disk / "store").close()
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(OutputError, match="the store is read-only"):
+        open_store(fitted, fitted.graph_, small_disk / "store")
+    injected("denied writing", 1)

@@ -25,7 +25,7 @@ Name = str | int
 BLOCK_ROWS = 128  # cheap to copy, yet large enough for fast products
 TOLERANCE = 0.05  # by which a node's rooted PageRank may drift before its vector is updated
 DEFERRED_FROM = 100_000  # edges of the base graph, from which moved vectors are updated after the answer
-_TOGETHER = 4  # vectors updated between two looks at the clock
+_TOGETHER = 2  # vectors updated between two looks at the clock
 _MAX_ROUNDS = 4  # updates of columns that change other columns, in models of 0.1.0 that smooth their columns
 
 
@@ -346,7 +346,7 @@ class Live:
             if not len(self._waiting):
                 self._begin_group()
             if not len(self._waiting):
-                self.snapshot = replace(self.snapshot, refreshed_to=self._target)
+                self._end_group()
                 continue
             some, self._waiting = np.split(self._waiting, [_TOGETHER])
             known = None if self.snapshot.known is None else self.snapshot.known[: len(self._graph)]
@@ -358,11 +358,17 @@ class Live:
                 if self.snapshot.due.get(position, self._target + 1) <= self._target:
                     del self.snapshot.due[position]
             if not len(self._waiting):
-                self.snapshot = replace(self.snapshot, refreshed_to=self._target)
+                self._end_group()
             if time.monotonic() > until:
                 break
         self.snapshot = replace(self.snapshot, refreshed=np.unique(np.concatenate(updated)))
         return self.snapshot
+
+    def _end_group(self) -> None:
+        self.snapshot = replace(self.snapshot, refreshed_to=self._target)
+        for position, version in list(self.snapshot.due.items()):
+            if version <= self._target:  # removed since
+                del self.snapshot.due[position]
 
     def _begin_group(self) -> None:
         """Find the vectors to update after the next group of the log, or after all changes so far."""

@@ -163,7 +163,7 @@ class Store:
 
     def _sweep(self) -> None:
         """Remove files that a stopped process wrote but never used."""
-        used = {f"base-{self.base_version}.safetensors", f"state-{self.state_version}.safetensors"}
+        used = {f"base-{self.base_version}.safetensors", f"{self._state_name()}.safetensors"}
         for file in [*self.folder.glob("base-*.safetensors"), *self.folder.glob("state-*.safetensors")]:
             if file.name not in used:
                 with suppress(OSError):  # the next one removes it
@@ -185,6 +185,13 @@ class Store:
         found = self._about.get("state")
         return None if found is None else int(found)
 
+    def _state_name(self, version: int | None = None) -> str:
+        """Return the name of the saved state, or of one to save: each belongs to one base graph."""
+        name = f"state-{self.base_version}-{self.state_version if version is None else version}"
+        if version is None and not (self.folder / f"{name}.safetensors").exists():
+            return f"state-{self.state_version}"  # of version 0.1.0
+        return name
+
     def load(self) -> tuple[Graph | None, dict[str, NDArray[Any]] | None, list[Entry]]:
         """Return the base graph of the last compaction, the saved state, and the changes since that base."""
         base, state = self.base_version, self.state_version
@@ -195,7 +202,7 @@ class Store:
                 raise ModelFormatError(f"changes are missing from the log, which ends with version {last}")
             return (
                 graph_of(self._load(f"base-{base}")) if base else None,
-                None if state is None else self._load(f"state-{state}"),
+                None if state is None else self._load(self._state_name()),
                 entries,
             )
 
@@ -222,11 +229,12 @@ class Store:
 
     def write_state(self, version: int, state: dict[str, NDArray[Any]]) -> None:
         """Write the state at a version, in any thread; it counts after :meth:`use_state`."""
-        self._save(f"state-{version}", state)
+        self._save(self._state_name(version), state)
 
     def use_state(self, version: int) -> None:
         """Make a restart begin from a written state; the log stays as it is."""
-        if self.state_version != version and (self.folder / f"state-{version}.safetensors").exists():
+        path = self.folder / f"{self._state_name(version)}.safetensors"
+        if self.state_version != version and path.exists():
             with self._writing(state=str(version)):
                 pass
             self._sweep()
@@ -234,7 +242,7 @@ class Store:
     def compact(self, version: int, base: Graph, state: dict[str, NDArray[Any]]) -> None:
         """Replace the changes up to a version by a new base graph."""
         self._save(f"base-{version}", graph_arrays(base))
-        self._save(f"state-{version}", state)
+        self._save(f"state-{version}-{version}", state)
         oldest = version - _MAX_KEYS
         with self._writing(base=str(version), state=str(version)) as database:
             database.execute("DELETE FROM changes WHERE version <= ?", (version,))

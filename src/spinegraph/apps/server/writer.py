@@ -71,7 +71,7 @@ class Writer(Thread):
         self._on_batch = on_batch or (lambda snapshots, changes, seconds: None)
         self._rebuild = rebuild
         self._is_torn = False  # the state in memory is not that of any version
-        self._closing, self._pause = Event(), _PAUSES[0]
+        self._closing, self._pause, self._rest = Event(), _PAUSES[0], 0.0
         self._saving: Thread | None = None
         self._saved, self._save_every = store.state_version or 0, _SAVE_EVERY
 
@@ -131,12 +131,15 @@ class Writer(Thread):
 
     def _work(self) -> bool:
         """Process what waits, else update some vectors; return False once closed."""
-        if self.live.is_behind and self._queue.empty() and not self._closing.is_set():
+        try:
+            # Updating vectors takes at most half of the time: as long as it took, changes are waited for.
+            batch = [self._queue.get(timeout=self._rest if self.live.is_behind else None)]
+        except queue.Empty:
             started, self.snapshot = time.perf_counter(), self.live.refresh(_SLICE)
-            self._on_batch([self.snapshot], 0, time.perf_counter() - started)
+            self._rest = time.perf_counter() - started
+            self._on_batch([self.snapshot], 0, self._rest)
             self._maintain()
             return True
-        batch = [self._queue.get()]
         while len(batch) < _MAX_BATCH and batch[-1] and batch[-1].change and not self._queue.empty():
             batch.append(self._queue.get())  # this thread alone takes from the queue
         # From here on a change can no longer be cancelled.
