@@ -257,8 +257,7 @@ class Generator:
             own, around = (self.content.compressed(graph, some) for some in (positions, seen))
             vectors[:, self.parts["content"]] = self.content.embed_some(own, around, local, broad)
         if self.place is not None and known is not None:
-            seen, (local,) = _compact(rows)
-            vectors[:, self.parts["place"]] = self.place.embed_some(local, known[seen])
+            vectors[:, self.parts["place"]] = self.place.embed_some(rows, known)
         if self.role is not None:
             around_them = Surroundings.of_some(graph, positions, rows)
             columns = role_columns(graph, self.config, positions, around_them, self.profile(graph, positions))

@@ -74,9 +74,15 @@ class Place:
         return _means(near.smooth(self._at(known, columns)))
 
     def embed_some(self, near: csr_array, known: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return this part (r, d) of some nodes: rows of T_near (r, m) over nodes known as ``known`` (m,)."""
+        """Return this part (r, d) of some nodes: rows of T_near (r, n) over nodes known as ``known`` (n,)."""
         found = np.zeros((near.shape[0], self.dim), np.float32)
-        found[:, : self.positions.shape[1]] = _means(multiply(near, self._at(known, slice(None)), 1))
+        there = known[near.indices]
+        is_known = there >= 0
+        indptr = np.concatenate(([0], np.cumsum(is_known)))[near.indptr]
+        shape = near.shape[0], len(self.positions)
+        rows = csr_array((near.data[is_known], there[is_known], indptr), shape=shape)
+        sums = [multiply(rows, some, 1) for some in (self.positions, np.ones((shape[1], 1), np.float32))]
+        found[:, : self.positions.shape[1]] = _means(np.hstack(sums))
         return found
 
     def _at(self, known: NDArray[np.int64], columns: slice) -> NDArray[np.float32]:
