@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from spinegraph.config import Config, PaperConfig
-from spinegraph.graph.graph import GraphLike
+from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.names import draw_keys
+from spinegraph.graph.overlay import Overlay
 from spinegraph.kernels.adjacency import DIRECTIONS
 from spinegraph.parts.content import Ramps, principal
 from spinegraph.structure.columns import structural_columns
@@ -40,6 +42,7 @@ _ROUNDING = np.float32(1e-5)  # of a mean square: less is no deviation
 _CONSTANT = 3e38  # scale of a column that does not vary: anything divided by it is 0
 _FEW = 4  # dimensions that are all needed for columns
 _ROWS = 65_536  # nodes at a time: bounds memory
+_of_bases: WeakKeyDictionary[Graph, NDArray[np.float32]] = WeakKeyDictionary()
 
 
 def profile_of(
@@ -221,7 +224,15 @@ def _weights(count: int) -> NDArray[np.float32]:
 
 
 def _log_degrees(graph: GraphLike) -> NDArray[np.float32]:
-    return np.log1p(graph.degrees).astype(np.float32)
+    if not isinstance(graph, Overlay):
+        return np.log1p(graph.degrees).astype(np.float32)
+    if graph.base not in _of_bases:  # those of a base graph serve all its overlays
+        _of_bases[graph.base] = _log_degrees(graph.base)
+    found = np.zeros(len(graph), np.float32)
+    found[: len(graph.base)] = _of_bases[graph.base]
+    is_patched = graph.patch.row_ids >= 0
+    found[is_patched] = np.log1p(graph.degrees[is_patched])
+    return found
 
 
 def _log_both(graph: GraphLike) -> NDArray[np.float32]:
