@@ -18,7 +18,7 @@ from spinegraph.parts.role import Role, Surroundings, profile_of, role_columns
 from spinegraph.structure.pagerank import RootedPageRank
 
 # Length of place and role beside content, and of role to place without it where place predicts links well.
-_PLACE, _ROLE, _ROLE_TO_PLACE = 0.2, 0.2, 0.25
+_PLACE, _ROLE, _ROLE_TO_PLACE = 0.2, 0.15, 0.25
 _LEAST = 0.05  # share of its length that place keeps where it says nothing about links
 _CHANCE = 0.2  # strength of place that small networks without any may have
 _SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws; of the walks that meet the nodes to fit on
