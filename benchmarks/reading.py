@@ -1,29 +1,33 @@
-"""Reading edge lists of 1e5, 1e6 and 1e7 edges, beside pandas.read_csv and networkx.read_edgelist.
+"""Reading edge lists of 1e6 and 1e7 edges beside pandas, polars and version 0.1.0, and building a store.
 
-Run with ``python -m benchmarks.reading``; prints a table and writes ``benchmarks/results/reading.json``.
-Each reading is a fresh process that has first read a small file, so that imports and buffers are not counted:
-peak memory is the highest resident size during the reading less the size just before it. Files are in the
-page cache.
+Run with ``python -m benchmarks.reading``; prints tables and writes ``benchmarks/results/reading.json``. Each
+reading is a fresh process that has first read a small file, so that imports and buffers are not counted: peak
+memory is the highest resident size during the reading less the size just before it. Files are in the page
+cache. Readers take turns, so that other work on the machine slows all of them; processor seconds, of all
+threads, depend on it less.
 
-pandas gives a frame of two columns, neither names nor neighbours; spinegraph and NetworkX give a graph.
-NetworkX is left out at 1e7 edges, where it needs minutes and tens of gigabytes.
+pandas and polars give a frame of two columns, neither names nor neighbours; spinegraph gives a graph. Version
+0.1.0 is a commit of this clone. ``--store EDGES`` builds a store of so many edges with 2 GB instead.
 """
 
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
-SIZES = (100_000, 1_000_000, 10_000_000)
-READERS = ("spinegraph", "pandas", "networkx")
+from benchmarks.machine import describe, resident
+
+SIZES = (1_000_000, 10_000_000)
+READERS = ("spinegraph", "0.1.0", "pandas", "polars")
 RESULTS = Path(__file__).parent / "results" / "reading.json"
+_RELEASED = "396e0bd"  # version 0.1.0
+_PART = 10_000_000  # edges written at a time
 
 
 def write_edges(path, num_edges, names):
@@ -33,116 +37,125 @@ def write_edges(path, num_edges, names):
     from pyarrow import csv
 
     n, rng = num_edges // 10, np.random.default_rng(0)
-    sources = rng.integers(0, n, num_edges)
-    targets = (sources + rng.integers(1, n, num_edges)) % n
-    columns = [pa.array(sources), pa.array(targets)]
-    if names == "text":
-        texts = pa.array([f"user_{node}" for node in range(n)])
-        columns = [texts.take(column) for column in columns]
+    schema = pa.schema(dict.fromkeys(("source", "target"), pa.string() if names == "text" else pa.int64()))
+    texts = pa.array([f"user_{node}" for node in range(n)]) if names == "text" else None
     options = csv.WriteOptions(include_header=False, quoting_style="none")
-    csv.write_csv(pa.table(columns, names=["source", "target"]), path, options)
+    with csv.CSVWriter(path, schema, write_options=options) as writer:
+        for start in range(0, num_edges, _PART):
+            sources = rng.integers(0, n, min(_PART, num_edges - start))
+            targets = (sources + rng.integers(1, n, len(sources))) % n
+            columns = [pa.array(ends) if texts is None else texts.take(ends) for ends in (sources, targets)]
+            writer.write_table(pa.table(columns, schema=schema))
 
 
-def read(reader, path, names):
-    """Read a file and return how many bytes its result takes, where that is known."""
-    if reader == "spinegraph":
-        from spinegraph import read_graph
-
-        graph = read_graph(path)
-        texts = sum(map(sys.getsizeof, graph.names)) if names == "text" else 0
-        return graph.indptr.nbytes + graph.indices.nbytes + graph.names.nbytes + texts
+def read(reader, path):
+    """Read a file."""
     if reader == "pandas":
         import pandas
 
-        return int(pandas.read_csv(path, header=None).memory_usage(deep=True).sum())
-    import networkx
+        return pandas.read_csv(path, header=None)
+    if reader == "polars":
+        import polars
 
-    networkx.read_edgelist(path, delimiter=",", nodetype=int if names == "integer" else str)
-    return None
+        return polars.read_csv(path, has_header=False)
+    from spinegraph import read_graph
 
-
-def resident(field):
-    """Return VmRSS or VmHWM of this process in bytes."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{field}:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"no {field} in /proc/self/status; this benchmark needs Linux")
+    return read_graph(path)
 
 
-def measure_here(reader, path, small, names):
-    """Measure one reading in this process and print it as JSON."""
-    read(reader, small, names)
+def measured(work):
+    """Print the seconds and peak memory of some work in this process as JSON."""
     baseline = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # sets the highest resident size back to the present one
-    started = time.perf_counter()
-    result = read(reader, path, names)
-    seconds = time.perf_counter() - started
-    print(json.dumps({"seconds": seconds, "peak": resident("VmHWM") - baseline, "result": result}))
+    started, used = time.perf_counter(), time.process_time()
+    result = work()
+    found = {"seconds": time.perf_counter() - started, "processor_seconds": time.process_time() - used}
+    print(json.dumps({**found, "peak_mb": resident("VmHWM") - baseline}))
+    return result
 
 
-def measure(reader, path, small, names, repeats):
-    """Return the median seconds and the largest peak of some fresh processes."""
-    command = [sys.executable, __file__, "--one", reader, str(path), str(small), names]
-    runs = []
-    for _ in range(repeats):
+def measure(reader, path, small, released):
+    """Return one reading in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.reading", "--one", reader, str(path), str(small)]
+    paths = [str(released)] if reader == "0.1.0" else []
+    paths += [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return json.loads(done.stdout)
+
+
+def measure_all(largest, repeats):
+    """Print and return what every reader takes for every file."""
+    rows = []
+    print(f"{'edges':>11} {'names':<8} {'reader':<11} {'seconds':>8} {'processor s':>12} {'peak MB':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(["git", "archive", _RELEASED, "src"], capture_output=True, check=True)
+        Path(folder, "released.tar").write_bytes(archive.stdout)
+        with tarfile.open(Path(folder, "released.tar")) as opened:
+            opened.extractall(folder, filter="data")
+        for names in ("integer", "text"):
+            small, path = Path(folder, "small.csv"), Path(folder, "edges.csv")
+            write_edges(small, 1000, names)
+            for num_edges in (size for size in SIZES if size <= largest):
+                write_edges(path, num_edges, names)
+                runs = {reader: [] for reader in READERS}
+                for _ in range(repeats):
+                    for reader in READERS:
+                        runs[reader].append(measure(reader, path, small, Path(folder, "src")))
+                for reader, found in runs.items():
+                    row = {"edges": num_edges, "names": names, "reader": reader}
+                    for key in ("seconds", "processor_seconds"):
+                        row[key] = round(statistics.median(run[key] for run in found), 3)
+                    row["peak_mb"] = round(max(run["peak_mb"] for run in found), 1)
+                    rows.append(row)
+                    print(
+                        f"{num_edges:>11,} {names:<8} {reader:<11} {row['seconds']:>8.2f} "
+                        f"{row['processor_seconds']:>12.2f} {row['peak_mb']:>8.0f}",
+                        flush=True,
+                    )
+    return rows
+
+
+def measure_store(num_edges):
+    """Print and return what building a store of so many edges takes under a limit of 2 GB."""
+    code = (
+        "import sys, warnings, spinegraph as sg; from benchmarks.reading import measured\n"
+        "warnings.simplefilter('ignore')\n"
+        "measured(lambda: sg.build_store(sys.argv[1], sys.argv[2], memory=2 * 10**9))"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "edges.csv")
+        write_edges(path, num_edges, "integer")
+        command = [sys.executable, "-c", code, str(path), str(Path(folder, "store"))]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        runs.append(json.loads(done.stdout))
-    seconds = statistics.median(run["seconds"] for run in runs)
-    peak, result = max(run["peak"] for run in runs), runs[0]["result"]
-    return {
-        "seconds": round(seconds, 3),
-        "mb_per_s": round(os.path.getsize(path) / seconds / 1e6, 1),
-        "peak_mb": round(peak / 1e6, 1),
-        "result_mb": None if result is None else round(result / 1e6, 1),
-        "peak_over_result": None if result is None else round(peak / result, 2),
-    }
-
-
-def show(row):
-    """Print one row of the table."""
-    cells = [f"{row['edges']:>11,}", f"{row['names']:<8}", f"{row['file_mb']:>8.1f}", f"{row['reader']:<10}"]
-    cells += [f"{row['seconds']:>8.2f}", f"{row['mb_per_s']:>8.1f}", f"{row['peak_mb']:>9.1f}"]
-    cells += ["" if row[key] is None else f"{row[key]:>9.2f}" for key in ("result_mb", "peak_over_result")]
-    print(*cells, flush=True)
+        found = {key: round(value, 1) for key, value in json.loads(done.stdout).items()}
+        found = {"edges": num_edges, "file_mb": round(path.stat().st_size / 1e6, 1), **found}
+    print(json.dumps(found))
+    return found
 
 
 def main():
-    """Measure everything, print the table and write the JSON."""
+    """Measure, print and add to the JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--one", nargs=4, metavar=("READER", "FILE", "SMALL", "NAMES"), help=argparse.SUPPRESS
-    )
+    parser.add_argument("--one", nargs=3, metavar=("READER", "FILE", "SMALL"), help=argparse.SUPPRESS)
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="leave larger files out")
     parser.add_argument("--repeats", type=int, default=3)
-    arguments = parser.parse_args()
-    if arguments.one:
-        reader, path, small, names = arguments.one
-        measure_here(reader, path, small, names)
+    parser.add_argument("--store", type=int, metavar="EDGES", help="build a store instead")
+    given = parser.parse_args()
+    if given.one:
+        reader, path, small = given.one
+        read(reader, small)
+        measured(lambda: read(reader, path))
         return
-    rows = []
-    print("      edges names     file MB reader      seconds     MB/s   peak MB result MB     ratio")
-    with tempfile.TemporaryDirectory() as folder:
-        for names in ("integer", "text"):
-            small = Path(folder, "small.csv")
-            write_edges(small, 1000, names)
-            for num_edges in (size for size in SIZES if size <= arguments.largest):
-                path = Path(folder, "edges.csv")
-                write_edges(path, num_edges, names)
-                for reader in READERS:
-                    if reader == "networkx" and num_edges > 1_000_000:
-                        continue
-                    found = measure(
-                        reader, path, small, names, 1 if reader == "networkx" else arguments.repeats
-                    )
-                    file_mb = round(os.path.getsize(path) / 1e6, 1)
-                    rows.append(
-                        {"edges": num_edges, "names": names, "file_mb": file_mb, "reader": reader, **found}
-                    )
-                    show(rows[-1])
-    machine = {"cores": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
-    machine |= {package: version(package) for package in ("numpy", "pyarrow", "pandas", "networkx")}
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"machine": machine, "rows": rows}, indent=2) + "\n")
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    machine = describe("pyarrow", "duckdb", "pandas", "polars")
+    if given.store:
+        kept = [store for store in results.get("stores", []) if store["edges"] != given.store]
+        found = {**measure_store(given.store), "load_average_at_start": machine["load_average_at_start"]}
+        results["stores"] = [*kept, found]
+    else:
+        results |= {"machine": machine, "rows": measure_all(given.largest, given.repeats)}
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

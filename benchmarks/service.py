@@ -4,9 +4,9 @@
 ``--near`` a part; ``--table`` measures nothing. Results go to ``benchmarks/results/service.json``, other
 parts stay as they were, and the table in ``docs/service.md`` is written from it.
 
-- Networks: Cora, and a made one of 100,000 nodes with 100 columns of features; models with all settings as
-  by default. The service runs in a process of its own with one thread for BLAS, as its page advises, and is
-  asked once ``/readyz`` says that it is ready.
+- Networks: Cora, a made one of 100,000 nodes with 100 columns of features, and ego-Twitter of
+  SPINEGRAPH_DATA; models with all settings as by default. The service runs in a process of its own with one
+  thread for BLAS, as its page advises, and is asked once ``/readyz`` says that it is ready.
 - At a fixed rate: requests are sent when they are due, whether or not earlier ones are answered, and the time
   of each counts from when it was due, so a stall counts for everybody who had to wait.
 - At most: some connections, each with one request at a time, as fast as answers come.
@@ -42,13 +42,18 @@ _PATIENCE = 900  # seconds until the service is ready, and until the map is draw
 _START = "from spinegraph.apps.cli import main; main()"
 PAGE = Path(__file__).parents[1] / "docs" / "service.md"
 _BEGIN, _END = "<!-- speed -->\n", "<!-- end of speed -->"
-_NAMES = {"cora": "Cora, 2,708 nodes", "made": "made, 100,000 nodes"}
+_NAMES = {
+    "cora": "Cora, 2,708 nodes",
+    "made": "made, 100,000 nodes",
+    "ego_twitter": "ego-Twitter, 81,306 nodes, 1.3 M edges",
+}
 _RUNS = {
     "look-ups at 1000/s": "look-ups at 1,000 a second",
     "look-ups at most": "look-ups, eight connections",
     "inserts at 100/s, map being drawn": "inserts at 100 a second, while the first map is drawn",
     "inserts at 100/s": "inserts at 100 a second",
     "inserts at most": "inserts, eight connections",
+    "mixed": "500 look-ups, 100 inserts, 20 removals a second, mixed",
     "look-ups at 500/s": "look-ups at 500 a second, after {inserted:,} inserts",
 }
 
@@ -59,6 +64,11 @@ def network(name):
         from paper.originals import load
 
         return load("cora").graph
+    if name == "ego_twitter":
+        from spinegraph import Graph
+
+        with np.load(Path(os.environ["SPINEGRAPH_DATA"]) / "ego_twitter.npz", allow_pickle=False) as file:
+            return Graph.from_edges(file["edges"], num_nodes=int(file["num_nodes"]))
     from spinegraph.graph.synthetic import random_graph
 
     return random_graph(100_000, edges_per_node=5, features=100, seed=0)
@@ -114,9 +124,16 @@ def measure(name, models, stores, seconds):
         service.wait_for("/v1/nodes/0/role", _PATIENCE)
         run(service, "inserts at 100/s", at_rate(service, requests.inserts(), 100, seconds))
         run(service, "inserts at most", at_most(service, requests.inserts(), seconds, _CONNECTIONS))
+        look_ups, rest = requests.mixed_load()
+        run(service, "mixed", at_rates(service, {"": (look_ups, 500), "changes": (rest, 120)}, seconds))
         found["inserted"] = sum(found[what]["requests"] for what in found if what.startswith("inserts"))
         run(service, "look-ups at 500/s", at_rate(service, requests.look_ups(), 500, seconds))
         found["resident_mb"] = round(service.resident(), 1)
+        service.process.kill()
+        service.process.wait(60)
+    with started(model, stores / f"{name}_written") as service:
+        found["seconds_after_kill"] = round(service.seconds_to_answer, 2)
+        print(f"{name}: answers {found['seconds_after_kill']} s after a kill", flush=True)
     return found
 
 
@@ -285,6 +302,18 @@ async def at_rate(service, requests, rate, seconds, connections=64):
     return np.array(times) * 1000, failed, time.perf_counter() - started
 
 
+async def at_rates(service, loads, seconds):
+    """Run several loads side by side; return the largest times of all, failures, seconds."""
+    found = await asyncio.gather(
+        *(at_rate(service, requests, rate, seconds) for requests, rate in loads.values())
+    )
+    for name, (times, _, _) in zip(loads, found, strict=True):
+        figures = f"median {np.median(times):.1f} ms, p99 {np.percentile(times, 99):.1f} ms"
+        print(f"    {name or 'look-ups'}: {len(times)} answered, {figures}", flush=True)
+    times = np.concatenate([each[0] for each in found])
+    return times, sum(each[1] for each in found), max(each[2] for each in found)
+
+
 async def at_most(service, requests, seconds, connections, count=None):
     """Send requests as fast as they are answered; return their times in milliseconds, failures, seconds."""
     times, failed, left = [], 0, [count if count is not None else 10**9]
@@ -317,6 +346,8 @@ class Requests:
 
     def _node(self):
         self._count += 1
+        if not self._graph.has_features:
+            return {"name": f"new {self._count}", "edges": sorted(set(self._some(3)))}
         row = self._graph.features[[int(self._rng.integers(len(self._graph)))]]
         columns = self._graph.feature_names or range(row.shape[1])
         features = {str(columns[at]): float(value) for at, value in zip(row.indices, row.data, strict=True)}
@@ -331,6 +362,24 @@ class Requests:
         """Yield questions for look-alikes, without end."""
         while True:
             yield "GET", f"/v1/nodes/{self._some(1)[0]}/similar?n=10", None
+
+    def mixed_load(self):
+        """Return look-ups, and inserts with a removal of the oldest of them after every fifth."""
+
+        def changes():
+            made = []
+            while True:
+                for _ in range(5):
+                    node = self._node()
+                    made.append(node["name"])
+                    yield "POST", "/v1/nodes", node
+                # Of a node whose insert was answered long before.
+                if len(made) > 100:
+                    yield "DELETE", f"/v1/nodes/{quote(made.pop(0))}", None
+                else:
+                    yield "GET", "/healthz", None
+
+        return self.look_ups(), changes()
 
     def mixed(self):
         """Yield look-ups, and by turns a node tried out, added, and removed again."""
@@ -358,8 +407,9 @@ def table(results):
         found = results.get(name)
         if found is None:
             continue
-        ready, size = found["seconds_to_ready"], found["resident_mb"]
-        lines.append(f"| **{title}** (ready after {ready:.0f} s, {size:.0f} MB) | | | | |")
+        ready, size, again = (found[key] for key in ("seconds_to_ready", "resident_mb", "seconds_after_kill"))
+        about = f"ready after {ready:.0f} s, answers {again:.1f} s after a kill, {size:.0f} MB"
+        lines.append(f"| **{title}** ({about}) | | | | |")
         for run, what in _RUNS.items():
             if one := found.get(run):
                 figures = f"{one['median_ms']:.1f} ms | {one['p99_ms']:.1f} ms | {one['processor_ms']:.2f} ms"
@@ -405,7 +455,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--network", action="append", choices=["cora", "made"], help="measure this one")
+    parser.add_argument("--network", action="append", choices=[*_NAMES], help="measure this one")
     parser.add_argument("--memory", action="store_true", help="measure memory")
     parser.add_argument("--near", action="store_true", help="compare with a transform of the whole graph")
     parser.add_argument("--table", action="store_true", help="only write the table from the results")
@@ -418,7 +468,7 @@ def main():
     results = json.loads(given.results.read_text()) if given.results.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         stores, models = Path(folder) / "stores", given.models or Path(folder) / "models"
-        for name in ["cora", "made"] if is_all else given.network or []:
+        for name in [*_NAMES] if is_all else given.network or []:
             results[name] = measure(name, models, stores, given.seconds)
             given.results.write_text(json.dumps(results, indent=1) + "\n")
         if is_all or given.memory:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -178,6 +179,9 @@ class SPINE:
         graph, whole = _one_graph(graph, encoder)
         encoder = encoder or whole.encoder
         _require_same_features(encoder, whole)
+        if whole.encoder is None and encoder is not None:
+            encoded = copy(whole)._encoded_by(encoder)  # its columns are scaled already, each by its kind
+            graph, whole = encoded if graph is whole else graph, encoded
         engine = engine_for(config)
         generator = engine.fit(whole, config, report_progress, several=graph is not whole)
         if graph is not whole and len(graph) > 1 and "place" in config.parts:
@@ -227,6 +231,7 @@ class SPINE:
         generator = self._fitted("generator_")
         graph = as_graph(graph, self.table_encoder_)
         _require_graph(graph)
+        _require_direction(generator, graph)
         if generator.encoder is not None:
             generator.require_features(graph)
             _require_same_encoder(self.table_encoder_, getattr(graph, "encoder", None))
@@ -509,6 +514,18 @@ def _require_same_encoder(fitted: FeatureEncoder | None, given: FeatureEncoder |
         raise ParameterError(
             "the graph's table was encoded by another encoder than the model's, so that its columns mean "
             "something else; read it with read_graph(..., encoder=model.table_encoder_)"
+        )
+
+
+def _require_direction(generator: Any, graph: GraphLike) -> None:
+    fitted = getattr(generator, "directed", graph.directed)  # the paper's method reads no directions
+    if fitted and not graph.directed:
+        raise ParameterError(
+            "the model was fitted on a directed graph, this one is undirected; build it with directed=True"
+        )
+    if graph.directed and not fitted:
+        raise ParameterError(
+            "the model was fitted on an undirected graph, this one is directed; pass graph.to_undirected()"
         )
 
 

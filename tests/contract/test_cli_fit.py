@@ -105,6 +105,46 @@ def test_nodes_are_asked_for_as_a_file_or_a_number_spells_them(tmp_path):
         assert f"error: 1 of 1 names are not in the graph: '{name}'" in run.stderr
 
 
+def test_edges_come_from_a_query_of_a_database(tmp_path):
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "bank.duckdb")) as bank:
+        bank.execute(
+            "CREATE TABLE transfers AS SELECT 'p' || range AS payer, 'p' || (range * 7 + 1) % 20 AS payee, "
+            "range + 1 AS amount FROM range(20)"
+        )
+    asked = "select payer, payee, amount from transfers where payer <> payee"
+    given = ("--query", asked, "--database", "bank.duckdb", "--reciprocal", "sum")
+    run = spine("fit", *given, "-o", "model", *QUICK, "--json", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["nodes"] == 20
+    assert "weights are column 'amount'" in found["understood"][0]
+    wrong = spine("fit", "--query", "select 1", "-o", "other", *QUICK, cwd=tmp_path)
+    assert (wrong.returncode, (tmp_path / "other").exists()) == (1, False)
+    assert "the query: expected 'source target', got 1 field" in wrong.stderr
+
+
+def test_columns_of_features_are_read_as_asked(tmp_path):
+    (tmp_path / "edges.csv").write_text("ann,bob\nbob,cy\ncy,ann\n")
+    rows = (
+        "ann,01234,likes tea and maps,1",
+        "bob,04321,likes maps and graphs,2",
+        "cy,01234,graphs and tea,3",
+    )
+    (tmp_path / "people.csv").write_text("name,zip,about,level\n" + "\n".join(rows))
+    files = ("edges.csv", "--features", "people.csv", "-o", "model", *QUICK)
+    asked = ("--column", "zip=ignore", "--column", "about=text", "--column", "level=category")
+    run = spine("fit", *files, *asked, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    encoder = estimator.SPINE.load(tmp_path / "model").table_encoder_
+    assert encoder.kinds_ == {"about": "text", "level": "category", "zip": "ignore"}
+    assert "about: maps" in encoder.feature_names_
+    run = spine("fit", *files, "--force", "--column", "about", cwd=tmp_path)
+    assert run.returncode == 2
+    assert "NAME=KIND" in run.stderr
+
+
 def test_several_networks_are_fitted_together(place, tmp_path):
     both = ("edges.csv", "later.csv", "--features", "people.csv", "--features", "people_later.csv")
     run = spine("fit", *both, "-o", tmp_path / "both", *QUICK, "--json", cwd=place)

@@ -41,6 +41,18 @@ def test_a_model_keeps_what_made_its_graphs_features(files):
     np.testing.assert_array_equal(again.transform(later).vectors, fitted.transform(later).vectors)
 
 
+def test_an_encoder_passed_to_fit_counts_as_the_graphs_own(files):
+    graph = sg.read_graph("edges.csv", "people.csv")
+    bare = graph.with_features(graph.features, graph.feature_names)
+    assert bare.encoder is None
+    fitted = model(bare, encoder=graph.encoder)
+    np.testing.assert_array_equal(fitted.embeddings_.vectors, model(graph).embeddings_.vectors)
+    assert bare.encoder is None, "the graph that was passed stays as it is"
+    np.testing.assert_array_equal(
+        fitted.transform(bare).vectors, fitted.transform(graph).vectors, "with and without its encoder"
+    )
+
+
 def test_a_table_encoded_anew_is_refused_and_one_read_twice_is_not(files):
     fitted = model(sg.read_graph("edges.csv", "people.csv"))
     with pytest.raises(ParameterError, match=r"another encoder .* encoder=model\.table_encoder_"):

@@ -35,8 +35,9 @@ def written(model, folder, *, compacted):
         live.update()
         store.append([Entry(number, change, is_last=True)])
         if compacted and number == 20:
-            base = live.compact()
-            store.compact(live.snapshot.version, base, live.state())
+            base, state = live.compacted()
+            store.compact(live.snapshot.version, base, state)
+            live.rebase(base, state)
         moments.append(seen(live))
     return store, moments
 

@@ -95,8 +95,10 @@ class TestLines:
         refused(file("a|b\nb|c\n"), ":1: expected 'source target', got 1 field", "delimiter=")
 
     def test_an_id_out_of_range(self, file):
-        refused(file("0,1\n1,5\n"), ":2: the target 5 is out of range", "num_nodes=4", "0 .. 3", num_nodes=4)
-        refused(file("0,1\n-1,1\n"), ":2: the source -1 is out of range", num_nodes=4)
+        refused(
+            file("0,1\n1,5\n"), ":2: the target '5' is out of range", "num_nodes=4", "0 .. 3", num_nodes=4
+        )
+        refused(file("0,1\n-1,1\n"), ":2: the source '-1' is out of range", num_nodes=4)
         refused(file("0,1\na,1\n"), ":2: the source 'a' is not an integer", num_nodes=4)
 
     def test_names_that_must_be_integers(self, file):
@@ -365,7 +367,7 @@ class TestNpz:
             parts = {key: value for key, value in whole.items() if key != lacking}
             refused(self.save(tmp_path, **parts), f"without {lacking}")
         refused(self.save(tmp_path, **whole | {"data": ["x"]}), "rows of numbers")
-        refused(self.save(tmp_path, **whole | {"shape": [2]}), "two numbers")
+        refused(self.save(tmp_path, **whole | {"shape": [2]}), "its shape two")
         refused(self.save(tmp_path, **whole), "num_nodes=5", num_nodes=5)
 
     def test_a_matrix_that_is_not_square(self, tmp_path):
@@ -395,13 +397,13 @@ class TestParquet:
         return tmp_path / "e.parquet"
 
     def test_a_gap_in_a_name(self, tmp_path):
-        refused(self.save(tmp_path, source=[1, None], target=[2, 3]), "row 1: 'source' is empty")
-        refused(self.save(tmp_path, source=["a", " "], target=["b", "c"]), "row 1: 'source' is blank")
+        refused(self.save(tmp_path, source=[1, None], target=[2, 3]), "row 1: the source is empty")
+        refused(self.save(tmp_path, source=["a", " "], target=["b", "c"]), "row 1: the source is empty")
 
     @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf"), None, 1e39])
     def test_a_bad_weight(self, tmp_path, weight):
         path = self.save(tmp_path, source=[1, 2], target=[2, 3], weight=pa.array([1.0, weight]))
-        refused(path, "row 1: 'weight'", "0 or more")
+        refused(path, "row 1: the weight", "0 or more")
 
     def test_columns_of_the_wrong_type(self, tmp_path):
         refused(self.save(tmp_path, source=[1.5], target=[2.5]), "'source' is double", "integers or text")
@@ -409,13 +411,21 @@ class TestParquet:
 
     def test_ids_out_of_range(self, tmp_path):
         refused(
-            self.save(tmp_path, source=[1], target=[5]), "row 0: 'target' is 5, out of range", num_nodes=5
+            self.save(tmp_path, source=[1], target=[5]), "row 0: the target '5' is out of range", num_nodes=5
         )
-        refused(self.save(tmp_path, source=["a"], target=["b"]), "num_nodes goes with integer", num_nodes=5)
+        refused(
+            self.save(tmp_path, source=["a"], target=["b"]),
+            "num_nodes goes with integer columns",
+            num_nodes=5,
+        )
 
     def test_ids_too_large_for_int64(self, tmp_path):
         huge = pa.array([2**64 - 1], pa.uint64())
-        refused(self.save(tmp_path, source=huge, target=huge), "'source' does not fit int64")
+        refused(
+            self.save(tmp_path, source=huge, target=huge),
+            "row 0: the source '18446744073709551615' is not an integer",
+            "64 bits",
+        )
 
     def test_two_columns_of_one_name(self, tmp_path):
         parquet.write_table(pa.table([[1], [2]], names=["source", "source"]), tmp_path / "e.parquet")

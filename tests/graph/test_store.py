@@ -23,7 +23,7 @@ from spinegraph.graph.store import VERSION
 
 
 def assert_same(one, other):
-    for field in ("indptr", "indices", "weights"):
+    for field in ("indptr", "indices", "weights", "outward", "inward"):
         first, second = getattr(one, field), getattr(other, field)
         assert (first is None) == (second is None)
         if first is not None:

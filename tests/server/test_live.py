@@ -1,6 +1,8 @@
 """The state behind the service: what is not computed anew stays near, and nothing depends on stops."""
 
 import json
+import shutil
+import time
 import warnings
 from dataclasses import replace
 from itertools import groupby
@@ -13,12 +15,13 @@ from scipy.sparse import csr_array
 from running_service import small_graph
 from spinegraph import SPINE, Graph, made
 from spinegraph.analysis.search import Search
+from spinegraph.apps.server import live as live_module
 from spinegraph.apps.server import lookup as lookup_module
 from spinegraph.apps.server import writer as writer_module
 from spinegraph.apps.server.live import BLOCK_ROWS, Change, Live, RowBlocks
 from spinegraph.apps.server.lookup import Lookup, Twins
 from spinegraph.apps.server.store import Store, open_store, restore
-from spinegraph.apps.server.writer import ClosedError, Writer
+from spinegraph.apps.server.writer import ClosedError, DoubtError, Writer
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
 from spinegraph.graph.overlay import REMOVED
@@ -124,7 +127,7 @@ def test_a_state_taken_over_goes_on_alike(model):
     one, other = begun(model), Live(model.generator_, model.graph_)
     for change in listed[:20]:
         one.apply(change)
-        other.replay(change)
+    other.replay(listed[:20])
     other.load_state(one.state())
     for change in listed[20:]:
         first, second = one.apply(change), other.apply(change)
@@ -139,8 +142,7 @@ def test_folding_changes_into_the_base_changes_no_answer(model):
     for place, change in enumerate(listed):
         first, second = one.apply(change), other.apply(change)
         if place == 19:
-            other.compact()
-            second = other.snapshot
+            second = other.rebase(*other.compacted())
     names = first.overlay.names_at(first.overlay.standing)
     assert names == second.overlay.names_at(second.overlay.standing)
     a = first.vectors.take(first.overlay.standing)
@@ -224,14 +226,15 @@ def test_what_is_held_does_not_grow_with_nodes_that_come_and_go(model, tmp_path,
         writer.submit(Change("add", [name], edges, weights, features))
         overlay = writer.submit(Change("remove", [name])).result(30).overlay
         held = len(overlay), len(overlay.added), len(overlay.patch.indices), len(overlay.patch.indptr)
-        sizes.append((*held, len(writer.snapshot.vectors), len(writer.live.drift), len(store.load()[2])))
+        ((logged,),) = store._database.execute("SELECT count(*) FROM changes").fetchall()
+        sizes.append((*held, len(writer.snapshot.vectors), len(writer.live.drift), logged))
     writer.close()
     cycles = np.array([np.max(sizes[start : start + 31], axis=0) for start in range(0, 124, 31)])
     assert (cycles[:, 0] <= 90 + 31).all()
     assert (cycles[1:] <= cycles[0] * 1.2 + 4).all(), cycles
 
 
-def test_a_fault_of_the_disk_ends_writing_and_not_reading(model, tmp_path):
+def test_writing_resumes_by_itself_after_a_fault_of_the_store(model, tmp_path):
     store = open_store(model, model.graph_, tmp_path / "store")
     writer = Writer(restore(model, model.graph_, store), store)
     writer.start()
@@ -241,8 +244,102 @@ def test_a_fault_of_the_disk_ends_writing_and_not_reading(model, tmp_path):
     with pytest.raises(ClosedError, match="the store failed"):
         writer.submit(second).result(30)
     assert writer.snapshot.version == 1
-    with pytest.raises(ClosedError, match="restart"):
-        writer.submit(second)
+    wait_until_it_writes(writer)
+    assert writer.submit(second).result(30).version == 2
+    writer.close()
+
+
+def wait_until_it_writes(writer):
+    until = time.monotonic() + 30
+    while writer.fault is not None:
+        assert time.monotonic() < until
+        assert writer.is_alive()
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def deferred(monkeypatch):
+    monkeypatch.setattr(live_module, "DEFERRED_FROM", 0)
+
+
+def test_deferred_updates_end_within_the_same_bounds(model, deferred):
+    live = begun(model)
+    for place, change in enumerate(changes(model.graph_, 60, seed=8)):
+        after = live.apply(change)
+        assert after.version == place + 1
+        assert after.refreshed_to <= place
+        new = live.generator.embed_some(after.overlay, after.refreshed, after.known)
+        np.testing.assert_array_equal(after.vectors.take(after.refreshed), new)
+        if place % 7 == 6:
+            live.refresh(0)  # a little
+    settled = live.refresh()
+    assert settled.refreshed_to == settled.version == 60
+    assert not settled.due
+    standing = settled.overlay.standing
+    found, expected = settled.vectors.take(standing), whole(model, live).vectors
+    cosine = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
+    assert np.median(cosine) > (0.95 if model.config_.rpr_method == "walks" else 0.999)
+    assert (live.drift.bounds()[standing] <= live.tolerance * (1 + 1e-9)).all()
+
+
+def test_deferred_updates_are_the_same_bits_after_a_restart(model, deferred, tmp_path):
+    store = open_store(model, model.graph_, tmp_path / "store")
+    writer = Writer(restore(model, model.graph_, store), store)
+    writer._save_every = 9
+    writer.start()
+    for change in changes(model.graph_, 40, seed=9):
+        writer.submit(change).result(30)
+    until = time.monotonic() + 60
+    while writer.snapshot.refreshed_to < 40:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    shutil.copytree(tmp_path / "store", tmp_path / "copy")  # as a kill leaves it
+    expected = writer.snapshot
+    writer.close()
+    for folder in ("copy", "store"):
+        store = open_store(model, model.graph_, tmp_path / folder)
+        again = restore(model, model.graph_, store)
+        assert again.snapshot.version == 40
+        found = again.refresh()
+        np.testing.assert_array_equal(found.vectors.matrix(), expected.vectors.matrix())
+        store.close()
+
+
+def test_a_key_is_applied_once(model, tmp_path):
+    store = open_store(model, model.graph_, tmp_path / "store")
+    writer = Writer(restore(model, model.graph_, store), store)
+    change = replace(next(changes(model.graph_, 1)), key=["mine", "digest"])
+    answers = [writer.submit(change) for _ in range(2)]  # not started: both wait
+    writer.start()
+    assert [answer.result(30).version for answer in answers] == [1, 1]
+    writer.submit(None).result(30)
+    writer.close()
+    store = open_store(model, model.graph_, tmp_path / "store")  # a compacted log still knows it
+    writer = Writer(restore(model, model.graph_, store), store)
+    writer.start()
+    assert writer.submit(change).result(30).version == 1
+    with pytest.raises(GraphFormatError, match="another request"):
+        writer.submit(replace(change, key=["mine", "other"])).result(30)
+    writer.close()
+
+
+def test_an_error_in_the_writer_does_not_end_it(model, tmp_path, monkeypatch):
+    store = open_store(model, model.graph_, tmp_path / "store")
+    writer = Writer(
+        restore(model, model.graph_, store), store, rebuild=lambda: restore(model, model.graph_, store)
+    )
+    first, second = list(changes(model.graph_, 2))
+    with monkeypatch.context() as patch:
+        patch.setattr(Live, "update", lambda *_: 1 / 0)
+        answer = writer.submit(first)
+        writer._work()  # in this thread, with an update that fails once
+    with pytest.raises(DoubtError, match="may be stored"):
+        answer.result(30)
+    writer.start()
+    wait_until_it_writes(writer)
+    assert writer.snapshot.version == 1  # it was stored, and is read back
+    assert writer.submit(second).result(30).version == 2
+    writer.close()
 
 
 def test_a_full_queue_refuses(model, tmp_path):
@@ -364,13 +461,13 @@ def grown(graph):
 
 def test_kept_rows_are_the_same_bits_in_whatever_order_they_are_met(reading_model):
     before, after = reading_model.graph_, grown(reading_model.graph_)
-    content = reading_model.generator_.content
+    generator = reading_model.generator_
     for node in range(0, 90, 7):
-        content.compressed(before, np.array([node]))
+        generator.embed_some(before, np.array([node]))
     some = np.arange(124, 4, -3)  # known in part by then
-    found = content.compressed(after, some)
-    fresh = replace(content, _kept=type(content._kept)())
-    np.testing.assert_array_equal(found, fresh.compressed(after, some))
+    found = generator.embed_some(after, some)
+    fresh = replace(generator.content, _kept=type(generator.content._kept)())
+    np.testing.assert_array_equal(found, replace(generator, content=fresh).embed_some(after, some))
 
 
 def cosine(one, other):
@@ -425,7 +522,8 @@ def test_a_grown_and_compacted_network_is_recognised_by_itself(placed):
     live = begun(placed)
     for change in changes(placed.graph_, 30, seed=8):
         live.apply(change)
-    base = live.compact()
+    base, state = live.compacted()
+    live.rebase(base, state)
     np.testing.assert_array_equal(placed.generator_.known(base), live.snapshot.known)
 
 

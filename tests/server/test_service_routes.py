@@ -417,3 +417,25 @@ def test_compacting_keeps_every_answer(service):
 def test_a_store_may_be_opened_by_one_process_alone(service, model_folder):
     with pytest.raises(RuntimeError, match="another process serves from it"):
         Running(model_folder, service.store).start()
+
+
+def test_a_request_sent_again_with_its_key_is_stored_once(service):
+    def send(method, path, key="k1", **given):
+        return service.client.request(method, path, headers={"Idempotency-Key": key}, **given)
+
+    body = {"name": "zoe", "edges": ["n1"], "features": {}}
+    first, again = (send("POST", "/v1/nodes", json=body) for _ in range(2))
+    assert first.status_code == again.status_code == 201
+    assert first.json()["version"] == again.json()["version"] == 1
+    assert first.json()["nodes"] == again.json()["nodes"]
+    other = send("POST", "/v1/nodes", json={**body, "name": "other"})
+    assert other.status_code == 422
+    assert "another request" in other.json()["detail"]
+    assert {send("DELETE", "/v1/nodes/zoe", "k2").status_code for _ in range(2)} == {200}
+    gone = send("POST", "/v1/nodes", json=body).json()  # stored once, and removed since
+    assert (gone["version"], gone["nodes"]) == (2, [])
+    edges = {"edges": [{"source": "n1", "target": "n50"}]}
+    assert {send("POST", "/v1/edges", "k3", json=edges).json()["version"] for _ in range(2)} == {3}
+    query = {"source": "n1", "target": "n50"}
+    assert {send("DELETE", "/v1/edges", "k4", params=query).json()["version"] for _ in range(2)} == {4}
+    assert service.client.delete("/v1/nodes/zoe").status_code == 404

@@ -1,12 +1,14 @@
 """Safe by default: who may ask what, and how much."""
 
 import gzip
+import json
 import socket
 import time
 
 import httpx
 import pytest
 
+import running_service
 from running_service import Running
 from spinegraph.apps.server.app import Guard, is_write, make_token, read_token
 from spinegraph.apps.server.schemas import Limits
@@ -127,6 +129,67 @@ def test_another_name_for_this_machine_is_refused(shared_service):
     for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
         answer = httpx.get(f"{shared_service.url}/v1/map", headers={"Host": host}, trust_env=False)
         assert answer.status_code == 421
+
+
+@pytest.mark.parametrize(
+    "hosts", [["localhost", "localhost"], ["local host"], ["localhost:port"], ["a/b"], ["[::1"], [""]]
+)
+def test_a_malformed_host_or_two_are_refused(shared_service, hosts):
+    head = "".join(f"Host: {host}\r\n" for host in hosts)
+    answer = raw(shared_service, f"GET /healthz HTTP/1.1\r\n{head}Connection: close\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 400"), answer
+    assert b"application/problem+json" in answer
+
+
+def test_what_is_not_http_gets_a_problem_document(shared_service):
+    answer = raw(shared_service, b"nonsense\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["status"] == 400
+
+
+def raw(running, request):
+    host, port = running.url.removeprefix("http://").split(":")
+    answer = b""
+    with socket.create_connection((host, int(port)), timeout=10) as opened:
+        opened.sendall(request)
+        while part := opened.recv(65536):
+            answer += part
+    return answer
+
+
+def test_a_wrong_token_is_told_apart_from_a_missing_one(shared_service):
+    missing, wrong = (asked(shared_service, "POST", "/v1/edges", token) for token in (None, "wrong"))
+    assert "no token was sent" in missing.json()["detail"]
+    assert "not the one" in wrong.json()["detail"]
+    assert "invalid_token" in wrong.headers["www-authenticate"]
+    assert "invalid_token" not in missing.headers["www-authenticate"]
+
+
+FEW = """
+import resource
+from spinegraph.apps.cli import main
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+main()
+"""
+
+
+def test_many_half_sent_headers_and_bodies_do_not_stop_it(model_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(running_service, "_START", FEW)
+    head = b"POST /v1/embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with Running(model_folder, tmp_path / "store") as running:
+        host, port = running.url.removeprefix("http://").split(":")
+        for piece in (b"GET / HTTP/1.1\r\nX-Slow: ", head + b"Content-Length: 9\r\n\r\n{", b""):
+            slow = []
+            for number in range(350):
+                slow.append(socket.create_connection((host, int(port)), timeout=10))
+                slow[-1].sendall(piece)
+                if number % 50 == 49:
+                    started = time.perf_counter()
+                    assert httpx.get(f"{running.url}/healthz", trust_env=False).status_code == 200
+                    assert time.perf_counter() - started < 5  # less than any time-out
+            for one in slow:
+                one.close()
+        running.add("after", ["n1"])
 
 
 def test_no_other_site_is_allowed_in(shared_service):

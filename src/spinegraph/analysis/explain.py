@@ -22,7 +22,7 @@ from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.parts.content import Content, encode, smoothers
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
-from spinegraph.parts.role import NAMES, PROFILE, Role, role_columns
+from spinegraph.parts.role import PROFILE, Role, names_of, role_columns
 from spinegraph.parts.role import Surroundings as RoleSurroundings
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank
@@ -501,15 +501,11 @@ def _columns(
     """Return what columns add to the similarity, given the factor of each part's cosine in it."""
     if isinstance(generator, PaperGenerator):
         return _paper_columns(graph, generator, positions, max(factors.values()))
-    found, (near, far) = [_NO_COLUMNS], smoothers(graph, generator.config)
-    rows = near.rows(positions)
+    found, rows = [_NO_COLUMNS], [each.rows(positions) for each in smoothers(graph, generator.config)]
     if generator.content is not None:
-        wide = far.rows(positions)
-        found.append(
-            _content_columns(graph, generator.content, positions, rows, wide, factors.get(CONTENT, 0))
-        )
+        found.append(_content_columns(graph, generator.content, positions, rows, factors.get(CONTENT, 0)))
     if generator.role is not None:
-        around = RoleSurroundings.of_some(graph, positions, rows)
+        around = RoleSurroundings.of_some(graph, positions, rows[0], rows[2:])
         values = role_columns(graph, generator.config, positions, around, profile)
         found.append(_role_columns(generator.role, values, factors.get(ROLE, 0)))
     return Columns(
@@ -521,17 +517,16 @@ def _content_columns(
     graph: GraphLike,
     content: Content,
     positions: NDArray[np.int64],
-    near: csr_array,
-    far: csr_array,
+    around: list[csr_array],
     factor: float,
 ) -> Columns:
     """Return what features add: a node's own, those near it and those far around, together."""
     features = [encode(content.encoder, graph, positions)]
-    for rows in (near, far):
+    for rows in around:
         seen, indices = np.unique(rows.indices, return_inverse=True)
         local = csr_array((rows.data, indices, rows.indptr), shape=(2, len(seen)))
         features.append(local @ encode(content.encoder, graph, seen.astype(np.int64)))
-    inputs = np.stack([_dense(each) for each in features])  # (3, 2, f)
+    inputs = np.stack([_dense(each) for each in features])  # (3 or 5, 2, f)
     mixing, directions, width = content.mixing, content.directions, len(content.offset)
     vectors = (
         sum(each @ directions @ part for each, part in zip(inputs, mixing, strict=True)) - content.offset
@@ -559,7 +554,8 @@ def _role_columns(role: Role, columns: NDArray[np.float32], factor: float) -> Co
     def back(toward: Floats) -> Floats:
         return np.hstack([toward[:, :width] @ role.rotation.T, toward[:, -1:]])[None]
 
-    found = _contributions((*NAMES, ORDINARY), inputs[None], back, vectors, factor, shown)
+    names = names_of(len(role.mean) > len(names_of(directed=False)))
+    found = _contributions((*names, ORDINARY), inputs[None], back, vectors, factor, shown)
     titles = [_REST if name in PROFILE[1:] else name for name in found.names]
     first, group = np.unique(titles, return_index=True, return_inverse=True)[1:]
     sums = np.eye(len(first))[group]
@@ -691,6 +687,18 @@ _NAMED_COLUMNS = {
     "overlap_25": "circles shared with less close neighbours",
     "overlap_50": "circles shared with neighbours",
     "spread": "how widely a walk spreads",
+    "log_out_degree": "links that go out",
+    "log_in_degree": "links that come in",
+    "reciprocity": "links that go both ways",
+    "balance": "how much more goes out than comes in",
+    "successors_log_out_degree": "links that go out from those it links to",
+    "successors_log_in_degree": "links that come in at those it links to",
+    "predecessors_log_out_degree": "links that go out from those that link to it",
+    "predecessors_log_in_degree": "links that come in at those that link to it",
+    "along_log_out_degree": "links that go out further along",
+    "along_log_in_degree": "links that come in further along",
+    "against_log_out_degree": "links that go out further back",
+    "against_log_in_degree": "links that come in further back",
     ORDINARY: "nothing unusual about their links",
     _REST: "how a walk spreads over the nodes near",
     "log_profile_1": "how much of a walk comes back",

@@ -234,7 +234,8 @@ def _remarks(graph: Graph, found: Description, embeddings: Embeddings) -> Iterat
     report = graph.report
     if report is not None and (report.listed != report.edges or report.one_way):
         lost = (report.self_loops + report.zero_weights) / max(report.listed, 1)
-        yield lost, str(report), "Links are read as undirected; each counts once."
+        how = "Each directed link counts once." if graph.directed else "Links are read as undirected."
+        yield lost, str(report), how
 
 
 def _of(count: int, total: int, what: str = "nodes") -> str:

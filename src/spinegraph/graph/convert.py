@@ -51,11 +51,11 @@ def as_graph(data: Any, encoder: FeatureEncoder | None = None) -> Any:
     libraries = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
     for library, convert in (("networkx", from_networkx), ("igraph", from_igraph)):
         if library in libraries:
-            return convert(data, "weight", None, "fill", "error", encoder or FeatureEncoder())
+            return convert(data, "weight", None, "fill", False, "error", encoder or FeatureEncoder())
     if "torch_geometric" in libraries:
-        return from_pyg(data, "error")
+        return from_pyg(data, False, "error")
     if issparse(data):
-        return from_scipy(data, None, None, None, None, "error")
+        return from_scipy(data, None, None, None, None, False, "error")
     if "pandas" in libraries or isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__"):
         return from_dataframe(data, None, None, None, None, None, None, "fill", False, "error")
     return data
@@ -66,6 +66,7 @@ def from_networkx(
     weight: str | None,
     feature_attributes: Sequence[str] | None,
     missing: Missing,
+    directed: bool,
     reciprocal: Reciprocal,
     encoder: FeatureEncoder | None = None,
 ) -> Graph:
@@ -82,7 +83,8 @@ def from_networkx(
         feature_attributes = _public(attribute for data in rows for attribute in data)
     columns = {attribute: [data.get(attribute) for data in rows] for attribute in feature_attributes}
     weights = [value for *_, value in edges]
-    return _from_attributes(ends, names, weights, columns, missing, graph.is_directed(), reciprocal, encoder)
+    ways = directed, graph.is_directed(), reciprocal
+    return _from_attributes(ends, names, weights, columns, missing, *ways, encoder)
 
 
 def from_igraph(
@@ -90,6 +92,7 @@ def from_igraph(
     weight: str | None,
     feature_attributes: Sequence[str] | None,
     missing: Missing,
+    directed: bool,
     reciprocal: Reciprocal,
     encoder: FeatureEncoder | None = None,
 ) -> Graph:
@@ -106,7 +109,8 @@ def from_igraph(
         for attribute in feature_attributes
     }
     weights = graph.es[weight] if weight in graph.es.attributes() else []
-    return _from_attributes(ends, names, weights, columns, missing, graph.is_directed(), reciprocal, encoder)
+    ways = directed, graph.is_directed(), reciprocal
+    return _from_attributes(ends, names, weights, columns, missing, *ways, encoder)
 
 
 def _public(attributes: Iterable[Any]) -> list[str]:
@@ -121,6 +125,7 @@ def _from_attributes(
     columns: Mapping[str, Sequence[Any]],
     missing: Missing,
     directed: bool,
+    one_way: bool,
     reciprocal: Reciprocal,
     encoder: FeatureEncoder | None,
 ) -> Graph:
@@ -140,6 +145,7 @@ def _from_attributes(
         features,
         feature_names,
         directed=directed,
+        one_way=one_way,
         reciprocal=reciprocal,
         stacklevel=4,
     )._encoded_by(encoder if columns else None)
@@ -192,13 +198,14 @@ def _check_missing(missing: str) -> None:
 
 def to_networkx(graph: Graph, weight: str, features: bool) -> Any:
     """Convert; see :meth:`Graph.to_networkx`."""
-    made = optional_package("networkx").Graph()
+    package = optional_package("networkx")
+    made = package.DiGraph() if graph.directed else package.Graph()
     names = graph.names.tolist()
     if features and graph.features is not None:
         made.add_nodes_from(zip(names, _attributes_of(graph), strict=True))
     else:
         made.add_nodes_from(names)
-    sources, targets, weights = each_edge_once(graph.indptr, graph.indices, graph.weights)
+    sources, targets, weights = _edges(graph)
     pairs = ((names[source], names[target]) for source, target in zip(sources, targets, strict=True))
     if weights is None:
         made.add_edges_from(pairs)
@@ -210,8 +217,9 @@ def to_networkx(graph: Graph, weight: str, features: bool) -> Any:
 
 def to_igraph(graph: Graph, weight: str, features: bool) -> Any:
     """Convert; see :meth:`Graph.to_igraph`."""
-    sources, targets, weights = each_edge_once(graph.indptr, graph.indices, graph.weights)
-    made = optional_package("igraph").Graph(n=len(graph), edges=np.column_stack((sources, targets)).tolist())
+    sources, targets, weights = _edges(graph)
+    pairs = np.column_stack((sources, targets)).tolist()
+    made = optional_package("igraph").Graph(n=len(graph), edges=pairs, directed=graph.directed)
     if not is_range(graph.names):
         made.vs["name"] = graph.names.tolist()
     if weights is not None:
@@ -239,6 +247,10 @@ def _attributes_of(graph: Graph) -> Iterator[dict[str, float]]:
             yield {columns[column]: value for column, value in stored}
 
 
+def _edges(graph: Graph) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
+    return each_edge_once(graph.indptr, graph.indices, graph.weights, graph.outward)
+
+
 def _column_names(graph: Graph) -> list[str]:
     """Return one name per feature column, made up where they are not known."""
     names = list(graph.feature_names or (f"feature_{column}" for column in range(graph.num_features)))
@@ -251,7 +263,7 @@ def _column_names(graph: Graph) -> list[str]:
     return names
 
 
-def from_pyg(data: Any, reciprocal: Reciprocal) -> Graph:
+def from_pyg(data: Any, directed: bool, reciprocal: Reciprocal) -> Graph:
     """Convert; see :meth:`Graph.from_pyg`."""
     if hasattr(data, "node_types"):
         raise GraphFormatError("expected a PyG Data object; got HeteroData, pass data.to_homogeneous()")
@@ -277,7 +289,8 @@ def from_pyg(data: Any, reciprocal: Reciprocal) -> Graph:
         None if weights is None else _array(weights),
         features,
         getattr(data, "feature_names", None),
-        directed=True,  # PyG lists both directions of an undirected edge
+        directed=directed,
+        one_way=True,  # PyG lists both directions of an undirected edge
         reciprocal=reciprocal,
         stacklevel=3,
     )
@@ -288,20 +301,20 @@ def to_pyg(graph: Graph, sparse: bool) -> Any:
     data = optional_package("torch_geometric.data").Data()
     import torch
 
-    rows = np.repeat(np.arange(len(graph)), graph.degrees)
-    data.edge_index = torch.from_numpy(np.stack((rows, graph.indices)))  # (2, nnz) int64
+    entries = graph.to_scipy().tocoo()
+    data.edge_index = torch.from_numpy(np.stack(entries.coords).astype(np.int64))  # (2, nnz)
     data.num_nodes = len(graph)
     if graph.weights is not None:
-        data.edge_weight = torch.from_numpy(graph.weights.copy())
+        data.edge_weight = torch.from_numpy(entries.data)
     if isinstance(graph.features, np.ndarray):
         data.x = torch.from_numpy(graph.features.copy())
     elif graph.features is not None and sparse:
-        entries = coo_array(graph.features)
-        coords = torch.from_numpy(np.stack(entries.coords).astype(np.int64))  # (2, nnz)
-        values = torch.from_numpy(entries.data.copy())
+        stored = coo_array(graph.features)
+        coords = torch.from_numpy(np.stack(stored.coords).astype(np.int64))  # (2, nnz)
+        values = torch.from_numpy(stored.data.copy())
         # Torch 2.11 warns where this is an argument.
         with torch.sparse.check_sparse_tensor_invariants():  # type: ignore[no-untyped-call]
-            data.x = torch.sparse_coo_tensor(coords, values, entries.shape)
+            data.x = torch.sparse_coo_tensor(coords, values, stored.shape)
     elif graph.features is not None:
         data.x = torch.from_numpy(graph.features.toarray())
     if not is_range(graph.names):
@@ -333,6 +346,7 @@ def from_scipy(
     names: Iterable[Any] | None,
     feature_names: Iterable[str] | None,
     weighted: bool | None,
+    directed: bool,
     reciprocal: Reciprocal,
 ) -> Graph:
     """Convert; see :meth:`Graph.from_scipy`."""
@@ -353,7 +367,8 @@ def from_scipy(
         weights,
         features,
         feature_names,
-        directed=True,  # entries without their mirror are what makes a matrix directed
+        directed=directed,
+        one_way=True,  # entries without their mirror are what makes a matrix directed
         reciprocal=reciprocal,
         stacklevel=3,
     )
@@ -539,7 +554,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _edges_table(graph: Graph) -> pa.Table:
-    sources, targets, weights = each_edge_once(graph.indptr, graph.indices, graph.weights)
+    sources, targets, weights = _edges(graph)
     names = _name_column(graph)
     columns = {"source": names.take(pa.array(sources)), "target": names.take(pa.array(targets))}
     if weights is not None:

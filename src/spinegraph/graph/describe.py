@@ -392,6 +392,8 @@ def computed_fingerprint(graph: Graph) -> str:
     digest = blake2b(digest_size=16)
     features: Any = graph.features
     parts = [graph.indptr, graph.indices, graph.weights]
+    if graph.outward is not None:
+        parts.append(graph.outward)
     if issparse(features):
         parts += [features.indptr, features.indices, features.data]
     else:

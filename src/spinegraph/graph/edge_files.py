@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import islice, permutations, takewhile
+from dataclasses import dataclass, replace
+from itertools import count, islice, permutations, takewhile
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 from xml.parsers import expat
 
@@ -22,11 +22,18 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 from scipy import sparse
 
-from spinegraph.errors import GraphFormatError, MissingPackageError, ParameterError, SpineError, SpineWarning
+from spinegraph.errors import (
+    GraphFormatError,
+    MissingPackageError,
+    OutputError,
+    ParameterError,
+    SpineError,
+    SpineWarning,
+)
 from spinegraph.graph.edges import GAPS_ALLOWED_BELOW, matrix_entries
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.files import Opened, display_name, opened, read_npz
-from spinegraph.graph.tables import as_table, is_text
+from spinegraph.graph.tables import as_table, is_number, is_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -64,17 +71,9 @@ class EdgeOptions:
     num_nodes: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("columns", "comments"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, str):
-                object.__setattr__(self, name, tuple(value))
-        if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) not in (2, 3)):
-            raise ParameterError(f"columns must be (source, target[, weight]); got {self.columns!r}")
-        if self.columns is not None and self.weight is not None and self.weighted is False:
+        if len(self.columns or ()) == 3 and self.columns[2] is not None and self.weighted is False:  # type: ignore[index]
             raise ParameterError("a weight column is named, but weighted is False; leave one of them out")
-        if self.delimiter is not None and not (
-            len(self.delimiter) == 1 and self.delimiter.isascii() and self.delimiter not in '\0"\r\n'
-        ):
+        if self.delimiter is not None and not re.fullmatch(r'[^\0"\r\n\x80-\U0010ffff]', self.delimiter):
             raise ParameterError(
                 f"delimiter must be one ASCII character (' ': white space); got {self.delimiter!r}"
             )
@@ -86,11 +85,6 @@ class EdgeOptions:
             raise ParameterError(f"num_nodes must be a whole number of at least 1; got {self.num_nodes!r}")
         if self.num_nodes is not None and self.names == "text":
             raise ParameterError("num_nodes counts nodes 0 .. num_nodes-1; it does not go with names='text'")
-
-    @property
-    def weight(self) -> str | int | None:
-        """The weight column, if it is named."""
-        return self.columns[2] if self.columns is not None and len(self.columns) == 3 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,14 +104,13 @@ class FileContents:
     is_checked: bool = False  # names differ and positions are in range
 
 
-@dataclass(frozen=True)
-class EdgeColumns:
+class EdgeColumns(NamedTuple):
     """Positions of the source, target and weight columns, and one sentence on how they were found."""
 
     source: int
     target: int
     weight: int | None
-    note: str
+    note: str = ""
 
 
 def choose_columns(
@@ -146,37 +139,32 @@ def choose_columns(
     if source == target:
         raise ParameterError(f"{place}: source and target cannot both be column {source + 1}")
     others = [position for position in range(width) if position not in (source, target, weight)]
-    note = "no weights"
-    if weight is not None:
-        note = f"weights are {_title(titles, weight)}"
-    elif options.weighted is False:
-        note = "weights are not read"
-    else:
-        weight = _weight_column(titles, others, options, place, values)
-        if weight is not None:
-            note = f"weights are {_title(titles, weight)}"
-            others.remove(weight)
-            if titles is None and not options.weighted:
-                note = "the third column holds numbers, taken as weights (weighted=False leaves them out)"
-    ends = f"source is {_title(titles, source)}, target is {_title(titles, target)}; {note}"
-    left_out = ", ".join(_title(titles, position).removeprefix("column ") for position in others[:5])
-    more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-    return EdgeColumns(source, target, weight, f"{ends}; ignored: {left_out}{more}" if others else ends)
+    is_guess = False
+    if weight is None and options.weighted is not False:
+        if options.weighted and not others:
+            raise GraphFormatError(f"{place}: weighted=True needs a third column; the file has only 2")
+        weight, is_guess = _weight_column(titles, others, options, values)
+    shown = [str(position + 1) if titles is None else repr(titles[position]) for position in range(width)]
+    note = f"source is column {shown[source]}, target is column {shown[target]}; "
+    note += "no weights" if weight is None else f"weights are column {shown[weight]}"
+    note += " (numbers, taken as weights; weighted=False leaves them out)" if is_guess else ""
+    ignored = [shown[position] for position in others if position != weight]
+    if ignored:
+        more = f" and {len(ignored) - 5} more" if len(ignored) > 5 else ""
+        note += f"; ignored: {', '.join(ignored[:5])}{more}"
+    return EdgeColumns(source, target, weight, note)
 
 
 def is_title_pair(first: str, second: str) -> bool:
     """Return whether two texts are usual titles of a source and a target column."""
-    first, second = _letters(first), _letters(second)
+    first, second = letters(first), letters(second)
     numbered = (first[-1:], second[-1:]) in (("1", "2"), ("a", "b"))
     return (first, second) in _PAIRS or (len(first) > 2 and first[:-1] == second[:-1] and numbered)
 
 
-def _letters(title: str) -> str:
+def letters(title: str) -> str:
+    """Return the letters and digits of a title, in lower case."""
     return re.sub(r"[^a-z0-9]", "", title.lower())
-
-
-def _title(titles: Sequence[str] | None, position: int) -> str:
-    return f"column {position + 1}" if titles is None else f"column {titles[position]!r}"
 
 
 def _position(column: str | int, titles: Sequence[str] | None, width: int, place: str) -> int:
@@ -184,13 +172,11 @@ def _position(column: str | int, titles: Sequence[str] | None, width: int, place
         if not 0 <= column < width:
             raise ParameterError(f"{place}: there is no column at {column}; positions are 0 .. {width - 1}")
         return column
-    if titles is None:
+    if titles is None or column not in titles:
+        known = "there is no header" if titles is None else f"the columns are {', '.join(titles)}"
         raise ParameterError(
-            f"{place}: the column {column!r} is named, but there is no header; leave header=False out, or "
-            "pass positions such as source=0, target=1"
+            f"{place}: there is no column {column!r}; {known}. Positions (0, 1, ...) work too"
         )
-    if column not in titles:
-        raise ParameterError(f"{place}: there is no column {column!r}; the columns are {', '.join(titles)}")
     return list(titles).index(column)
 
 
@@ -203,40 +189,38 @@ def _ends(
         if is_free and is_title_pair(titles[first], titles[second]):  # type: ignore[index]
             return first, second
     free = [position for position in range(width) if position not in (source, target, weight)]
-    source = free.pop(0) if source is None and free else source
-    target = free.pop(0) if target is None and free else target
-    return (0 if source is None else source), (1 if target is None else target)
+    source = (free.pop(0) if free else 0) if source is None else source
+    target = (free.pop(0) if free else 1) if target is None else target
+    return source, target
 
 
 def _weight_column(
     titles: Sequence[str] | None,
     others: Sequence[int],
     options: EdgeOptions,
-    place: str,
     values: Callable[[int], list[str]],
-) -> int | None:
-    """Return the column of weights among ``others``, or None."""
-    if options.weighted and not others:
-        raise GraphFormatError(f"{place}: weighted=True needs a third column; the file has only 2")
-    known = {} if titles is None else {_letters(titles[position]): position for position in reversed(others)}
-    found = next((known[name] for name in WEIGHT_NAMES if name in known), None)
-    if found is None:
-        amounts = (known[name] for name in _AMOUNTS if name in known)
-        found = next((position for position in amounts if _are_amounts(values(position))), None)
-    if found is None and options.weighted:
-        return others[0]
-    if found is None and titles is None and len(others) == 1 and options.columns is None:
+) -> tuple[int | None, bool]:
+    """Return the column of weights among ``others``, or None, and whether its numbers alone say so."""
+    known = {} if titles is None else {letters(titles[position]): position for position in reversed(others)}
+    for name in (*WEIGHT_NAMES, *_AMOUNTS):
+        if name in known:
+            some = [] if name in WEIGHT_NAMES else [value.strip() for value in values(known[name])]
+            if name in WEIGHT_NAMES or (some and all(map(_is_amount, some))):
+                return known[name], False
+    if options.weighted:
+        return others[0], False
+    if titles is None and len(others) == 1 and options.columns is None:
         third = [value.strip() for value in values(others[0])]
         numbers = [float(value) for value in third if NUMBER.fullmatch(value)]
         # A column of numbers below 0 is ratings, one of integers from 1973 on is time stamps.
         is_time = all(value >= 1e8 and value.is_integer() for value in numbers)
         if numbers and not is_time and not (len(numbers) == len(third) and min(numbers) < 0):
-            return others[0]
-    return found
+            return others[0], True
+    return None, False
 
 
-def _are_amounts(values: Sequence[str]) -> bool:
-    return bool(values) and all(NUMBER.fullmatch(value.strip()) and float(value) >= 0 for value in values)
+def _is_amount(text: str) -> bool:
+    return bool(NUMBER.fullmatch(text)) and float(text) >= 0
 
 
 # Text: DuckDB reads a plain file; where it or a check fails, a slow scan finds the line for the message.
@@ -244,26 +228,17 @@ def _are_amounts(values: Sequence[str]) -> bool:
 BLOCK = 2**24
 MAX_LINE = 2**20
 WHITESPACE = " "
-_SAMPLE_LINES, _SAMPLE_BYTES = 1000, 2**18
-_BATCH = 2**18
+_SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**18
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 NUMBER = re.compile(r"(?i)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)")
 _DATE = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}.*")
 _WORD = re.compile(r"[^\W\d_][^\W\d]*(?:[ ./()-][^\W\d]*)*")
 
 
-class Block(NamedTuple):
-    """Whole lines, each ended by a line feed, the number of the first, and whether the file has them so."""
-
-    first_line: int
-    data: bytes
-    is_plain: bool
-
-
 class Record(NamedTuple):
-    """One row of a text file: the number of its first line, its text and its fields."""
+    """One row of a table: its file and line, for messages, its text and its fields."""
 
-    line: int
+    place: str
     text: str
     fields: list[str]
 
@@ -273,12 +248,12 @@ class TextTable:
     """A text file as a table: how it is written, its first rows, and a plain copy for DuckDB."""
 
     path: str
-    delimiter: str
-    sample: list[Record]
+    stream: BinaryIO
     comments: Sequence[str]
     max_line: int
+    delimiter: str
+    sample: list[Record]
     copy: str
-    stream: BinaryIO
 
     def relation(self, has_header: bool) -> str:
         """Return the table for a FROM clause; its columns c0, c1, ... are text."""
@@ -292,15 +267,24 @@ class TextTable:
             f"buffer_size = {8 * longest})"
         )
 
-    def records(self) -> Iterator[Record]:
-        """Yield every row with its line, the header first; a slow scan, for messages alone."""
-        self.stream.seek(0)
-        lines = (
-            (line, decode_line(raw, self.path, line))
-            for block in blocks(self.stream, self.path, self.max_line)
-            for line, raw in enumerate(block.data[:-1].split(b"\n"), block.first_line)
-        )
-        return _records(lines, self.delimiter, self.comments)
+    def records(self, stream: BinaryIO | None = None) -> Iterator[Record]:
+        """Yield every row, the header first; a slow scan, for messages alone."""
+        lines = _lines(stream or self.stream, self.path, self.max_line)
+        return _records(lines, self.path, self.delimiter, self.comments)
+
+    def require_fields(self, record: Record, expected: str, way_out: str = "") -> None:
+        """Refuse a row with an open quote or another number of fields than the first."""
+        found, width = len(record.fields), len(self.sample[0].fields)
+        if self.delimiter != WHITESPACE and record.text.count('"') % 2:
+            raise GraphFormatError(
+                f"{record.place}: a quote is opened but not closed: {excerpt(record.text)}; close it"
+            )
+        if found != width:
+            raise GraphFormatError(
+                f"{record.place}: expected {expected or f'{width} fields as on the first line'}, got {found} "
+                f"field{'s' * (found != 1)}: {excerpt(record.text)}. "
+                f"{way_out or 'Give every line the same fields'}"
+            )
 
 
 def open_text(
@@ -317,154 +301,133 @@ def open_text(
     The delimiter is the first of tab, comma and semicolon that every line has (a comma first in a ``.csv``
     file), else white space.
     """
-    found = blocks(source.stream, source.path, max_line)
-    first = next((block for block in found if sample_lines(block, source.path, comments)), None)
-    if first is None:
+    lines: list[tuple[int, str]] = []
+    size = 0
+    for line, text in _lines(source.stream, source.path, max_line):
+        if not _is_skipped(text, comments):
+            lines.append((line, text))
+        size += len(text)
+        if len(lines) == _SAMPLE_LINES or (size > _SAMPLE_SIZE and len(lines) > 1):
+            break
+    if not lines:
         raise GraphFormatError(f"{source.path}: holds no {expected}")
-    lines = sample_lines(first, source.path, comments)
-    delimiter = delimiter or find_delimiter([text for _, text in lines], source.path)
-    sample = list(_records(lines, delimiter, comments))
-    copy = _plain_copy(source, folder, delimiter, comments, max_line)
-    return TextTable(source.path, delimiter, sample, comments, max_line, copy, source.stream)
+    delimiter = delimiter or _find_delimiter([text for _, text in lines], source.path)
+    sample = list(_records(lines, source.path, delimiter, comments))
+
+    def cleaned() -> Iterator[tuple[bool, bytes]]:
+        for _, data, is_plain in _blocks(source.stream, source.path, max_line):
+            clean = _clean_lines(data, delimiter, comments)
+            yield is_plain and clean is data, clean
+
+    copy = source.file
+    if not all(is_clean for is_clean, _ in cleaned()):
+        copy = os.path.join(folder, "rows")
+        with open(copy, "wb") as output:
+            output.writelines(clean for _, clean in cleaned())
+    return TextTable(source.path, source.stream, comments, max_line, delimiter, sample, copy)
 
 
-def _records(lines: Iterable[tuple[int, str]], delimiter: str, comments: Sequence[str]) -> Iterator[Record]:
-    """Yield the rows of numbered lines; a quoted field may hold line feeds."""
-    rest = iter(lines)
-    for line, text in rest:
-        if is_skipped(text, comments):
-            continue
-        if delimiter != WHITESPACE and text.count('"') % 2:
-            held = [text, *_until_closed(rest)]
-            text = "\n".join(held)
-        yield Record(line, text, split_line(text, delimiter))
+def _blocks(stream: BinaryIO, path: str, max_line: int) -> Iterator[tuple[int, bytes, bool]]:
+    """Yield whole lines, the number of the first, and whether the file has them so.
 
-
-def _until_closed(lines: Iterator[tuple[int, str]]) -> Iterator[str]:
-    for _, text in islice(lines, 100_000):
-        yield text
-        if text.count('"') % 2:
-            return
-
-
-def _plain_copy(source: Opened, folder: str, delimiter: str, comments: Sequence[str], max_line: int) -> str:
-    """Return a file without comments, blank lines, odd line ends and runs of blanks; the same if it is so."""
-    source.stream.seek(0)
-    path, output, done = os.path.join(folder, "rows"), None, 0
-    try:
-        for block in blocks(source.stream, source.path, max_line):
-            data = clean_lines(block.data, delimiter, comments)
-            if output is None and (not block.is_plain or len(data) != len(block.data) or data != block.data):
-                output = open(path, "wb")  # noqa: SIM115 closed below
-                with open(source.file, "rb") as plain:
-                    for start in range(0, done, BLOCK):
-                        output.write(plain.read(min(BLOCK, done - start)))
-            if output is not None:
-                output.write(data)
-            done += len(block.data)
-    finally:
-        if output is not None:
-            output.close()
-    return source.file if output is None else path
-
-
-def blocks(stream: BinaryIO, path: str, max_line: int = MAX_LINE) -> Iterator[Block]:
-    """Yield the lines of a stream in blocks; line ends become line feeds and a byte order mark goes."""
+    Every line ends by a line feed, also where the file has others, and a byte order mark goes.
+    """
+    stream.seek(0)
     line, rest, is_end = 1, b"", False
     while not is_end:
         fresh = stream.read(BLOCK)
         is_end = len(fresh) < BLOCK
-        whole, is_plain = rest + fresh if rest else fresh, True
-        if line == 1 and whole.startswith(b"\xef\xbb\xbf"):
-            whole, is_plain = whole[3:], False
-        # Old Macs end lines by a carriage return alone: without any line feed, that is one.
-        if b"\n" not in whole and b"\r" in whole[:-1]:
-            whole, is_plain = whole.replace(b"\r", b"\n"), False
-        cut = len(whole) if is_end else whole.rfind(b"\n") + 1
-        data, rest = whole[:cut], whole[cut:]
+        whole = rest + fresh
+        is_plain = not (line == 1 and whole.startswith(b"\xef\xbb\xbf"))
+        cut = len(whole) if is_end else max(whole.rfind(b"\n"), whole.rfind(b"\r", 0, -1)) + 1
+        data, rest = whole[0 if is_plain else 3 : cut], whole[cut:]
         if b"\r" in data:
             data, is_plain = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), False
         if data and not data.endswith(b"\n"):
             data += b"\n"
-        _check_lines(data, line, path, max_line)
+        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
+        zero = data.find(b"\0")
+        if zero >= 0:
+            start, end = data.rfind(b"\n", 0, zero) + 1, data.find(b"\n", zero)
+            raise GraphFormatError(
+                f"{path}:{line + np.searchsorted(ends, zero)}: binary data where text was expected: "
+                f"{excerpt(data[start:end])}; expected an edge list as UTF-8 text, or a Parquet, npz or "
+                "GraphML file"
+            )
+        too_long = np.flatnonzero(np.diff(ends, prepend=-1) > max_line + 1)
+        if len(too_long) or len(rest) > max_line:
+            number = int(too_long[0]) if len(too_long) else len(ends)
+            start = int(ends[number - 1]) + 1 if number else 0
+            raise GraphFormatError(
+                f"{path}:{line + number}: a line of more than {max_line:,} bytes, beginning "
+                f"{excerpt((data + rest)[start : start + 200])}; write one edge or one node a line"
+            )
         if data:
-            yield Block(line, data, is_plain)
-        line += data.count(b"\n")
-        if len(rest) > max_line:
-            _refuse_long_line(rest, line, path, max_line)
+            yield line, data, is_plain
+        line += len(ends)
 
 
-def _check_lines(data: bytes, line: int, path: str, max_line: int) -> None:
-    zero = data.find(b"\0")
-    if zero >= 0:
-        start, end = data.rfind(b"\n", 0, zero) + 1, data.find(b"\n", zero)
-        line += data.count(b"\n", 0, zero)
-        raise GraphFormatError(
-            f"{path}:{line}: binary data where text was expected: {excerpt(data[start:end])}; "
-            "expected an edge list as UTF-8 text, or a Parquet, npz or GraphML file"
-        )
-    start = 0
-    while start < len(data):
-        end = data.rfind(b"\n", start, start + max_line + 1)
-        if end < 0:
-            _refuse_long_line(data[start:], line + data.count(b"\n", 0, start), path, max_line)
-        start = end + 1
+def _lines(stream: BinaryIO, path: str, max_line: int) -> Iterator[tuple[int, str]]:
+    """Yield the number and text of each line."""
+    for line, data, _ in _blocks(stream, path, max_line):
+        start, number = 0, line
+        while start < len(data):
+            end = data.index(b"\n", start)
+            try:
+                yield number, data[start:end].decode("utf-8")
+            except UnicodeDecodeError as fault:
+                raise GraphFormatError(
+                    f"{path}:{number}: not UTF-8 text: {excerpt(data[start:end])}; "
+                    "save the file as UTF-8, or check that it is text at all"
+                ) from fault
+            start, number = end + 1, number + 1
 
 
-def _refuse_long_line(text: bytes, line: int, path: str, max_line: int) -> NoReturn:
-    raise GraphFormatError(
-        f"{path}:{line}: a line of more than {max_line:,} bytes, beginning {excerpt(text[:200])}; "
-        "write one edge (or one node's features) a line"
-    )
-
-
-def clean_lines(data: bytes, delimiter: str, comments: Sequence[str]) -> bytes:
+def _clean_lines(data: bytes, delimiter: str, comments: Sequence[str]) -> bytes:
     """Return the lines without blank lines and comments, and white space as single spaces."""
-    # Everything here is a search or replacement in C; Python sees no single line of a tidy file.
     if delimiter == WHITESPACE:
-        if b"\t" in data:
-            data = data.replace(b"\t", b" ")
+        data = data.replace(b"\t", b" ")
         while b"  " in data:
             data = data.replace(b"  ", b" ")
-        if b" \n" in data:
-            data = data.replace(b" \n", b"\n")
-        if b"\n " in data or data.startswith(b" "):
-            data = data.replace(b"\n ", b"\n").removeprefix(b" ")
-    marks = [mark.encode() for mark in comments]
-    is_marked = any(mark in data for mark in marks)
-    is_blank = b"\n\n" in data or data.startswith(b"\n") or b" \n" in data or b"\t\n" in data
-    if (is_marked or is_blank) and delimiter != WHITESPACE and b'"' in data:
-        return b"".join(_outside_quotes(data, tuple(marks)))
-    if is_marked:
-        alternatives = b"|".join(re.escape(mark) for mark in marks)
-        data = re.sub(rb"^[ \t]*(?:" + alternatives + rb")[^\n]*\n", b"", data, flags=re.MULTILINE)
-    return re.sub(rb"^[ \t]*\n", b"", data, flags=re.MULTILINE) if is_blank else data
-
-
-def _outside_quotes(data: bytes, marks: tuple[bytes, ...]) -> Iterator[bytes]:
-    """Yield the lines that are neither blank nor comments; quoted text keeps all of its lines."""
-    is_inside = 0
+        data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
+    marks = tuple(mark.encode() for mark in comments)
+    is_odd = np.zeros(256, bool)
+    is_odd[[*b" \t\n", *(mark[0] for mark in marks)]] = True
+    found = np.frombuffer(data, np.uint8)
+    if not is_odd[found[:1]].any() and not is_odd[found[np.flatnonzero(found[:-1] == 10) + 1]].any():
+        return data
+    kept, is_inside = [], False  # a quoted field, which keeps all of its lines
     for line in data.splitlines(keepends=True):
         text = line.strip(b" \t\n")
         if is_inside or (text and not text.startswith(marks)):
-            yield line
-            is_inside ^= line.count(b'"') % 2
+            kept.append(line)
+            is_inside ^= delimiter != WHITESPACE and line.count(b'"') % 2 == 1
+    return b"".join(kept)
 
 
-def is_skipped(line: str, comments: Sequence[str]) -> bool:
-    """Return whether a line is blank or a comment, by the same rule as :func:`clean_lines`."""
+def _is_skipped(line: str, comments: Sequence[str]) -> bool:
+    """Return whether a line is blank or a comment, by the same rule as :func:`_clean_lines`."""
     text = line.strip(" \t\n")
-    return not text or (bool(comments) and text.startswith(tuple(comments)))
+    return not text or text.startswith(tuple(comments))
 
 
-def excerpt(text: str | bytes, limit: int = 60) -> str:
-    """Return a piece of input for a message: quoted and cut short."""
-    if isinstance(text, bytes):
-        text = text[: 4 * limit].decode("utf-8", "backslashreplace")
-    return repr(text) if len(text) <= limit else f"{text[:limit]!r}..."
+def _records(
+    lines: Iterable[tuple[int, str]], path: str, delimiter: str, comments: Sequence[str]
+) -> Iterator[Record]:
+    """Yield the rows of numbered lines; a quoted field may hold line feeds."""
+    rest = iter(lines)
+    for line, text in rest:
+        if _is_skipped(text, comments):
+            continue
+        if delimiter != WHITESPACE and text.count('"') % 2:
+            for _, more in islice(rest, 100_000):
+                text += f"\n{more}"
+                if more.count('"') % 2:
+                    break
+        yield Record(f"{path}:{line}", text, _split_line(text, delimiter))
 
 
-def split_line(text: str, delimiter: str) -> list[str]:
+def _split_line(text: str, delimiter: str) -> list[str]:
     """Return the fields of one row as DuckDB sees them."""
     if delimiter == WHITESPACE:
         return re.split(r"[ \t]+", text.strip(" \t"))  # not str.split: a name may hold rarer kinds of space
@@ -474,38 +437,19 @@ def split_line(text: str, delimiter: str) -> list[str]:
         return text.split(delimiter)
 
 
+def excerpt(text: str | bytes, limit: int = 60) -> str:
+    """Return a piece of input for a message: quoted and cut short."""
+    if isinstance(text, bytes):
+        text = text[: 4 * limit].decode("utf-8", "backslashreplace")
+    return repr(text) if len(text) <= limit else f"{text[:limit]!r}..."
+
+
 def is_integer(text: str) -> bool:
     """Return whether a name is an int64 in its usual form: 7, but not 007 or +7."""
     return bool(_INTEGER.fullmatch(text)) and -(2**63) <= int(text) < 2**63
 
 
-def decode_line(raw: bytes, path: str, line: int) -> str:
-    """Return one line of a file as text."""
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as fault:
-        raise GraphFormatError(
-            f"{path}:{line}: not UTF-8 text: {excerpt(raw)}; "
-            "save the file as UTF-8, or check that it is text at all"
-        ) from fault
-
-
-def sample_lines(block: Block, path: str, comments: Sequence[str]) -> list[tuple[int, str]]:
-    """Return numbers and texts of the first lines that are data."""
-    lines: list[tuple[int, str]] = []
-    start, number = 0, block.first_line
-    while (
-        start < len(block.data) and len(lines) < _SAMPLE_LINES and (start < _SAMPLE_BYTES or len(lines) < 2)
-    ):
-        end = block.data.index(b"\n", start)
-        text = decode_line(block.data[start:end], path, number)
-        if not is_skipped(text, comments):
-            lines.append((number, text))
-        start, number = end + 1, number + 1
-    return lines
-
-
-def find_delimiter(texts: Sequence[str], path: str) -> str:
+def _find_delimiter(texts: Sequence[str], path: str) -> str:
     """Return the field separator of these lines; a space stands for white space."""
     # Numbers hold no spaces, so between them tabs and spaces are the same.
     numbers = all(NUMBER.fullmatch(field) for text in texts[1:] or texts for field in text.split())
@@ -517,8 +461,8 @@ def find_delimiter(texts: Sequence[str], path: str) -> str:
             return candidate
     # One line without the delimiter is a broken line, not a reason to split elsewhere.
     for candidate in ",\t;":
-        count = sum(candidate in text for text in texts)
-        if 2 * count > len(texts) or (count and is_csv and candidate == ","):
+        found = sum(candidate in text for text in texts)
+        if 2 * found > len(texts) or (found and is_csv and candidate == ","):
             return candidate
     return WHITESPACE
 
@@ -527,31 +471,26 @@ def _is_header(records: Sequence[Record], options: EdgeOptions) -> tuple[bool, b
     """Return whether the first row of edges is a header, and whether that is a guess to be told."""
     if options.header is not None or any(isinstance(column, str) for column in options.columns or ()):
         return options.header is not False, False
-    first, body = [field.strip() for field in records[0].fields], records[1:]
-    if len(first) < 2 or any(NUMBER.fullmatch(field) or _DATE.fullmatch(field) for field in first):
+    first, *body = [[field.strip() for field in record.fields] for record in records]
+    if len(first) < 2 or any(map(_is_value, first)):
         return False, False
     pairs = [titles for titles in permutations(first[:8], 2) if is_title_pair(*titles)]
     if pairs and not any(_continue_below(titles, body) for titles in pairs):
         return True, False
-    if any(_letters(field) in WEIGHT_NAMES for field in first[2:]):
+    if any(letters(field) in WEIGHT_NAMES for field in first[2:]):
         return True, False
-    for side, title in enumerate(first):
-        below = [record.fields[side].strip() for record in body if len(record.fields) > side]
+    columns = [[row[side] for row in body if len(row) > side] for side in range(len(first))]
+    for title, below in zip(first, columns, strict=True):
         if title and any(below) and all(map(_is_value, filter(None, below))):
             return True, False
     ends = (options.columns or (0, 1))[:2]
     source, target = (side if isinstance(side, int) else number for number, side in enumerate(ends))
     if max(source, target) >= len(first):
         return False, False
-    words = [first[source], first[target]]
-    again = {
-        record.fields[side].strip()
-        for record in body
-        for side in (source, target)
-        if len(record.fields) > side
-    }
+    words = first[source], first[target]
     is_word = all(len(word) > 1 and _WORD.fullmatch(word) for word in words)
-    guessed = bool(body) and is_word and words[0] != words[1] and again.isdisjoint(words)
+    is_new = {*columns[source], *columns[target]}.isdisjoint(words)
+    guessed = bool(body) and is_word and words[0] != words[1] and is_new
     return guessed, guessed
 
 
@@ -559,10 +498,10 @@ def _is_value(text: str) -> bool:
     return bool(NUMBER.fullmatch(text) or _DATE.fullmatch(text))
 
 
-def _continue_below(titles: tuple[str, str], body: Sequence[Record]) -> bool:
+def _continue_below(titles: tuple[str, str], body: Sequence[Sequence[str]]) -> bool:
     """Return whether texts that may be titles are names like those below: node1, node2, then node3."""
     shared = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(*titles, strict=False)))
-    names = {field.strip() for record in body for field in record.fields}
+    names = {field for row in body for field in row}
     is_prefix = len(shared) > 1 and any(name.startswith(shared) for name in names)
     return is_prefix or not names.isdisjoint(titles)
 
@@ -585,11 +524,9 @@ def connection(
             "temp_directory": folder,
             **({} if memory is None else {"memory_limit": f"{memory // 2**20}MiB"}),
         }
-        opened_connection = duckdb.connect(":memory:", config=settings)
-        try:
-            yield opened_connection, folder
-        finally:
-            opened_connection.close()
+        with duckdb.connect(":memory:", config=settings) as database:
+            database.execute("SET enable_progress_bar = false")  # it would write to the standard output
+            yield database, folder
 
 
 def literal(text: str) -> str:
@@ -600,6 +537,12 @@ def literal(text: str) -> str:
 def identifier(name: str) -> str:
     """Return a column's name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def as_integer(column: str) -> str:
+    """Return the SQL of a text as an integer, NULL where it is not written as an integer usually is."""
+    number = f"TRY_CAST({column} AS BIGINT)"
+    return f"CASE WHEN CAST({number} AS VARCHAR) = {column} THEN {number} END"
 
 
 def interruptible(database: "DuckDBPyConnection", work: Callable[[], Result]) -> Result:
@@ -613,157 +556,112 @@ def interruptible(database: "DuckDBPyConnection", work: Callable[[], Result]) ->
             raise
 
 
+class NotHeaderError(Exception):
+    """The first line was guessed to be a header, but its words are names."""
+
+
 @dataclass(frozen=True, eq=False)
 class Listing:
     """Columns of names, and perhaps weights, of a table that DuckDB reads."""
 
     path: str
     database: "DuckDBPyConnection"
-    relation: Callable[[], str]  # the table for a FROM clause; called for every query
-    source: str  # SQL expressions
-    target: str
-    weight: str | None
-    kind: str | None  # of names: "integer", "text" or, in text files, None: as they are written
-    is_text: bool  # columns are text, whatever they hold
-    num_nodes: int | None
-    find_fault: Callable[[str], NoReturn]  # raises an error that names the first bad row
+    relation: str  # the table for a FROM clause
+    ends: tuple[str, str]  # SQL expressions of type VARCHAR or, in tables of integers, BIGINT
+    weight: str | None  # SQL expression of type DOUBLE
+    kind: str | None  # of names: "integer", "text" or None: as they are written
+    is_text: bool  # the ends are VARCHAR
+    options: EdgeOptions
     note: str
+    find_fault: Callable[[], None]  # raises an error that names the first bad row
     looks_like_integers: bool = True
     guessed_header: tuple[str, str] | None = None
-    readers: list[Any] = field(default_factory=list)
 
     def explain(self, fault: str) -> NoReturn:
         """Raise an error that names the first bad row."""
-        self._close()
-        self.find_fault(fault)
-
-    def _close(self) -> None:
-        while self.readers:  # DuckDB answers one query at a time
-            self.readers.pop().close()
-
-    def ends(self, as_integers: bool) -> tuple[str, str]:
-        """Return the SQL of both ends; in text files an integer not in its usual form is NULL."""
-        ends = self.source, self.target
-        if not as_integers:
-            return ends if self.is_text else tuple(f"CAST({end} AS VARCHAR)" for end in ends)  # type: ignore[return-value]
-        if not self.is_text:
-            return tuple(f"CAST({end} AS BIGINT)" for end in ends)  # type: ignore[return-value]
-        return tuple(  # type: ignore[return-value]
-            f"CASE WHEN CAST(TRY_CAST({end} AS BIGINT) AS VARCHAR) = {end} THEN TRY_CAST({end} AS BIGINT) END"
-            for end in ends
-        )
-
-    def batches(self, *columns: str) -> Iterator[Any]:
-        """Yield Arrow batches of some SQL expressions, and of the weight as the last column."""
-        weight = [] if self.weight is None else [f"TRY_CAST({self.weight} AS DOUBLE)"]
-        titled = ", ".join(f"{column} AS k{number}" for number, column in enumerate([*columns, *weight]))
-        query = f"SELECT {titled} FROM {self.relation()}"
+        for words in ("No space left on device", "max_temp_directory_size", "Out of Memory"):
+            if words in fault:
+                raise OutputError(
+                    f"{self.path}: temporary files cannot be written ({words}); nothing was changed: make "
+                    "space beside the store, or where TMPDIR is, or allow more memory, and run the same again"
+                )
         try:
-            reader = interruptible(self.database, lambda: self.database.sql(query).to_arrow_reader(_BATCH))
-            self.readers.append(reader)
-            while (batch := interruptible(self.database, lambda: next(reader, None))) is not None:
-                yield batch
+            self.find_fault()
         except SpineError:
             raise
-        except Exception as fault:  # DuckDB's, Arrow's, or an error of DuckDB that is no text
-            self.explain(str(fault))
-        finally:
-            self._close()
+        except Exception as damage:
+            fault = str(damage)
+        raise GraphFormatError(f"{self.path}: cannot be read: {excerpt(fault, 200)}")
 
-    def weights(self, batch: Any) -> NDArray[np.float32] | None:
-        """Return the weights of a batch; a bad one is explained."""
-        if self.weight is None:
-            return None
-        column = batch.column(batch.num_columns - 1)
-        values = column.to_numpy(zero_copy_only=False)
-        # NaN fails the first comparison, so one pass finds every kind of bad weight.
-        if column.null_count or not ((values >= 0) & (values <= MAX_WEIGHT)).all():
-            self.explain("a weight is negative, not finite or too large")
-        return np.asarray(values, dtype=np.float32)
-
-    def make_names(self) -> None:
-        """Create the table ``names`` of the distinct names ``n`` as they are written."""
-        ends = self.ends(as_integers=self.kind == "integer" and not self.is_text)
-        both = f"SELECT DISTINCT unnest([{ends[0]}, {ends[1]}]) AS n FROM {self.relation()}"
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Run a query; a fault of the table is explained."""
         try:
-            interruptible(self.database, lambda: self.database.execute(f"CREATE TEMP TABLE names AS {both}"))
-        except Exception as fault:
+            return interruptible(self.database, work)
+        except Exception as fault:  # DuckDB's, or an error of it that is no text
             self.explain(str(fault))
 
+    def batches(self, query: str, rows: int) -> Iterator[Any]:
+        """Yield the result of a query as Arrow batches."""
+        reader = self.run(lambda: self.database.sql(query).to_arrow_reader(rows))
+        while (batch := self.run(lambda: next(reader, None))) is not None:
+            yield batch
 
-class IntegerNames:
-    """Collects integer endpoints, then numbers the distinct ones in ascending order."""
+    def execute(self, query: str) -> Any:
+        """Run a query and return its result as an Arrow table, None where it has none."""
+        relation = self.run(lambda: self.database.sql(query))
+        return None if relation is None else self.run(relation.to_arrow_table)
 
-    _FREE_SPAN = 2**22  # ids that span up to this many values are counted in a table
+    def read(self, *columns: str) -> tuple[list[Any], NDArray[np.float32] | None]:
+        """Return SQL expressions of all rows as Arrow columns, and the weights, which are checked."""
+        weight = [] if self.weight is None else [self.weight]
+        titled = ", ".join(f"{column} AS k{number}" for number, column in enumerate([*columns, *weight]))
+        found = self.execute(f"SELECT {titled} FROM {self.relation}").columns
+        if self.weight is None:
+            return found, None
+        values = found.pop().to_numpy()
+        # NaN, which NULL becomes as well, fails the first comparison.
+        if not ((values >= 0) & (values <= MAX_WEIGHT)).all():
+            self.explain("a weight is negative, not finite or too large")
+        return found, values.astype(np.float32)
 
-    def __init__(self) -> None:
-        self._blocks: list[tuple[NDArray[Any], NDArray[Any]]] = []
-        self._low, self._high, self._count = 2**63 - 1, -(2**63), 0
-
-    def add(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
-        """Add the endpoints of one block, (b,) each."""
-        if not len(sources):
-            return
-        low = min(int(sources.min()), int(targets.min()))
-        high = max(int(sources.max()), int(targets.max()))
-        dtype = np.int32 if low >= -(2**31) and high < 2**31 else np.int64  # half the memory where it fits
-        self._blocks.append((sources.astype(dtype), targets.astype(dtype)))
-        self._low, self._high = min(self._low, low), max(self._high, high)
-        self._count += len(sources)
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether the ids span too many values to be counted in a table."""
-        return self._high - self._low >= max(self._FREE_SPAN, min(4 * self._count, 2**31))
-
-    def finish(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Return the names (n,), ascending, and the edges (m, 2) as positions; releases the blocks."""
-        if not self._count:
-            return np.zeros(0, np.int64), np.zeros((0, 2), np.int32)
-        span, low = self._high - self._low + 1, np.int64(self._low)
-        present = np.zeros(span, dtype=bool)
-        for sources, targets in self._blocks:
-            present[sources - low] = True
-            present[targets - low] = True
-        names = np.flatnonzero(present)
-        edges = self.joined(low)
-        if len(names) < span:
-            rank = np.cumsum(present, dtype=np.int32) - np.int32(1)
-            for column in edges.T:
-                column[:] = rank[column]
-        return names + low, edges
-
-    def joined(self, low: np.int64) -> NDArray[np.int32]:
-        """Return all endpoints less ``low`` as one array (m, 2), columns contiguous; releases the blocks."""
-        edges, start = np.empty((2, self._count), np.int32), 0
-        while self._blocks:
-            sources, targets = self._blocks.pop(0)
-            end = start + len(sources)
-            np.subtract(sources, low, out=edges[0, start:end], casting="unsafe")
-            np.subtract(targets, low, out=edges[1, start:end], casting="unsafe")
-            start = end
-        return edges.T
-
-
-class NotHeaderError(Exception):
-    """The first line was guessed to be a header, but its words are names."""
+    def check_names(self, names: Any) -> bool:
+        """Check distinct names, trimmed; returns whether all of them are integers, as text or as numbers."""
+        if names.null_count:
+            self.explain("a name is empty")
+        if not is_text(names.type):
+            return True
+        if pc.any(pc.or_(pc.equal(names, ""), pc.match_substring(names, "\n"))).as_py():
+            self.explain("a name is empty, or a quote is not closed on its line")
+        if self.guessed_header:
+            words = pa.array(self.guessed_header, names.type)
+            if pc.any(pc.is_in(names, words)).as_py():
+                raise NotHeaderError
+        if self.kind == "text":
+            return False
+        usual = pc.all(pc.match_substring_regex(names, f"^(?:{_INTEGER.pattern})$")).as_py()
+        # Beyond eighteen digits an integer may be too large for int64.
+        long = pc.filter(names, pc.greater(pc.binary_length(names), 18)) if usual else names
+        are_integers = usual and all(map(is_integer, long.to_pylist()))
+        if self.kind == "integer" and not are_integers:
+            self.explain("a name is not an integer")
+        return bool(are_integers)
 
 
 def collect(listing: Listing) -> FileContents:
     """Read the edges of a listing into memory."""
-    n, found = listing.num_nodes, None
+    n, found = listing.options.num_nodes, None
     if listing.kind == "integer" or (listing.kind is None and listing.looks_like_integers):
         found = _by_value(listing)
     names, edges, weights = found or _by_hash(listing)
-    if not len(edges) and n is None:
+    if not edges.size and n is None:
         raise GraphFormatError(f"{listing.path}: holds no edges; {listing.note}")
-    if n is not None and found is None:
-        if names.dtype == object or names[0] < 0 or names[-1] >= n:
+    if n is not None:
+        if len(names) and (names.dtype == object or names[0] < 0 or names[-1] >= n):
             listing.explain("a node id is out of range")
-        names, edges = np.arange(n), names[edges]
+        names, edges = np.arange(n), names[edges] if len(names) else edges
     warn_of_header(listing, stacklevel=5)
     note = f"{listing.note}; names are {'text' if names.dtype == object else 'integers'}"
-    return FileContents(listing.path, names, edges, weights=weights, notes=(note,), is_checked=True)
+    return FileContents(listing.path, names, edges.T, weights=weights, notes=(note,), is_checked=True)
 
 
 def warn_of_header(listing: Listing, stacklevel: int) -> None:
@@ -774,116 +672,85 @@ def warn_of_header(listing: Listing, stacklevel: int) -> None:
         warnings.warn(f"{listing.path}: {message}", SpineWarning, stacklevel=stacklevel)
 
 
-def _by_value(listing: Listing) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32] | None] | None:
-    """Return integers numbered by value; None where some name is no integer, or they lie far apart."""
-    ids, weights, n = IntegerNames(), [], listing.num_nodes
-    for batch in listing.batches(*listing.ends(as_integers=True)):
-        sides = batch.columns[:2]
-        if any(side.null_count for side in sides):
-            if listing.is_text:
-                return None
-            listing.explain("a name is empty")
-        sources, targets = (side.to_numpy() for side in sides)
-        if n is not None and len(sources) and any(s.min() < 0 or s.max() >= n for s in (sources, targets)):
-            listing.explain("a node id is out of range")
-        ids.add(sources, targets)
-        weights.append(listing.weights(batch))
-    if n is None and ids.is_wide:
+Numbered = tuple[NDArray[Any], NDArray[np.integer[Any]], NDArray[np.float32] | None]
+
+
+def _by_value(listing: Listing) -> Numbered | None:
+    """Return the names, ascending, the edges (2, m) as positions, and weights, where names are integers.
+
+    None where some name is not written as an integer is, or where they lie far apart.
+    """
+    ends: Sequence[str] = listing.ends
+    if listing.is_text:
+        ends = list(map(as_integer, ends))
+    sides, weights = listing.read(*ends)
+    if any(side.null_count for side in sides):
         return None
-    names, edges = ids.finish() if n is None else (np.arange(n), ids.joined(np.int64(0)))
-    return names, edges, _joined_weights(listing, weights)
+    bounds = [pc.min_max(side).as_py() for side in sides]
+    low = min((bound["min"] for bound in bounds if bound["min"] is not None), default=0)
+    high = max((bound["max"] for bound in bounds if bound["max"] is not None), default=-1)
+    if high - low >= max(2**22, 4 * len(sides[0])) or high - low >= 2**31:
+        return None
+    edges = np.empty((2, len(sides[0])), np.int32)
+    present = np.zeros(high - low + 1, dtype=bool)
+    for row in edges:
+        np.subtract(sides.pop(0).to_numpy(), np.int64(low), out=row, casting="unsafe")
+        present[row] = True
+    if not present.all():
+        rank = np.cumsum(present, dtype=np.int32) - np.int32(1)
+        for row in edges:
+            row[:] = rank[row]
+    return np.flatnonzero(present) + low, edges, weights
 
 
-def _joined_weights(listing: Listing, parts: Sequence[Any]) -> NDArray[np.float32] | None:
-    return np.concatenate([*parts, np.zeros(0, np.float32)]) if listing.weight is not None else None
-
-
-def _by_hash(listing: Listing) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32] | None]:
-    """Return names numbered by the hashes of their texts, which are checked to differ."""
-    as_integers = listing.kind == "integer" and not listing.is_text
-    listing.make_names()
-    names, rank, salt = (
-        *_ranked(listing, listing.database.sql("SELECT n FROM names").to_arrow_table()["n"]),
-        0,
-    )
-    while True:
-        query = f"SELECT hash(n, {salt}) AS h FROM names"
-        table = _HashTable(listing.database.sql(query).to_arrow_table()["h"].to_numpy(), rank)
-        if table.is_unique:
+def _by_hash(listing: Listing) -> Numbered:
+    """Return the same as ``_by_value`` of any names, numbered by hashes, which are checked to differ."""
+    one, other = listing.ends
+    for salt in count():
+        distinct = f"SELECT DISTINCT unnest([{one}, {other}]) AS n FROM {listing.relation}"
+        found = listing.execute(f"SELECT n, hash(n, {salt}) AS h FROM ({distinct})")
+        hashes = found["h"].to_numpy()
+        by_hash = np.argsort(hashes)
+        hashes = hashes[by_hash]
+        if (hashes[1:] != hashes[:-1]).all():
             break
-        salt += 1
-    edges: list[NDArray[np.int32]] = []
-    weights = []
-    ends = listing.ends(as_integers)
-    for batch in listing.batches(*(f"hash({end}, {salt})" for end in ends)):
-        edges.append(np.stack([table.find(side.to_numpy()) for side in batch.columns[:2]]))
-        weights.append(listing.weights(batch))
-    joined = np.concatenate([*edges, np.zeros((2, 0), np.int32)], axis=1)
-    return names, joined.T, _joined_weights(listing, weights)
+    names, rank = _ranked(listing, found["n"])
+    rank = rank[by_hash]
+    # A table of the first bits of hashes; the few that share these with another are searched for.
+    shift = np.uint64(64 - min(max(len(hashes).bit_length() + 4, 8), 26))
+    slots = hashes >> shift
+    table = np.zeros(2 ** (64 - int(shift)), np.int32)
+    table[slots] = rank
+    table[slots[1:][slots[1:] == slots[:-1]]] = -1
+    sides, weights = listing.read(*(f"hash({end}, {salt})" for end in listing.ends))
+    edges = np.empty((2, len(sides[0])), np.int32)
+    for row in edges:
+        start = 0
+        for chunk in sides.pop(0).chunks:
+            wanted = chunk.to_numpy()
+            found = table[wanted >> shift]
+            shared = np.flatnonzero(found < 0)
+            found[shared] = rank[np.searchsorted(hashes, wanted[shared])]
+            row[start : start + len(found)] = found
+            start += len(found)
+    return names, edges, weights
 
 
 def _ranked(listing: Listing, written: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return distinct names in ascending order (n,), and the position of each name as it is written."""
-    if written.null_count:
-        listing.explain("a name is empty")
-    keys = written.combine_chunks() if isinstance(written, pa.ChunkedArray) else written
-    if isinstance(keys, pa.ChunkedArray):
-        keys = pa.concat_arrays(keys.chunks) if keys.num_chunks else pa.array([], written.type)
+    keys = pa.concat_arrays(written.chunks) if written.num_chunks else pa.array([], written.type)
     if is_text(keys.type):
         keys = pc.utf8_trim_whitespace(keys.cast(pa.large_string()))
-        if pc.any(pc.or_(pc.equal(keys, ""), pc.match_substring(keys, "\n"))).as_py():
-            listing.explain("a name is empty, or a quote is not closed on its line")
-        if (
-            listing.guessed_header
-            and pc.any(pc.is_in(keys, pa.array(listing.guessed_header, keys.type))).as_py()
-        ):
-            raise NotHeaderError
-        if listing.kind != "text":
-            integers = _as_integers(keys) if listing.is_text else None
-            if integers is None and listing.kind == "integer":
-                listing.explain("a name is not an integer")
-            keys = keys if integers is None else integers
+    if listing.check_names(keys):
+        keys = keys.cast(pa.int64())
     order = pc.sort_indices(keys).to_numpy()
     ordered = keys.take(pa.array(order))
     is_new = np.ones(len(keys), dtype=bool)
-    if len(keys) > 1:
-        is_new[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    is_new[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
     rank = np.empty(len(keys), np.int32)
     rank[order] = np.cumsum(is_new, dtype=np.int32) - 1
     names = ordered.filter(pa.array(is_new)).to_numpy(zero_copy_only=False)
     return names.astype(object) if is_text(keys.type) else names, rank
-
-
-def _as_integers(keys: Any) -> Any:
-    """Return texts as integers, or None where one is not written as an integer is."""
-    if not pc.all(pc.match_substring_regex(keys, f"^(?:{_INTEGER.pattern})$")).as_py():
-        return None
-    try:
-        return keys.cast(pa.int64())
-    except pa.ArrowInvalid:  # beyond int64
-        return None
-
-
-class _HashTable:
-    """Finds values by 64-bit hashes: in a table of their first bits, or where two share these, by search."""
-
-    def __init__(self, hashes: NDArray[np.uint64], values: NDArray[np.int32]) -> None:
-        order = np.argsort(hashes)
-        self._hashes, self._values = hashes[order], values[order]
-        self.is_unique = bool((self._hashes[1:] != self._hashes[:-1]).all())
-        bits = min(max(len(hashes).bit_length() + 4, 8), 26)
-        self._shift = np.uint64(64 - bits)
-        slots = self._hashes >> self._shift
-        self._table = np.zeros(2**bits, np.int32)
-        self._table[slots] = self._values
-        self._table[slots[1:][slots[1:] == slots[:-1]]] = -1
-
-    def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Return the value of each hash."""
-        found = self._table[hashes >> self._shift]
-        shared = np.flatnonzero(found < 0)
-        found[shared] = self._values[np.searchsorted(self._hashes, hashes[shared])]
-        return np.asarray(found)
 
 
 # The kinds of tables: each gives a listing.
@@ -900,13 +767,8 @@ def open_listing(
     with connection(memory, place) as (database, folder):
         if isinstance(source, Opened) and source.kind == "text":
             yield _text_listing(source, folder, database, options)
-        elif isinstance(source, Opened) and source.kind == "parquet":
-            with open_parquet(source.stream, source.path) as file:
-                yield _parquet_listing(file, source.path, database, options)
         else:
-            path, relation, what = open_table(source, database)
-            schema = database.sql(f"SELECT * FROM {relation} LIMIT 0").to_arrow_table().schema
-            yield _typed_listing(path, what, schema, lambda: relation, database, options)
+            yield _typed_listing(*open_table(source, database), database, options)
 
 
 @dataclass(frozen=True)
@@ -921,6 +783,7 @@ def open_table(source: Any, database: "DuckDBPyConnection") -> tuple[str, str, s
     """Return the name of a table for messages, the table for a FROM clause, and what it is."""
     import duckdb
 
+    path = source.path if isinstance(source, Opened) else "the query"
     try:
         if isinstance(source, Query):
             if source.database is not None:
@@ -931,28 +794,31 @@ def open_table(source: Any, database: "DuckDBPyConnection") -> tuple[str, str, s
                 database.execute("USE given")
             relation = f"({source.text.strip().rstrip(';')})"
             database.sql(f"SELECT * FROM {relation} LIMIT 0").fetchall()
-            return "the query", relation, "a query"
-        if isinstance(source, Opened) and source.kind == "duckdb":
+            return path, relation, "a query"
+        if not isinstance(source, Opened):
+            database.register("listed", as_table(source))
+            return "the table", "listed", "a table in memory"
+        if source.kind == "duckdb":
             database.execute(f"ATTACH {literal(source.file)} AS given (READ_ONLY)")
             query = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'given'"
             tables = database.sql(query).fetchall()
             if len(tables) != 1:
                 listed = ", ".join(name for _, name in tables[:10]) or "none"
                 raise ParameterError(
-                    f"{source.path}: is a DuckDB file whose tables are {listed}; name one by "
-                    f"query='select * from TABLE', database={source.path!r}"
+                    f"{path}: is a DuckDB file whose tables are {listed}; name one by "
+                    f"query='select * from TABLE', database={path!r}"
                 )
             schema, table = map(identifier, tables[0])
-            return source.path, f"given.{schema}.{table}", f"the table {table} of a DuckDB file"
-        if isinstance(source, Opened):
-            query = f"read_json({literal(source.file)}, format = 'newline_delimited', compression = 'none')"
-            database.execute(f"CREATE TEMP TABLE listed AS SELECT * FROM {query}")
-            return source.path, "listed", "JSON lines"
+            return path, f"given.{schema}.{table}", f"the table {table} of a DuckDB file"
+        if source.kind == "parquet":
+            with open_parquet(source.stream, path) as file:
+                require_distinct(file.schema_arrow.names, path)
+            return path, f"read_parquet({literal(source.file)})", "Parquet"
+        query = f"read_json({literal(source.file)}, format = 'newline_delimited', compression = 'none')"
+        database.execute(f"CREATE TEMP TABLE listed AS SELECT * FROM {query}")
+        return path, "listed", "JSON lines"
     except (duckdb.Error, RuntimeError) as fault:
-        place = source.path if isinstance(source, Opened) else "the query"
-        raise GraphFormatError(f"{place}: cannot be read: {excerpt(str(fault), 300)}") from fault
-    database.register("listed", as_table(source))
-    return "the table", "listed", "a table in memory"
+        raise GraphFormatError(f"{path}: cannot be read: {excerpt(str(fault), 300)}") from fault
 
 
 def _text_listing(
@@ -966,96 +832,78 @@ def _text_listing(
         comments=options.comments,
     )
     has_header, is_guess = _is_header(table.sample, options)
-    first, body = table.sample[0], table.sample[1:] if has_header else table.sample
+    first, body = table.sample[0], table.sample[int(has_header) :]
     titles = [field.strip() for field in first.fields] if has_header else None
 
     def values(position: int) -> list[str]:
-        return [record.fields[position] for record in body if len(record.fields) > position]
+        return [record.fields[position].strip() for record in body if len(record.fields) > position]
 
-    columns = choose_columns(titles, len(first.fields), options, f"{source.path}:{first.line}", values)
-    wanted = "integer" if options.num_nodes is not None else options.names
-    common = {WHITESPACE: "white space", "\t": "tabs", ",": "commas"}
-    separator = common.get(table.delimiter, repr(table.delimiter))
-    note = f"fields separated by {separator}, {'a header' if has_header else 'no header'}; {columns.note}"
-    ends = columns.source, columns.target
-
-    def explain(fault: str) -> NoReturn:
-        for record in islice(table.records(), int(has_header), None):
-            _check_record(record, len(first.fields), columns, table.delimiter, options, source.path)
-        raise GraphFormatError(f"{source.path}: cannot be read: {excerpt(fault, 200)}")
-
-    if has_header and options.num_nodes is None and not body and len(list(islice(table.records(), 2))) < 2:
+    columns = choose_columns(titles, len(first.fields), options, first.place, values)
+    if has_header and not body and options.num_nodes is None and len(list(islice(table.records(), 2))) < 2:
         raise GraphFormatError(f"{source.path}: holds a header but no edges; expected 'source target' lines")
+    source_values, target_values = values(columns.source), values(columns.target)
+    shape = {
+        (2, False): ("'source target'", "For weighted edges give every line a weight and pass weighted=True"),
+        (3, True): ("'source target weight'", ""),
+    }.get((len(first.fields), columns.weight is not None), ("", ""))
+
+    def find_fault() -> None:
+        for record in islice(table.records(), int(has_header), None):
+            table.require_fields(record, *shape)
+            _check_record(record, columns, options)
+
+    separator = {WHITESPACE: "white space", "\t": "tabs", ",": "commas"}.get(
+        table.delimiter, repr(table.delimiter)
+    )
+    header = "a header" if has_header else "no header"
     return Listing(
         source.path,
         database,
-        lambda: table.relation(has_header),
-        f"c{ends[0]}",
-        f"c{ends[1]}",
-        None if columns.weight is None else f"c{columns.weight}",
-        wanted,
+        table.relation(has_header),
+        (f"c{columns.source}", f"c{columns.target}"),
+        None if columns.weight is None else f"TRY_CAST(c{columns.weight} AS DOUBLE)",
+        "integer" if options.num_nodes is not None else options.names,
         True,
-        options.num_nodes,
-        explain,
-        note,
-        all(is_integer(value.strip()) for end in ends for value in values(end)),
-        (first.fields[ends[0]].strip(), first.fields[ends[1]].strip()) if is_guess else None,
+        options,
+        f"fields separated by {separator}, {header}; {columns.note}",
+        find_fault,
+        all(map(is_integer, source_values + target_values)),
+        (titles[columns.source], titles[columns.target]) if is_guess and titles else None,
     )
 
 
-def _check_record(
-    record: Record, width: int, columns: EdgeColumns, delimiter: str, options: EdgeOptions, path: str
-) -> None:
-    """Raise an error where a row of an edge list breaks a rule."""
-    place, found = f"{path}:{record.line}", excerpt(record.text)
-    ends = ("source", columns.source), ("target", columns.target)
-    if delimiter != WHITESPACE and (
-        record.text.count('"') % 2
-        or any("\n" in record.fields[position] for _, position in ends if position < len(record.fields))
-    ):
-        raise GraphFormatError(f"{place}: a quote is opened but not closed: {found}; close or remove it")
-    if len(record.fields) != width:
-        expected, way_out = f"{width} fields as on the first line", "Give every line the same fields"
-        if width == 2:
-            expected = "'source target'"
-            way_out = "For weighted edges give every line a weight and pass weighted=True"
-        elif width == 3 and columns.weight is not None:
-            expected = "'source target weight'"
-        count = f"{len(record.fields)} field{'s' * (len(record.fields) != 1)}"
-        raise GraphFormatError(f"{place}: expected {expected}, got {count}: {found}. {way_out}")
-    for role, position in ends:
-        _check_name(record.fields[position].strip(), role, place, found, options)
+def _check_record(record: Record, columns: EdgeColumns, options: EdgeOptions) -> None:
+    """Raise an error where a row of edges breaks a rule."""
+    n = options.num_nodes
+    for role, position in (("source", columns.source), ("target", columns.target)):
+        name, rule = record.fields[position].strip(), ""
+        if "\n" in name:
+            raise GraphFormatError(
+                f"{record.place}: a quote is opened but not closed, or a name holds a line feed: "
+                f"{excerpt(record.text)}; close it"
+            )
+        if not name:
+            rule = "is empty; every edge needs two names"
+        elif (n is not None or options.names == "integer") and not is_integer(name):
+            reason = "names='integer'" if n is None else "num_nodes is given"
+            rule = f"is not an integer as usually written, within 64 bits, but {reason}"
+        elif n is not None and not 0 <= int(name) < n:
+            rule = f"is out of range; with num_nodes={n}, ids are 0 .. {n - 1}"
+        if rule:
+            shown = f" {excerpt(name)}" if name else ""
+            raise GraphFormatError(f"{record.place}: the {role}{shown} {rule}: {excerpt(record.text)}")
     if columns.weight is None:
         return
     weight = record.fields[columns.weight].strip()
-    if not NUMBER.fullmatch(weight):
-        rule = "is not a number"
-    elif not math.isfinite(float(weight)):
-        rule = "is not finite"
-    elif float(weight) < 0:
-        rule = "is negative"
-    elif float(weight) > MAX_WEIGHT:
-        rule = "is more than float32 holds"
-    else:
-        return
-    raise GraphFormatError(
-        f"{place}: the weight {excerpt(weight)} {rule}: {found}. Weights are finite numbers, 0 or more; "
-        "weighted=False leaves them out"
-    )
-
-
-def _check_name(name: str, role: str, place: str, found: str, options: EdgeOptions) -> None:
-    n = options.num_nodes
-    if not name:
-        raise GraphFormatError(f"{place}: the {role} is empty: {found}; every edge needs two names")
-    if n is None and options.names != "integer":
-        return
-    if not is_integer(name):
-        wanted = "num_nodes is given" if n is not None else "names='integer'"
-        raise GraphFormatError(f"{place}: the {role} {excerpt(name)} is not an integer, but {wanted}")
-    if n is not None and not 0 <= int(name) < n:
-        rule = f"with num_nodes={n}, ids are 0 .. {n - 1}"
-        raise GraphFormatError(f"{place}: the {role} {name} is out of range: {found}; {rule}")
+    value = float(weight) if NUMBER.fullmatch(weight) else math.nan
+    if not 0 <= value <= MAX_WEIGHT:
+        rule = "is negative" if -math.inf < value < 0 else "is not finite"
+        rule = "is more than float32 holds" if MAX_WEIGHT < value < math.inf else rule
+        rule = rule if NUMBER.fullmatch(weight) else "is not a number"
+        raise GraphFormatError(
+            f"{record.place}: the weight {excerpt(weight)} {rule}: {excerpt(record.text)}. Weights are "
+            "finite numbers, 0 or more; weighted=False leaves them out"
+        )
 
 
 # A run of equal values packs to almost nothing, so the size of a file does not bound its rows: this does.
@@ -1083,112 +931,75 @@ def open_parquet(stream: BinaryIO, path: str) -> Iterator[Any]:
         raise GraphFormatError(f"{path}: damaged or cut-off Parquet: {excerpt(str(fault), 150)}") from fault
 
 
-def _parquet_listing(file: Any, path: str, database: "DuckDBPyConnection", options: EdgeOptions) -> Listing:
-    """List the edges of a Parquet file: Arrow reads it, whose reader withstands damage, in batches."""
-    schema = file.schema_arrow
-
-    def relation() -> str:
-        def batches() -> Iterator[Any]:
-            for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
-                batch.validate(full=True)  # Parquet itself does not check that text is UTF-8
-                yield batch
-
-        chosen = pa.schema([schema.field(name) for name in schema.names if name in wanted])
-        database.register("listed", pa.RecordBatchReader.from_batches(chosen, batches()))
-        return "listed"
-
-    def values(position: int) -> list[str]:
-        batch = next(file.iter_batches(batch_size=1000, columns=[schema.names[position]]), None)
-        return [] if batch is None else [str(value) for value in batch.column(0).to_pylist()]
-
-    columns = choose_columns(schema.names, len(schema.names), options, path, values)
-    ends = columns.source, columns.target, columns.weight
-    wanted = [schema.names[position] for position in ends if position is not None]
-    return _typed_listing(path, "Parquet", schema, relation, database, options, columns)
+def require_distinct(titles: Sequence[str], place: str) -> None:
+    """Refuse two columns of one title."""
+    if len(set(titles)) < len(titles):
+        twice = next(title for title in titles if titles.count(title) > 1)
+        raise GraphFormatError(f"{place}: two columns are both called {excerpt(twice)}; rename one")
 
 
 def _typed_listing(
-    path: str,
-    what: str,
-    schema: Any,
-    relation: Callable[[], str],
-    database: "DuckDBPyConnection",
-    options: EdgeOptions,
-    columns: EdgeColumns | None = None,
+    path: str, relation: str, what: str, database: "DuckDBPyConnection", options: EdgeOptions
 ) -> Listing:
     """List the edges of a table whose columns have types."""
-    titles = list(schema.names)
+
+    def some(columns: str, rows: int) -> Any:
+        try:
+            return database.sql(f"SELECT {columns} FROM {relation} LIMIT {rows}").to_arrow_table()
+        except Exception as fault:
+            raise GraphFormatError(
+                f"{path}: damaged or cut-off {what}: {excerpt(str(fault), 150)}"
+            ) from fault
 
     def values(position: int) -> list[str]:
-        query = f"SELECT {identifier(titles[position])} FROM {relation()} LIMIT 1000"
-        return [str(value) for (value,) in database.sql(query).fetchall()]
+        return [str(value) for value in some(identifier(titles[position]), 1000).column(0).to_pylist()]
 
-    columns = columns or choose_columns(titles, len(titles), options, path, values)
-    ends = columns.source, columns.target, columns.weight
-    wanted = [titles[position] for position in ends if position is not None]
-    for title in wanted:
-        if titles.count(title) > 1:
-            raise GraphFormatError(f"{path}: two columns are both called {title!r}; rename one")
+    schema = some("*", 0).schema
+    titles = list(schema.names)
+    columns = choose_columns(titles, len(titles), options, path, values)
+    wanted = [titles[position] for position in columns[:3] if position is not None]
     types = [schema.field(title).type for title in wanted]
-    for title, kind in zip(wanted[:2], types, strict=False):
-        if not pa.types.is_integer(kind) and not is_text(getattr(kind, "value_type", kind)):
+    are_integers = [pa.types.is_integer(kind) for kind in types]
+    for title, kind, is_whole in zip(wanted[:2], types, are_integers, strict=False):
+        if not is_whole and not is_text(getattr(kind, "value_type", kind)):
             raise GraphFormatError(f"{path}: column {title!r} is {kind}; names are integers or text")
-    if len(types) == 3 and not (
-        pa.types.is_integer(types[2]) or pa.types.is_floating(types[2]) or pa.types.is_decimal(types[2])
-    ):
+    if len(types) == 3 and not is_number(types[2]):
         raise GraphFormatError(f"{path}: column {wanted[2]!r} is {types[2]}, not numbers")
-    as_integers = options.names != "text" and all(map(pa.types.is_integer, types[:2]))
-    if options.num_nodes is not None and not as_integers:
-        raise GraphFormatError(f"{path}: num_nodes goes with integer columns; got {types[0]}, {types[1]}")
-    if options.names == "integer" and not as_integers:
+    as_integers = options.names != "text" and all(are_integers[:2])
+    if not as_integers and (options.num_nodes is not None or options.names == "integer"):
+        reason = "names='integer'" if options.num_nodes is None else "num_nodes goes with integer columns"
         raise GraphFormatError(
-            f"{path}: columns {wanted[0]!r} and {wanted[1]!r} are {types[0]} and {types[1]}, but "
-            "names='integer'; cast them first"
+            f"{path}: columns {wanted[0]!r} and {wanted[1]!r} are {types[0]} and {types[1]}, but {reason}; "
+            "cast them first"
         )
+    rules = replace(options, names="integer" if as_integers else None)
 
-    def explain(fault: str) -> NoReturn:
-        row = 0
-        query = f"SELECT {', '.join(map(identifier, wanted))} FROM {relation()}"
-        try:
-            for batch in database.sql(query).to_arrow_reader(_BATCH):
-                for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    _check_values(values, wanted, f"{path}: row {row}", options)
-                    row += 1
-        except SpineError:
-            raise
-        except Exception as damage:
-            fault = f"damaged or cut-off {what}: {damage}"
-        raise GraphFormatError(f"{path}: cannot be read: {excerpt(fault, 200)}")
+    def find_fault() -> None:
+        row = count()
+        query = f"SELECT {', '.join(map(identifier, wanted))} FROM {relation}"
+        for batch in database.sql(query).to_arrow_reader(2**16):
+            for found in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                fields = ["" if value is None else str(value) for value in found]
+                record = Record(f"{path}: row {next(row)}", ", ".join(fields), fields)
+                _check_record(record, EdgeColumns(0, 1, 2 if len(wanted) == 3 else None), rules)
 
-    note = f"{what}; {columns.note}"
-    expressions = [identifier(title) for title in wanted]
-    weight = expressions[2] if len(expressions) == 3 else None
-    kind = "integer" if as_integers else "text"
+    one, other, *weight = map(identifier, wanted)
+    kind = "BIGINT" if as_integers else "VARCHAR"
     return Listing(
-        *(path, database, relation, expressions[0], expressions[1], weight, kind, False, options.num_nodes),
-        explain,
-        note,
+        path,
+        database,
+        relation,
+        (f"CAST({one} AS {kind})", f"CAST({other} AS {kind})"),
+        f"CAST({weight[0]} AS DOUBLE)" if weight else None,
+        "integer" if as_integers else "text",
+        not as_integers,
+        options,
+        f"{what}; {columns.note}",
+        find_fault,
     )
 
 
-def _check_values(values: Sequence[Any], titles: Sequence[str], place: str, options: EdgeOptions) -> None:
-    """Raise an error where a row of a table breaks a rule."""
-    for value, title in zip(values[:2], titles, strict=False):
-        rule = ""
-        if value is None:
-            rule = "is empty; every edge needs two names"
-        elif isinstance(value, str) and (not value.strip() or "\n" in value):
-            rule = "is blank; every edge needs two names" if not value.strip() else "holds a line feed"
-        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-            place = place.rpartition(": row")[0]
-            rule = "does not fit int64"
-        elif isinstance(value, int) and options.num_nodes and not 0 <= value < options.num_nodes:
-            rule = f"is {value}, out of range; with num_nodes={options.num_nodes}, ids are below it"
-        if rule:
-            raise GraphFormatError(f"{place}: {title!r} {rule}")
-    if len(values) == 3 and not (values[2] is not None and 0 <= values[2] <= MAX_WEIGHT):
-        rule = "weights are finite numbers, 0 or more, that fit float32"
-        raise GraphFormatError(f"{place}: {titles[2]!r} is {values[2]}; {rule}")
+# GraphML and npz list their nodes, whose order is kept.
 
 
 def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileContents:
@@ -1204,24 +1015,23 @@ def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileCont
     index = {node: position for position, node in enumerate(graph)}
     listed = list(graph.edges(data=True))
     edges = np.array([(index[one], index[other]) for one, other, _ in listed], np.int64).reshape(-1, 2)
-    weights, note = None, "no edge attribute is called weight"
     titles = dict.fromkeys(key for _, _, data in listed for key in data)
     title = next((title for title in titles if title.lower() in WEIGHT_NAMES), None)
     if options.weighted and title is None:
         raise GraphFormatError(f"{source.path}: weighted=True needs an edge attribute called weight")
+    weights = None
     if title is not None and options.weighted is not False:
         weights = np.empty(len(listed))
         for row, (one, other, data) in enumerate(listed):
-            value = data.get(title)
             try:
-                weights[row] = float(value)
+                weights[row] = float(data.get(title))
             except (TypeError, ValueError, OverflowError) as fault:
                 raise GraphFormatError(
                     f"{source.path}: edge ({excerpt(one)}, {excerpt(other)}): the weight "
-                    f"{excerpt(str(value))} is not a number; weighted=False leaves weights out"
+                    f"{excerpt(str(data.get(title)))} is not a number; weighted=False leaves weights out"
                 ) from fault
-        note = f"weights are the edge attribute {title!r}"
     directed = graph.is_directed()
+    note = "no weights" if weights is None else f"weights are the edge attribute {title!r}"
     notes = (f"GraphML, {'directed' if directed else 'undirected'}; {note}",)
     return FileContents(source.path, names, edges, weights=weights, directed=directed, notes=notes)
 
@@ -1233,26 +1043,6 @@ def parse_graphml(stream: BinaryIO, path: str) -> Any:
     except ImportError as missing:
         raise MissingPackageError("GraphML needs NetworkX: pip install 'spinegraph[graphs]'") from missing
     data = stream.read()
-    _refuse_entities(data, path)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            graph = networkx.read_graphml(io.BytesIO(data))
-        for kind, listed in (
-            ("node_default", graph.nodes(data=True)),
-            ("edge_default", graph.edges(data=True)),
-        ):
-            for *_, values in listed:
-                values.update(graph.graph[kind] | values)
-    except Exception as fault:  # a third-party parser of somebody else's file: anything may come
-        raise GraphFormatError(f"{path}: not readable as GraphML: {excerpt(str(fault), 200)}") from fault
-    if not len(graph):
-        raise GraphFormatError(f"{path}: holds no nodes; a graph needs at least one")
-    return graph
-
-
-def _refuse_entities(data: bytes, path: str) -> None:
-    """Refuse broken XML, and entities, which NetworkX's parser would expand without bound."""
     parser = expat.ParserCreate()
 
     def refuse(name: str, *rest: Any) -> None:
@@ -1261,15 +1051,24 @@ def _refuse_entities(data: bytes, path: str) -> None:
             "entities can expand without bound"
         )
 
-    parser.EntityDeclHandler = refuse
+    parser.EntityDeclHandler = refuse  # NetworkX's parser would expand them
     try:
         parser.Parse(data, True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            graph = networkx.read_graphml(io.BytesIO(data))
+        for kind, listed in (("node", graph.nodes(data=True)), ("edge", graph.edges(data=True))):
+            for *_, values in listed:
+                values.update(graph.graph[f"{kind}_default"] | values)
+    except GraphFormatError:
+        raise
     except expat.ExpatError as fault:
         raise GraphFormatError(f"{path}:{fault.lineno}: not well-formed XML ({fault})") from fault
-    except (ValueError, LookupError) as fault:  # an encoding that Python does not know
-        if isinstance(fault, GraphFormatError):
-            raise
-        raise GraphFormatError(f"{path}: not readable as XML: {fault}") from fault
+    except Exception as fault:  # a third-party parser of somebody else's file: anything may come
+        raise GraphFormatError(f"{path}: not readable as GraphML: {excerpt(str(fault), 200)}") from fault
+    if not len(graph):
+        raise GraphFormatError(f"{path}: holds no nodes; a graph needs at least one")
+    return graph
 
 
 def graphml_names(network: Any, path: str, wanted: str | None = None) -> NDArray[Any]:
@@ -1280,17 +1079,6 @@ def graphml_names(network: Any, path: str, wanted: str | None = None) -> NDArray
     if wanted != "text" and wrong is None:
         return np.fromiter(map(int, network), np.int64, len(network))
     return np.fromiter(network, object, len(network))
-
-
-def graphml_table(network: Any, path: str) -> Any:
-    """Return the node attributes of a NetworkX graph as an Arrow table, one row per node."""
-    try:
-        table = as_table([data for _, data in network.nodes(data=True)])
-    except GraphFormatError as fault:
-        raise GraphFormatError(f"{path}: {fault}") from fault
-    if not table.num_columns:
-        raise GraphFormatError(f"{path}: its nodes have no attributes, so there are no features in it")
-    return table
 
 
 _MATRIX_PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
@@ -1308,13 +1096,27 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
     """
     name, arrays = display_name(path), read_npz(path)
     if "edges" in arrays:
-        return _from_layout(arrays, name, options)
-    if "format" in arrays and "shape" in arrays:
-        return _from_matrix(sparse_matrix(arrays, name), name, options)
-    raise GraphFormatError(
-        f"{name}: holds neither 'edges' (m, 2) nor a SciPy sparse matrix; its arrays are "
-        f"{', '.join(sorted(arrays)[:10]) or 'none'}"
-    )
+        contents = _from_layout(arrays, name, options)
+    elif "format" in arrays and "shape" in arrays:
+        matrix = sparse_matrix(arrays, name)
+        if matrix.shape[1] != matrix.shape[0]:
+            raise GraphFormatError(f"{name}: an adjacency matrix is square; got {matrix.shape}")
+        sources, targets, weights = matrix_entries(matrix, options.weighted)
+        edges = np.column_stack((sources, targets))
+        note = f"SciPy sparse matrix; {'no weights' if weights is None else 'weights are its values'}"
+        contents = FileContents(name, np.arange(matrix.shape[0]), edges, weights, notes=(note,))
+        # Entries without their mirror are what makes a matrix directed.
+        contents = replace(contents, directed=True)
+    else:
+        raise GraphFormatError(
+            f"{name}: holds neither 'edges' (m, 2) nor a SciPy sparse matrix; its arrays are "
+            f"{', '.join(sorted(arrays)[:10]) or 'none'}"
+        )
+    _require_num_nodes(len(contents.names), options, name)
+    names = contents.names
+    if options.names == "integer" and names.dtype == object:
+        raise GraphFormatError(f"{name}: its names are text, {names[0]!r:.60} the first, but names='integer'")
+    return contents if options.names != "text" else replace(contents, names=names.astype(str).astype(object))
 
 
 def _from_layout(arrays: Arrays, path: str, options: EdgeOptions) -> FileContents:
@@ -1324,77 +1126,41 @@ def _from_layout(arrays: Arrays, path: str, options: EdgeOptions) -> FileContent
             f"{path}: edges must be integers of shape (m, 2); got {edges.dtype} {edges.shape}"
         )
     names = names_of(arrays, "names" if "names" in arrays else "node_ids", path)
-    n = _num_nodes(arrays, names, edges, path, options)
-    wrong = (edges < 0) | (edges >= n)
-    if wrong.any():
-        row, side = np.argwhere(wrong)[0].tolist()
-        value = int(edges[row, side])
-        raise GraphFormatError(f"{path}: edges[{row}, {side}] is {value}, out of range; ids are 0 .. {n - 1}")
-    labels = arrays.get("labels")
-    if labels is not None and labels.shape[:1] != (n,):
-        raise GraphFormatError(f"{path}: labels of shape {labels.shape} for {n} nodes; every node needs one")
-    weights = arrays.get("weights") if options.weighted is not False else None
-    if weights is None and options.weighted:
-        raise GraphFormatError(f"{path}: weighted=True needs an array 'weights' (m,); there is none")
-    columns = names_of(arrays, "feature_names", path)
-    return FileContents(
-        path,
-        _as_requested(np.arange(n) if names is None else names, options, path),
-        edges,
-        weights=weights,
-        features=features_of(arrays, path),
-        feature_names=None if columns is None else tuple(map(str, columns)),
-        labels=labels,
-        notes=(f"npz with {', '.join(sorted(arrays))}",),
-    )
-
-
-def _from_matrix(matrix: Any, path: str, options: EdgeOptions) -> FileContents:
-    n = matrix.shape[0]
-    if matrix.shape[1] != n:
-        raise GraphFormatError(f"{path}: an adjacency matrix is square; got {matrix.shape}")
-    _require_num_nodes(n, options, path)
-    sources, targets, weights = matrix_entries(matrix, options.weighted)
-    note = "every value is 1, so no weights" if weights is None else "weights are the matrix's values"
-    if options.weighted is not None:
-        note = f"weighted={options.weighted}"
-    return FileContents(
-        path,
-        _as_requested(np.arange(n), options, path),
-        np.column_stack((sources, targets)),
-        weights=weights,
-        directed=True,  # entries without their mirror are what makes a matrix directed
-        notes=(f"SciPy sparse matrix; {note}",),
-    )
-
-
-def _as_requested(names: NDArray[Any], options: EdgeOptions, path: str) -> NDArray[Any]:
-    if options.names == "integer" and names.dtype == object:
-        raise GraphFormatError(f"{path}: its names are text, {names[0]!r:.60} the first, but names='integer'")
-    return names.astype(str).astype(object) if options.names == "text" else names
-
-
-def _num_nodes(
-    arrays: Arrays, names: NDArray[Any] | None, edges: NDArray[Any], path: str, options: EdgeOptions
-) -> int:
     if "num_nodes" in arrays:
         found = arrays["num_nodes"]
         if found.size != 1 or found.dtype.kind not in "iu" or found.item() < 1:
             raise GraphFormatError(
                 f"{path}: num_nodes must be one number above 0; got {found.tolist()!r:.60}"
             )
-        n = found.item()
-    elif names is not None:
-        n = len(names)
+        n = int(found.item())
     else:
-        n = options.num_nodes or (int(edges.max()) + 1 if len(edges) else 0)
-    _require_num_nodes(n, options, path)
+        n = len(names) if names is not None else options.num_nodes or int(edges.max(initial=-1)) + 1
     if names is not None and len(names) != n:
         raise GraphFormatError(f"{path}: {len(names)} names for {n} nodes; every node needs one name")
     if n < 1:
         raise GraphFormatError(f"{path}: no edges, so no nodes; a graph has at least one node")
     _require_plausible(n, len(names) if names is not None else len(edges), path)
-    return int(n)
+    wrong = (edges < 0) | (edges >= n)
+    if wrong.any():
+        row, side = np.argwhere(wrong)[0].tolist()
+        value = int(edges[row, side])
+        raise GraphFormatError(f"{path}: edges[{row}, {side}] is {value}, out of range; ids are 0 .. {n - 1}")
+    labels, weights = arrays.get("labels"), arrays.get("weights")
+    if labels is not None and labels.shape[:1] != (n,):
+        raise GraphFormatError(f"{path}: labels of shape {labels.shape} for {n} nodes; every node needs one")
+    if weights is None and options.weighted:
+        raise GraphFormatError(f"{path}: weighted=True needs an array 'weights' (m,); there is none")
+    columns = names_of(arrays, "feature_names", path)
+    return FileContents(
+        path,
+        np.arange(n) if names is None else names,
+        edges,
+        weights=None if options.weighted is False else weights,
+        features=features_of(arrays, path),
+        feature_names=None if columns is None else tuple(map(str, columns)),
+        labels=labels,
+        notes=(f"npz with {', '.join(sorted(arrays))}",),
+    )
 
 
 def _require_num_nodes(n: int, options: EdgeOptions, path: str) -> None:
@@ -1415,20 +1181,19 @@ def sparse_matrix(arrays: Arrays, path: str) -> Any:
     """Return the matrix of ``scipy.sparse.save_npz``, as CSR or COO, its indices checked."""
     found = arrays["format"].tolist()
     kind = found.decode("latin-1") if isinstance(found, bytes) else str(found)
-    if kind not in _MATRIX_PARTS:
-        raise GraphFormatError(f"{path}: a sparse matrix in format {kind[:20]!r}; save matrix.tocsr()")
-    needed = ("data", *_MATRIX_PARTS[kind])
+    needed = ("data", *_MATRIX_PARTS.get(kind, ("format csr",)))
     lacking = [key for key in needed if key not in arrays]
     if lacking:
-        raise GraphFormatError(f"{path}: a sparse matrix without {', '.join(lacking)}; write it again")
-    shape = arrays["shape"]
-    if shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any():
-        raise GraphFormatError(f"{path}: the shape of a matrix is two numbers; got {shape.tolist()}")
-    _require_plausible(max(shape.tolist()), arrays["data"].size, path)
-    data, *parts = (arrays[key] for key in needed)
-    is_flat = all(part.ndim == 1 for part in (data, *parts))
-    if not is_flat or data.dtype.kind not in "biuf" or any(part.dtype.kind not in "iu" for part in parts):
-        raise GraphFormatError(f"{path}: the parts of a sparse matrix must be rows of numbers")
+        raise GraphFormatError(
+            f"{path}: a sparse {kind[:20]!r} matrix without {', '.join(lacking)}; save matrix.tocsr()"
+        )
+    shape, data, *parts = (arrays[key] for key in ("shape", *needed))
+    is_flat = all(part.ndim == 1 and part.dtype.kind in "iu" for part in (shape, *parts)) and data.ndim == 1
+    if not is_flat or data.dtype.kind not in "biuf" or len(shape) != 2 or (shape < 0).any():
+        raise GraphFormatError(
+            f"{path}: the parts of a sparse matrix are rows of numbers, its shape two of them"
+        )
+    _require_plausible(max(shape.tolist()), data.size, path)
     try:
         if kind == "coo":
             return sparse.coo_array((data, tuple(parts)), shape=shape.tolist())

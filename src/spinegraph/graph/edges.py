@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -222,7 +222,9 @@ class CleanEdges(NamedTuple):
     indptr: NDArray[np.int64]  # (n + 1,)
     indices: NDArray[np.int32]  # (nnz,) sorted within rows
     weights: NDArray[np.float32] | None  # (nnz,)
-    report: EdgeReport
+    outward: NDArray[np.float32] | None = None  # (nnz,) of directed edges, as in ``Graph``
+    inward: NDArray[np.float32] | None = None
+    report: EdgeReport = EdgeReport(0, 0)
 
 
 def clean_edges(
@@ -232,14 +234,16 @@ def clean_edges(
     weights: NDArray[Any] | None = None,
     *,
     directed: bool = False,
+    one_way: bool = False,
     reciprocal: Reciprocal = "error",
 ) -> CleanEdges:
     """Merge listed edges into symmetric CSR arrays by the package's rules.
 
     Unweighted, an edge counts once however often and in whichever direction it is listed. Weighted, listings
     in one direction add; the two directions count once where they agree (to float32 precision) and are an
-    error where they do not, unless ``reciprocal`` says how to combine every such pair. Self-loops and
-    listings of weight 0 are dropped.
+    error where they do not, unless ``reciprocal`` says how to combine every such pair. Directed edges keep
+    both directions, and the larger of their weights for walks in either. Self-loops and listings of weight 0
+    are dropped.
 
     Parameters
     ----------
@@ -250,12 +254,13 @@ def clean_edges(
     weights : float array (m,), optional
         Finite and not negative; already checked.
     directed : bool
-        Whether the listings are one-way; then edges without a way back are counted and warned about.
+        Whether edges keep their direction.
+    one_way : bool
+        Whether the listings are of a directed graph, so that those made symmetric are warned about.
     reciprocal : {"error", "sum", "mean", "max"}
         How two directions of different weight become one edge.
     """
-    if reciprocal not in ("error", "sum", "mean", "max"):
-        raise ParameterError(f"reciprocal must be one of 'error', 'sum', 'mean', 'max'; got {reciprocal!r}")
+    check_directions(directed, reciprocal)
     n, listed = len(names), len(sources)
     if n > MAX_NODES:
         raise GraphFormatError(f"a graph holds at most {MAX_NODES} nodes; got {n}")
@@ -280,7 +285,10 @@ def clean_edges(
     one_direction = len(keys)
     # Keys that differ in the last bit alone are the two directions of one edge.
     backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
-    combined = None if sums is None else combine_directions(keys, sums, backward, names, reciprocal)
+    flows = split_directions(keys, sums, backward) if directed else None
+    combined = None
+    if sums is not None:
+        combined = combine_directions(keys, sums, backward, names, "max" if directed else reciprocal)
     if len(backward):
         keys = np.delete(keys, backward)
     keys >>= 1
@@ -290,9 +298,36 @@ def clean_edges(
     above = np.bincount(keys, minlength=n)  # (n,) larger neighbours of each node
     del keys  # the largest array by now
     repeated = listed - self_loops - zero_weights - one_direction
-    one_way = edges - len(backward) if directed else 0
-    report = EdgeReport(listed, edges, self_loops, zero_weights, repeated, len(backward), one_way)
-    return CleanEdges(*_symmetric(above, high, combined), report)
+    report = EdgeReport(listed, one_direction, self_loops, zero_weights, repeated)
+    if not directed:
+        lost = edges - len(backward) if one_way else 0
+        report = replace(report, edges=edges, reciprocal=len(backward), one_way=lost)
+    return _symmetric(above, high, combined, flows)._replace(report=report)
+
+
+def check_directions(directed: bool, reciprocal: Reciprocal) -> None:
+    """Refuse an unknown rule for two directions, or one where both are kept."""
+    if reciprocal not in ("error", "sum", "mean", "max"):
+        raise ParameterError(f"reciprocal must be one of 'error', 'sum', 'mean', 'max'; got {reciprocal!r}")
+    if directed and reciprocal != "error":
+        raise ParameterError(
+            f"reciprocal={reciprocal!r} makes one edge of two directions, directed=True keeps both; pass one"
+        )
+
+
+def split_directions(
+    keys: NDArray[np.int64], weights: NDArray[np.float64] | None, backward: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return the weights (m, 2) of every pair of nodes from the first to the second and back; 1 or 0 if none.
+
+    ``keys`` are sorted, the last bit being the direction; the second of two directions is at ``backward``.
+    """
+    is_first = np.ones(len(keys), np.int64)
+    is_first[backward] = 0
+    flows = np.zeros((int(is_first.sum()), 2), np.float32)
+    with np.errstate(over="ignore"):  # too large ones are named when directions are combined
+        flows[np.cumsum(is_first) - 1, keys & 1] = 1 if weights is None else weights
+    return flows
 
 
 def sum_repeats(
@@ -358,11 +393,18 @@ def combine_directions(
 
 
 def _symmetric(
-    above: NDArray[np.int64], high: NDArray[np.int32], weights: NDArray[np.float32] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]:
-    """Return the CSR arrays of both directions of edges that are given from their smaller end."""
+    above: NDArray[np.int64],
+    high: NDArray[np.int32],
+    weights: NDArray[np.float32] | None,
+    flows: NDArray[np.float32] | None,
+) -> CleanEdges:
+    """Return the CSR arrays of both directions of edges that are given from their smaller end.
+
+    ``flows`` (m, 2) are the weights from there and back, of directed edges.
+    """
     n = len(above)
-    values = np.ones(len(high), np.int8) if weights is None else weights
+    values: NDArray[Any] = np.ones(len(high), np.int8) if weights is None else weights
+    values = values if flows is None else np.arange(len(high))
     turned = csr_array((values, high, pointers(above)), shape=(n, n)).tocsc()
     below = np.diff(turned.indptr)  # (n,) smaller neighbours
     # Each row is its smaller neighbours, then its larger ones, and both parts are sorted already.
@@ -373,15 +415,20 @@ def _symmetric(
         whole[is_above], whole[~is_above] = above, below
         return whole
 
-    both = None if weights is None else interleaved(weights, turned.data)
-    return pointers(above + below), interleaved(high, turned.indices), both
+    rows = pointers(above + below), interleaved(high, turned.indices)
+    if flows is None:
+        return CleanEdges(*rows, None if weights is None else interleaved(weights, turned.data))
+    both = None if weights is None else interleaved(weights, weights[turned.data])
+    out, back = flows[:, 0], flows[:, 1]
+    ways = interleaved(out, back[turned.data]), interleaved(back, out[turned.data])
+    return CleanEdges(*rows, both, *ways)
 
 
 def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:
     """Warn of what a user may not expect to lose: directions, self-loops and edges of weight 0."""
     if report.one_way:
         warnings.warn(
-            f"{_count(report.one_way, 'directed edge')} made symmetric; directed walks are out of scope",
+            f"{_count(report.one_way, 'directed edge')} made symmetric; directed=True keeps directions",
             DirectedInputWarning,
             stacklevel=stacklevel + 1,
         )
@@ -404,8 +451,10 @@ def check_adjacency(
     indices: NDArray[Any],
     weights: NDArray[Any] | None,
     names: Sequence[Any] | NDArray[Any],
+    outward: NDArray[Any] | None = None,
+    inward: NDArray[Any] | None = None,
 ) -> None:
-    """Refuse CSR arrays that are not those of a clean undirected graph."""
+    """Refuse CSR arrays that are not those of a clean graph."""
     n = len(names)
     if n == 0:
         raise GraphFormatError("a graph has at least one node")
@@ -446,6 +495,18 @@ def check_adjacency(
         raise GraphFormatError(
             "the arrays must be symmetric, edge (u, v) as well as (v, u) with the same weight; "
             "Graph.from_scipy(matrix) makes directed input symmetric"
+        )
+    if outward is None and inward is None:
+        return
+    if outward is None or inward is None or not outward.shape == inward.shape == indices.shape:
+        raise GraphFormatError(f"outward and inward must both have shape {indices.shape} like indices")
+    turned = csr_array((outward, indices, indptr), shape=(n, n)).tocsc()
+    largest = np.maximum(outward, inward)
+    is_right = (outward >= 0) & (inward >= 0) & (largest == (1 if weights is None else weights))
+    if not is_right.all() or not np.array_equal(turned.data, inward):
+        raise GraphFormatError(
+            "outward must hold the weight of each edge to the neighbour and inward that of the edge back, 0 "
+            "where there is none; the larger one is the weight, 1 without weights"
         )
 
 
@@ -583,10 +644,20 @@ def row_sums(indptr: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.f
     return sums
 
 
+def entry_counts(indptr: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many weights of each row are above 0, (n,)."""
+    return frozen(row_sums(indptr, weights > 0).astype(np.int64))
+
+
 def each_edge_once(
-    indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[np.float32] | None
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    weights: NDArray[np.float32] | None,
+    outward: NDArray[np.float32] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
-    """Return sources, targets and weights of every undirected edge once, source before target."""
+    """Return sources, targets and weights of every edge once; of an undirected one, source before target."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    is_first = rows < indices
-    return rows[is_first], indices[is_first], None if weights is None else weights[is_first]
+    is_listed = rows < indices
+    if outward is not None:
+        is_listed, weights = outward > 0, None if weights is None else outward
+    return rows[is_listed], indices[is_listed], None if weights is None else weights[is_listed]

@@ -1,13 +1,12 @@
 """Reads node features and labels, and joins them to a graph's nodes by name."""
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,20 +17,19 @@ from scipy.sparse import csr_array, issparse, vstack
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError, SpineWarning
 from spinegraph.graph.edge_files import (
     NUMBER,
-    WHITESPACE,
     FileContents,
-    TextTable,
     connection,
     excerpt,
     features_of,
     graphml_names,
-    graphml_table,
     is_integer,
+    letters,
     names_of,
     open_parquet,
     open_table,
     open_text,
     parse_graphml,
+    require_distinct,
     sparse_matrix,
 )
 from spinegraph.graph.edges import as_features
@@ -56,30 +54,41 @@ class FeatureFile:
 
     path: str
     data: Any  # array, CSR matrix or Arrow table (r, f)
-    names: NDArray[Any] | None  # (r,)
-    feature_names: tuple[str, ...] | None  # (f,)
-    line_of: Callable[[int], str]  # the place of row ``i``, for messages
+    names: NDArray[Any] | None = None  # (r,)
+    feature_names: tuple[str, ...] | None = None  # (f,)
+    place_of: Callable[[int], str] | None = None  # the line of row ``i`` of a text file, for messages
+
+    def place(self, row: int) -> str:
+        """Return the file and the line or row, for messages."""
+        return f"{self.path}: row {row}" if self.place_of is None else self.place_of(row)
 
 
 def read_features(given: Any, node_column: str | int | None = None) -> FeatureFile:
     """Read node features from a file, a table in memory or a matrix."""
     if isinstance(given, np.ndarray) or issparse(given):
-        return FeatureFile("features", given, None, None, lambda row: f"features: row {row}")
+        return FeatureFile("features", given)
     if not isinstance(given, str | os.PathLike):
-        table = as_table(_with_index(given))
-        return _split_names(table, node_column, "features", True, lambda row: f"features: row {row}")
+        is_named = type(getattr(given, "index", None)).__module__.startswith("pandas")
+        if is_named and type(given.index).__name__ != "RangeIndex":  # an index that holds names
+            given = given.reset_index()
+        return _split_names(FeatureFile("features", as_table(given)), node_column)
     with opened(given) as source:
         name = source.path
         if source.kind == "npy":
-            data = read_npy(source.stream, name)
-            return FeatureFile(name, data, None, None, lambda row: f"{name}: row {row}")
+            return FeatureFile(name, read_npy(source.stream, name))
         if source.kind == "npz":
             return _from_npz(read_archive(source.stream, name), name)
         if source.kind == "xml":
             graph = parse_graphml(source.stream, name)
-            table, names = graphml_table(graph, name), graphml_names(graph, name)
-            titles = tuple(table.column_names)
-            return FeatureFile(name, table, names, titles, lambda row: f"{name}: node {names[row]}")
+            try:
+                table = as_table([data for _, data in graph.nodes(data=True)])
+            except GraphFormatError as fault:
+                raise GraphFormatError(f"{name}: {fault}") from fault
+            if not table.num_columns:
+                raise GraphFormatError(
+                    f"{name}: its nodes have no attributes, so there are no features in it"
+                )
+            return FeatureFile(name, table, graphml_names(graph, name), tuple(table.column_names))
         if source.kind == "text":
             return _read_text(given, source, node_column)
         if source.kind == "parquet":
@@ -89,13 +98,7 @@ def read_features(given: Any, node_column: str | int | None = None) -> FeatureFi
         else:
             with connection() as (database, _):
                 table = database.sql(f"SELECT * FROM {open_table(source, database)[1]}").to_arrow_table()
-    return _split_names(table, node_column, name, True, lambda row: f"{name}: row {row}")
-
-
-def _with_index(data: Any) -> Any:
-    """Return a pandas frame with its index as a column, where the index holds names."""
-    is_named = type(getattr(data, "index", None)).__module__.startswith("pandas")
-    return data.reset_index() if is_named and type(data.index).__name__ != "RangeIndex" else data
+    return _split_names(FeatureFile(name, table), node_column)
 
 
 def read_labels(
@@ -134,25 +137,37 @@ def read_labels(
     known = [title for wanted in _LABEL_TITLES for title in titles if title.strip().lower() == wanted]
     if label_column is None and not known and len(titles) != 1:
         raise GraphFormatError(f"{found.path}: no column is called label, among {', '.join(titles[:10])}")
-    title = label_column or [*known, titles[0]][0]
-    try:
-        row_names = as_names(names_like(names, found.names))
-    except GraphFormatError as fault:
-        raise GraphFormatError(f"{found.path}: {fault}") from fault
-    positions = NameIndex(names).find(row_names)
-    unknown = row_names[positions < 0]
-    if len(unknown) == len(row_names):
-        raise GraphFormatError(
-            f"{found.path}: none of its {len(row_names)} names is a node of the graph; they look like "
-            f"{first_few(row_names, 3)}, the graph's like {first_few(names, 3)}"
-        )
+    rows = _row_names(found, names)
+    positions = NameIndex(names).find(rows)
+    unknown = rows[positions < 0]
     if len(unknown):
         message = f"{found.path}: {len(unknown)} labels name no node: {first_few(unknown)}"
         warnings.warn(message, SpineWarning, stacklevel=2)
     labels = np.full(len(names), None, dtype=object)
-    values = np.array([None if v is None else str(v) for v in found.data[title].to_pylist()] + [None])[:-1]
-    labels[positions[positions >= 0]] = values[positions >= 0]
+    values = found.data[label_column or [*known, titles[0]][0]].to_pylist()
+    for position, value in zip(positions.tolist(), values, strict=True):
+        if position >= 0 and value is not None:
+            labels[position] = str(value)
     return labels
+
+
+def _row_names(found: FeatureFile, names: NDArray[Any]) -> NDArray[Any]:
+    """Return the names of rows, distinct and some of them nodes of the graph."""
+    try:
+        rows = as_names(names_like(names, found.names))
+    except GraphFormatError as fault:
+        raise MissingFeaturesError(f"{found.path}: rows: {fault}") from fault
+    if found.data.shape[0] != len(rows):
+        raise MissingFeaturesError(
+            f"{found.path}: features must have one name per row; got {found.data.shape} and {len(rows)} names"
+        )
+    if (NameIndex(names).find(rows) < 0).all():
+        raise MissingFeaturesError(
+            f"{found.path}: none of its {len(rows)} names is a node of the edges; they look like "
+            f"{first_few(rows, 3)}, the nodes like {first_few(names, 3)}; name the column of nodes "
+            "by node_column=... (--node-column)"
+        )
+    return rows
 
 
 def _from_npz(arrays: dict[str, NDArray[Any]], path: str) -> FeatureFile:
@@ -170,25 +185,27 @@ def _from_npz(arrays: dict[str, NDArray[Any]], path: str) -> FeatureFile:
                 f"its arrays are {', '.join(sorted(arrays)[:10]) or 'none'}"
             )
         data = arrays[others[0]]
-    titles = None if columns is None else tuple(map(str, columns))
-    return FeatureFile(path, data, names, titles, lambda row: f"{path}: row {row}")
+    return FeatureFile(path, data, names, None if columns is None else tuple(map(str, columns)))
 
 
 def _read_text(path: Source, source: Opened, node_column: str | int | None) -> FeatureFile:
     """Read a table from CSV, TSV or white space; a column of numbers or dates is one throughout."""
-    name = source.path
+    name, expected = source.path, "rows; expected a name and features a line"
     with connection() as (database, folder):
-        expected = "rows; expected a name and features a line"
         text = open_text(source, folder, expected=expected, max_line=MAX_ROW)
         rows = [[field.strip() for field in record.fields] for record in text.sample]
         has_titles = _is_header(rows)
         titles = rows[0] if has_titles else [f"column {i + 1}" for i in range(len(rows[0]))]
-        _require_distinct(titles, f"{name}:{text.sample[0].line}")
+        require_distinct(titles, text.sample[0].place)
         position = name_column(titles, node_column, name) if has_titles or node_column is not None else 0
         try:
             found = database.sql(f"SELECT * FROM {text.relation(has_titles)}").to_arrow_table()
         except Exception as fault:  # DuckDB's, or an error of it that is no text
-            _explain(text, len(titles), str(fault))
+            for record in text.records():
+                text.require_fields(record, "")
+            raise GraphFormatError(
+                f"{name}: cannot be read as a table: {excerpt(str(fault), 200)}"
+            ) from fault
     if not len(found):
         raise GraphFormatError(f"{name}: holds titles but no rows; expected a name and features a line")
     columns = [
@@ -196,13 +213,13 @@ def _read_text(path: Source, source: Opened, node_column: str | int | None) -> F
         for number, column in enumerate(found.columns)
     ]
 
-    def line_of(row: int) -> str:
+    def place_of(row: int) -> str:
         with opened(path) as again:
-            records = replace(text, stream=again.stream).records()
-            found = next(islice(records, row + has_titles, None), None)
-        return f"{name}: row {row}" if found is None else f"{name}:{found.line}"
+            return next(islice(text.records(again.stream), row + has_titles, None)).place
 
-    return _split_names(pa.table(columns, names=titles), position, name, has_titles, line_of)
+    file = FeatureFile(name, pa.table(columns, names=titles), place_of=place_of)
+    split = _split_names(file, position)
+    return split if has_titles else replace(split, feature_names=None)
 
 
 def _typed(column: Any) -> Any:
@@ -217,49 +234,40 @@ def _typed(column: Any) -> Any:
     return column
 
 
-def _split_names(
-    table: Any, node_column: str | int | None, path: str, has_titles: bool, line_of: Callable[[int], str]
-) -> FeatureFile:
+def _split_names(found: FeatureFile, node_column: str | int | None) -> FeatureFile:
     """Separate the column of node names from the features."""
-    titles = table.column_names
-    _require_distinct(titles, path)
-    position = name_column(titles, node_column, path)
+    titles = found.data.column_names
+    require_distinct(titles, found.path)
+    position = name_column(titles, node_column, found.path)
     title = titles[position]
     if len(titles) < 2:
-        raise GraphFormatError(f"{path}: has one column, {title!r}; features need names and others")
-    names = table.column(position)
+        raise GraphFormatError(f"{found.path}: has one column, {title!r}; features need names and others")
+    names = found.data.column(position)
     if pa.types.is_dictionary(names.type):
         names = names.cast(names.type.value_type)
     if not pa.types.is_integer(names.type) and not is_text(names.type):
-        raise GraphFormatError(f"{path}: the names, {title!r}, is {names.type}; names are integers or text")
+        raise GraphFormatError(
+            f"{found.path}: the names, {title!r}, is {names.type}; names are integers or text"
+        )
     if names.null_count:
         row = names.is_null().to_pylist().index(True)
-        raise GraphFormatError(f"{line_of(row)}: no node name in {title!r}; every row needs one")
-    if not pa.types.is_integer(names.type):
+        raise GraphFormatError(f"{found.place(row)}: no node name in {title!r}; every row needs one")
+    if is_text(names.type):
         names = pc.utf8_trim_whitespace(names)
-    table = table.remove_column(position)
-    feature_names = tuple(table.column_names) if has_titles else None
-    return FeatureFile(path, table, names.to_numpy(), feature_names, line_of)
-
-
-def _require_distinct(titles: list[str], place: str) -> None:
-    if len(set(titles)) < len(titles):
-        twice = next(title for title in titles if titles.count(title) > 1)
-        raise GraphFormatError(f"{place}: two columns are both called {excerpt(twice)}; rename one")
+    table = found.data.remove_column(position)
+    return replace(found, data=table, names=names.to_numpy(), feature_names=tuple(table.column_names))
 
 
 def name_column(titles: list[str], node_column: str | int | None, path: str) -> int:
     """Return the position of the column of node names."""
-    if isinstance(node_column, int):
-        if not 0 <= node_column < len(titles):
-            raise ParameterError(f"{path}: node_column is {node_column}, not in 0 .. {len(titles) - 1}")
+    if isinstance(node_column, int) and 0 <= node_column < len(titles):
         return node_column
     if node_column is not None:
         if node_column not in titles:
             raise ParameterError(f"{path}: no column {node_column!r}; they are {', '.join(titles[:10])}")
-        return titles.index(node_column)
-    letters = [re.sub(r"[^a-z0-9]", "", title.lower()) for title in titles]
-    return next((letters.index(known) for known in _NAME_TITLES if known in letters), 0)
+        return titles.index(str(node_column))
+    known = [letters(title) for title in titles]
+    return next((known.index(title) for title in _NAME_TITLES if title in known), 0)
 
 
 def _is_header(rows: list[list[str]]) -> bool:
@@ -268,7 +276,7 @@ def _is_header(rows: list[list[str]]) -> bool:
     Words above words are titles too, unless the row has numbers as well: those are values.
     """
     first, body = rows[0], rows[1:]
-    if re.sub(r"[^a-z0-9]", "", first[0].lower()) in _NAME_TITLES:
+    if letters(first[0]) in _NAME_TITLES:
         return True
     words = [number for number, field in enumerate(first) if number and not NUMBER.fullmatch(field)]
     if len(words) == len(first) - 1 and words:
@@ -279,18 +287,6 @@ def _is_header(rows: list[list[str]]) -> bool:
         if first[number] not in _GAPS and below and are_numbers:
             return True
     return bool(body) and not is_integer(first[0]) and all(is_integer(row[0]) for row in body if row)
-
-
-def _explain(text: TextTable, width: int, fault: str) -> NoReturn:
-    """Raise an error that names the first row with another number of fields, or that is not text."""
-    for record in text.records():
-        place, found = f"{text.path}:{record.line}", len(record.fields)
-        if text.delimiter != WHITESPACE and record.text.count('"') % 2:
-            raise GraphFormatError(f"{place}: a quote is opened but not closed: {excerpt(record.text)}")
-        if found != width:
-            rule = f"expected {width} fields as on the first line, got {found}"
-            raise GraphFormatError(f"{place}: {rule}: {excerpt(record.text)}")
-    raise GraphFormatError(f"{text.path}: cannot be read as a table: {excerpt(fault, 200)}")
 
 
 def join_features(
@@ -318,21 +314,8 @@ def join_features(
 
 def _aligned(contents: FileContents, found: FeatureFile) -> tuple[FileContents, FeatureFile]:
     """Return the contents with isolated nodes of new names, and the rows in the order of all nodes."""
-    try:
-        rows = as_names(names_like(contents.names, found.names))
-    except GraphFormatError as fault:
-        raise MissingFeaturesError(f"{found.path}: feature rows: {fault}") from fault
-    if found.data.shape[0] != len(rows):
-        raise MissingFeaturesError(
-            f"{found.path}: features must have one name per row; got {found.data.shape} and {len(rows)} names"
-        )
+    rows = _row_names(found, contents.names)
     fresh = rows[NameIndex(contents.names).find(rows) < 0]
-    if len(fresh) == len(rows):
-        raise MissingFeaturesError(
-            f"{found.path}: none of its {len(rows)} names is a node of the edges; they look like "
-            f"{first_few(rows, 3)}, the nodes like {first_few(contents.names, 3)}; name the column of nodes "
-            "by node_column=... (--node-column)"
-        )
     names = concatenated(contents.names, fresh)
     order = NameIndex(rows).find(names)
     without = names[order < 0]
@@ -350,15 +333,14 @@ def _aligned(contents: FileContents, found: FeatureFile) -> tuple[FileContents, 
         if len(without) and not issparse(taken) and taken.dtype.kind in "biuf":
             taken = taken.astype(np.float32)
             taken[order < 0] = np.asarray(found.data).mean(axis=0)
-    placed = replace(found, data=taken, line_of=lambda row: found.line_of(int(order[row])))
+    placed = replace(found, data=taken, place_of=lambda row: found.place(int(order[row])))
     return replace(contents, names=names), placed
 
 
 def encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, tuple[str, ...] | None, str]:
     """Return the matrix (r, f), its column names and a sentence on how it was made."""
     if encoder is None:
-        is_table = isinstance(found.data, pa.Table)
-        matrix = table_matrix(found.data, found.line_of) if is_table else found.data
+        matrix = _table_matrix(found) if isinstance(found.data, pa.Table) else found.data
         if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
             shown = f"{matrix.dtype} {matrix.shape}"
             raise GraphFormatError(f"{found.path}: features must be numbers of shape (n, f); got {shown}")
@@ -372,14 +354,18 @@ def encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, tu
 
 def is_numeric(data: Any) -> bool:
     """Return whether features are numbers throughout, without gaps, so that they need no encoder."""
-    if not isinstance(data, pa.Table):
-        return True
-    return all(is_number(column.type) and not _has_gaps(column) for column in data.columns)
+    return not isinstance(data, pa.Table) or not other_columns(data)
 
 
-def _has_gaps(column: Any) -> bool:
-    is_floating = pa.types.is_floating(column.type)
-    return bool(column.null_count or (is_floating and pc.any(pc.is_nan(column)).as_py()))
+def other_columns(table: Any) -> list[str]:
+    """Return the titles of columns that have gaps or hold other than numbers and booleans."""
+    return [
+        title
+        for title, column in zip(table.column_names, table.columns, strict=True)
+        if not is_number(column.type)
+        or column.null_count
+        or (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py())
+    ]
 
 
 def is_number(kind: Any) -> bool:
@@ -387,19 +373,18 @@ def is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
-def table_matrix(table: Any, line_of: Callable[[int], str]) -> NDArray[np.float32]:
-    """Return a table or batch of numbers as a matrix (r, f); a value that is not finite is an error."""
-    matrix = np.empty((table.num_rows, table.num_columns), np.float32)
+def _table_matrix(found: FeatureFile) -> NDArray[np.float32]:
+    """Return a table of numbers as a matrix (r, f); a value that is not finite is an error."""
+    matrix = np.empty(found.data.shape, np.float32)
     with np.errstate(over="ignore"):  # what overflows to infinity is named below
-        for number, column in enumerate(table.columns):
-            matrix[:, number] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        for number, column in enumerate(found.data.columns):
+            matrix[:, number] = column.cast(pa.float64(), safe=False).to_numpy()
     wrong = np.argwhere(~np.isfinite(matrix))
     if len(wrong):
         row, number = wrong[0].tolist()
-        value = table.column(number)[row].as_py()
-        rule = "there is no value" if value is None else f"the value {value} is not a finite float32 number"
         raise GraphFormatError(
-            f"{line_of(row)}: column {table.schema.names[number]!r}: {rule}. Fill it, or pass "
+            f"{found.place(row)}: column {found.data.column_names[number]!r}: the value "
+            f"{found.data.column(number)[row]} is not a finite float32 number. Fill it, or pass "
             "encoder=FeatureEncoder(), which standardises numbers and marks gaps"
         )
     return matrix
@@ -470,7 +455,12 @@ def align_features(
     is_used = np.zeros(len(listed), dtype=bool)
     is_used[rows[rows >= 0]] = True
     unused = np.flatnonzero(~is_used)
-    message = mismatch(names, without_row, f"{len(unused)} of {len(listed)}", listed[unused[:6]])
+    message = mismatch(
+        f"{len(without_row)} of {len(names)}",
+        names[without_row[:6]],
+        f"{len(unused)} of {len(listed)}",
+        listed[unused[:6]],
+    )
     if message and missing == "error":
         raise MissingFeaturesError(f"{message}{MISSING_ZERO}")
     if not is_used.all():
@@ -488,12 +478,11 @@ def align_features(
 MISSING_ZERO = "; pass missing='zero' to give nodes without a row zeros and to leave other rows out"
 
 
-def mismatch(names: Any, without_row: NDArray[np.int64], count: str, unused: Any) -> str:
-    """Say which nodes have no feature row and which rows (``count`` in all) name no node."""
+def mismatch(empty: str, without: Iterable[Any], unused: str, strangers: Iterable[Any]) -> str:
+    """Say which nodes have no feature row and which rows name no node: counts and examples."""
     clauses = []
-    if len(without_row):
-        some = first_few(names[without_row[:6]])
-        clauses.append(f"{len(without_row)} of {len(names)} nodes have no feature row: {some}")
-    if len(unused):
-        clauses.append(f"{count} feature rows name no node: {first_few(unused)}")
+    if some := first_few(without):
+        clauses.append(f"{empty} nodes have no feature row: {some}")
+    if some := first_few(strangers):
+        clauses.append(f"{unused} feature rows name no node: {some}")
     return "; ".join(clauses)

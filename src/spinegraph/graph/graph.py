@@ -20,6 +20,7 @@ from spinegraph.graph.edges import (
     as_weights,
     check_adjacency,
     clean_edges,
+    entry_counts,
     frozen,
     frozen_features,
     pointers,
@@ -31,7 +32,7 @@ from spinegraph.graph.edges import (
     warn_of_losses,
 )
 from spinegraph.graph.names import NameIndex, as_names, first_few, is_range
-from spinegraph.kernels.adjacency import Adjacency, position_type
+from spinegraph.kernels.adjacency import Adjacency, Way, position_type
 
 if TYPE_CHECKING:
     import igraph
@@ -56,7 +57,11 @@ class GraphLike(Protocol):
 
     @property
     def num_edges(self) -> int:
-        """Number of undirected edges."""
+        """Number of edges; two directions of a directed graph are two."""
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
 
     @property
     def names(self) -> NDArray[Any]:
@@ -87,6 +92,22 @@ class GraphLike(Protocol):
         """Sum of the weights at each node, (n,)."""
 
     @property
+    def out_degrees(self) -> NDArray[np.int64]:
+        """Number of edges from each node, (n,)."""
+
+    @property
+    def in_degrees(self) -> NDArray[np.int64]:
+        """Number of edges to each node, (n,)."""
+
+    @property
+    def out_strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights of edges from each node, (n,)."""
+
+    @property
+    def in_strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights of edges to each node, (n,)."""
+
+    @property
     def report(self) -> EdgeReport | None:
         """What cleaning did to the edges, where known."""
 
@@ -102,13 +123,13 @@ class GraphLike(Protocol):
     def feature_rows(self, positions: NDArray[np.int64]) -> Features:
         """Return the features of some nodes."""
 
-    def adjacency(self) -> Adjacency:
-        """Return the arrays that kernels read."""
+    def adjacency(self, way: Way = "both") -> Adjacency:
+        """Return the arrays that kernels read, for walks in both directions, along edges or against them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """An undirected graph with named nodes, optional edge weights and optional node features.
+    """A graph with named nodes, optional edge weights, directions and node features.
 
     Build one with :meth:`from_edges`, a converter or a reader; the constructor itself takes clean CSR arrays
     and refuses others. Arrays are read-only.
@@ -118,9 +139,9 @@ class Graph:
     indptr : int64 array (n + 1,)
         Where each node's row begins in ``indices``.
     indices : int32 or int64 array (nnz,)
-        Neighbours, sorted within rows, both directions of every edge, no self-loops.
+        Neighbours, sorted within rows, in either direction, no self-loops.
     weights : float32 array (nnz,), optional
-        Edge weights above 0, the same in both directions.
+        Edge weights above 0, the same at both ends; of two directions the larger one.
     names : array (n,), optional
         Unique names: int64, or objects such as str; 0 .. n-1 unless given.
     features : csr_array or array (n, f), optional
@@ -129,6 +150,9 @@ class Graph:
         Column names.
     report : EdgeReport, optional
         What cleaning did when the graph was built from edges.
+    outward, inward : float32 arrays (nnz,), optional
+        Of a directed graph, the weight of the edge to each neighbour and of the edge from it; 0 where there
+        is none, 1 in an unweighted graph.
 
     Attributes
     ----------
@@ -150,6 +174,8 @@ class Graph:
     features: Features | None = None
     feature_names: tuple[str, ...] | None = None
     report: EdgeReport | None = None
+    outward: NDArray[np.float32] | None = None
+    inward: NDArray[np.float32] | None = None
     store: Path | None = field(default=None, init=False)
     encoder: "FeatureEncoder | None" = field(default=None, init=False)
     known_fingerprint: ClassVar[str | None] = None
@@ -159,10 +185,14 @@ class Graph:
         names = np.arange(max(len(indptr) - 1, 0)) if self.names is None else as_names(self.names)
         with np.errstate(over="ignore"):  # infinite weights are refused below
             weights = None if self.weights is None else np.ascontiguousarray(self.weights, dtype=np.float32)
-        check_adjacency(indptr, indices, weights, names)
+        ways = [
+            None if way is None else np.ascontiguousarray(way, dtype=np.float32)
+            for way in (self.outward, self.inward)
+        ]
+        check_adjacency(indptr, indices, weights, names, *ways)
         features = None if self.features is None else as_features(self.features, names)
         columns = as_feature_names(self.feature_names, features)
-        checked = self._trusted(indptr, indices, weights, names, features, columns, self.report)
+        checked = self._trusted(indptr, indices, weights, names, features, columns, self.report, None, *ways)
         self.__dict__.update(checked.__dict__)
 
     @classmethod
@@ -176,6 +206,8 @@ class Graph:
         feature_names: tuple[str, ...] | None = None,
         report: EdgeReport | None = None,
         encoder: "FeatureEncoder | None" = None,
+        outward: NDArray[np.float32] | None = None,
+        inward: NDArray[np.float32] | None = None,
     ) -> "Graph":
         """Wrap arrays that are known to be valid, without checking them again."""
         graph = object.__new__(cls)
@@ -188,6 +220,8 @@ class Graph:
             feature_names=feature_names,
             report=report,
             encoder=encoder,
+            outward=None if outward is None else frozen(outward),
+            inward=None if inward is None else frozen(inward),
         )
         return graph
 
@@ -206,9 +240,9 @@ class Graph:
     ) -> "Graph":
         """Build a graph from listed edges, between positions or between names.
 
-        Edges (u, v) and (v, u) are one edge. Self-loops and edges of weight 0 are dropped with a warning.
-        Without weights an edge counts once however often it is listed; with weights, repeats in one direction
-        add, and the two directions count once where they agree.
+        Edges (u, v) and (v, u) are one edge, unless directed. Self-loops and edges of weight 0 are dropped
+        with a warning. Without weights an edge counts once however often it is listed; with weights, repeats
+        in one direction add, and the two directions count once where they agree.
 
         Parameters
         ----------
@@ -226,7 +260,7 @@ class Graph:
         feature_names : sequence of str (f,), optional
             Column names.
         directed : bool
-            Whether edges are one-way; then they are made symmetric, with a warning.
+            Whether edges lead from the first node to the second: vectors then tell senders from receivers.
         reciprocal : {"error", "sum", "mean", "max"}
             How (u, v) and (v, u) of different weight become one edge.
 
@@ -259,21 +293,35 @@ class Graph:
         feature_names: Iterable[str] | None = None,
         *,
         directed: bool = False,
+        one_way: bool = False,
         reciprocal: Reciprocal = "error",
         stacklevel: int = 1,
     ) -> "Graph":
         """Build a graph from positions (m,) that are in range and names (n,) that are checked.
 
-        Warnings point ``stacklevel`` frames above this one.
+        ``one_way`` listings come from a directed graph: making them symmetric loses something. Warnings point
+        ``stacklevel`` frames above this one.
         """
         if not len(names):
             raise GraphFormatError("a graph has at least one node; got none")
         numbers = None if weights is None else as_weights(weights, sources, targets, names)
-        clean = clean_edges(sources, targets, names, numbers, directed=directed, reciprocal=reciprocal)
+        clean = clean_edges(
+            sources, targets, names, numbers, directed=directed, one_way=one_way, reciprocal=reciprocal
+        )
         table = None if features is None else as_features(features, names)
         columns = as_feature_names(feature_names, table)
         warn_of_losses(clean.report, stacklevel=stacklevel + 1)
-        return cls._trusted(clean.indptr, clean.indices, clean.weights, names, table, columns, clean.report)
+        return cls._trusted(
+            clean.indptr,
+            clean.indices,
+            clean.weights,
+            names,
+            table,
+            columns,
+            clean.report,
+            outward=clean.outward,
+            inward=clean.inward,
+        )
 
     def _encoded_by(self, encoder: "FeatureEncoder | None") -> "Graph":
         """Set the encoder of a graph that was just made."""
@@ -291,7 +339,8 @@ class Graph:
 
     def __repr__(self) -> str:
         count = self.num_edges
-        parts = [f"{len(self)} node{'s' * (len(self) != 1)}", f"{count} edge{'s' * (count != 1)}"]
+        kind = "directed " if self.directed else ""
+        parts = [f"{len(self)} node{'s' * (len(self) != 1)}", f"{count} {kind}edge{'s' * (count != 1)}"]
         if self.weights is not None:
             parts.append("weighted")
         if self.features is not None:
@@ -312,10 +361,32 @@ class Graph:
         """Number of nodes, isolated ones included."""
         return len(self)
 
-    @property
+    @cached_property
     def num_edges(self) -> int:
-        """Number of undirected edges."""
-        return len(self.indices) // 2
+        """Number of edges; two directions of a directed graph are two."""
+        return len(self.indices) // 2 if self.outward is None else int(np.count_nonzero(self.outward))
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self.outward is not None
+
+    def to_undirected(self) -> "Graph":
+        """Return the same graph without directions.
+
+        Examples
+        --------
+        >>> Graph.from_edges([(0, 1), (1, 0)], directed=True).to_undirected()
+        Graph(2 nodes, 1 edge)
+        """
+        return self._with(outward=None, inward=None)
+
+    def _with(self, **changed: Any) -> "Graph":
+        """Return the graph with other names, features and the like."""
+        found = object.__new__(Graph)
+        names = ("indptr", "indices", "weights", "names", "features", "feature_names", "report", "encoder")
+        found.__dict__.update({name: getattr(self, name) for name in (*names, "outward", "inward")} | changed)
+        return found
 
     @property
     def has_features(self) -> bool:
@@ -336,6 +407,26 @@ class Graph:
     def strengths(self) -> NDArray[np.float64]:
         """Sum of the weights at each node, (n,); the degree in an unweighted graph."""
         return frozen(row_sums(self.indptr, self.weights))
+
+    @cached_property
+    def out_degrees(self) -> NDArray[np.int64]:
+        """Number of edges from each node, (n,)."""
+        return self.degrees if self.outward is None else entry_counts(self.indptr, self.outward)
+
+    @cached_property
+    def in_degrees(self) -> NDArray[np.int64]:
+        """Number of edges to each node, (n,)."""
+        return self.degrees if self.inward is None else entry_counts(self.indptr, self.inward)
+
+    @cached_property
+    def out_strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights of edges from each node, (n,)."""
+        return self.strengths if self.outward is None else frozen(row_sums(self.indptr, self.outward))
+
+    @cached_property
+    def in_strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights of edges to each node, (n,)."""
+        return self.strengths if self.inward is None else frozen(row_sums(self.indptr, self.inward))
 
     @cached_property
     def _name_index(self) -> NameIndex:
@@ -363,15 +454,16 @@ class Graph:
         found: NDArray[Any] = self.names[self.indices[self.indptr[position] : self.indptr[position + 1]]]
         return found
 
-    def adjacency(self) -> Adjacency:
-        """Return the arrays that kernels read.
+    def adjacency(self, way: Way = "both") -> Adjacency:
+        """Return the arrays that kernels read, for walks in both directions, along edges or against them.
 
         Examples
         --------
         >>> Graph.from_edges([(0, 1)]).adjacency().indices.tolist()
         [1, 0]
         """
-        return Adjacency.of(self.indptr, self.indices, self.weights)
+        weights = {"both": self.weights, "along": self.outward, "against": self.inward}[way]
+        return Adjacency.of(self.indptr, self.indices, weights)
 
     def feature_rows(self, positions: NDArray[np.int64]) -> Features:
         """Return the features of the nodes at the given positions, (len(positions), f).
@@ -405,7 +497,7 @@ class Graph:
         """
         table = None if features is None else as_features(features, self.names)
         columns = as_feature_names(feature_names, table)
-        return self._trusted(self.indptr, self.indices, self.weights, self.names, table, columns, self.report)
+        return self._with(features=frozen_features(table), feature_names=columns, encoder=None)
 
     def subgraph(self, names: Iterable[Any]) -> "Graph":
         """Return the graph of the named nodes, in the order given, and the edges among them.
@@ -441,6 +533,8 @@ class Graph:
             None if self.features is None else self.feature_rows(kept),
             self.feature_names,
             encoder=self.encoder,
+            outward=None if self.outward is None else self.outward[entries],
+            inward=None if self.inward is None else self.inward[entries],
         )
 
     def relabel(self, names: Mapping[Any, Any] | Iterable[Any]) -> "Graph":
@@ -463,8 +557,7 @@ class Graph:
             raise GraphFormatError(
                 f"relabel needs one name per node; got {len(renamed)} for {len(self)} nodes"
             )
-        table = self.features, self.feature_names, self.report, self.encoder
-        return self._trusted(self.indptr, self.indices, self.weights, renamed, *table)
+        return self._with(names=frozen(renamed))
 
     @staticmethod
     def union(graphs: Sequence["Graph"], keys: Sequence[Any] | None = None) -> "Graph":
@@ -472,6 +565,7 @@ class Graph:
 
         Names must differ between the graphs. Where all are plain positions they are numbered on; with
         ``keys``, one per graph, names become ``(key, name)``. Unweighted edges weigh 1 beside weighted ones.
+        Directed graphs go with directed ones.
 
         Examples
         --------
@@ -482,6 +576,10 @@ class Graph:
         graphs = list(graphs)
         if not graphs:
             raise GraphFormatError("union needs at least one graph; got none")
+        if len({graph.directed for graph in graphs}) > 1:
+            raise GraphFormatError(
+                "a union is of directed graphs or of undirected ones; to_undirected() leaves directions out"
+            )
         starts = np.cumsum([0, *map(len, graphs)])
         weights = None
         if any(graph.weights is not None for graph in graphs):
@@ -497,6 +595,8 @@ class Graph:
             features,
             feature_names,
             encoder=_joined_encoder(graphs),
+            outward=np.concatenate([graph.outward for graph in graphs]) if graphs[0].directed else None,
+            inward=np.concatenate([graph.inward for graph in graphs]) if graphs[0].directed else None,
         )
 
     def overlay(
@@ -538,6 +638,7 @@ class Graph:
         feature_attributes: Sequence[str] | None = (),
         *,
         missing: "Missing" = "fill",
+        directed: bool = False,
         reciprocal: Reciprocal = "error",
         encoder: "FeatureEncoder | None" = None,
     ) -> "Graph":
@@ -546,7 +647,7 @@ class Graph:
         Parameters
         ----------
         graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-            Directed edges are made symmetric, with a warning; weights of parallel edges add.
+            Weights of parallel edges add.
         weight : str, optional
             Edge attribute of the weights, 1 where an edge lacks it; without any, the graph is unweighted.
         feature_attributes : sequence of str, optional
@@ -555,6 +656,8 @@ class Graph:
         missing : {"fill", "zero", "error"}
             What a node gets that lacks an attribute: what an encoder fills in, 0 (numbers are then sparse),
             or an error.
+        directed : bool
+            Whether directions are kept; else a directed graph is made symmetric, with a warning.
         reciprocal : {"error", "sum", "mean", "max"}
             As in :meth:`Graph.from_edges`.
         encoder : FeatureEncoder, optional
@@ -568,10 +671,10 @@ class Graph:
         """
         from spinegraph.graph.convert import from_networkx
 
-        return from_networkx(graph, weight, feature_attributes, missing, reciprocal, encoder)
+        return from_networkx(graph, weight, feature_attributes, missing, directed, reciprocal, encoder)
 
     def to_networkx(self, weight: str = "weight", *, features: bool = True) -> Any:
-        """Return a networkx.Graph; each feature column becomes a node attribute, non-zeros alone if sparse.
+        """Return a networkx.Graph, or DiGraph; feature columns become node attributes, non-zeros if sparse.
 
         Examples
         --------
@@ -590,6 +693,7 @@ class Graph:
         *,
         feature_names: Iterable[str] | None = None,
         weighted: bool | None = None,
+        directed: bool = False,
         reciprocal: Reciprocal = "error",
     ) -> "Graph":
         """Convert an adjacency matrix (n, n), sparse or dense.
@@ -597,9 +701,9 @@ class Graph:
         Parameters
         ----------
         matrix : sparse matrix or array (n, n)
-            A symmetric one gives each edge once, with its weight; an asymmetric one is directed input.
-            Entries that are stored several times add, as in SciPy itself.
-        features, names, feature_names, reciprocal
+            A symmetric one gives each edge once, with its weight; an asymmetric one is made symmetric, with a
+            warning, unless directed. Entries that are stored several times add, as in SciPy itself.
+        features, names, feature_names, directed, reciprocal
             As in :meth:`Graph.from_edges`.
         weighted : bool, optional
             Whether entries are weights; by default, unless all but 0 are 1.
@@ -612,7 +716,7 @@ class Graph:
         """
         from spinegraph.graph.convert import from_scipy
 
-        return from_scipy(matrix, features, names, feature_names, weighted, reciprocal)
+        return from_scipy(matrix, features, names, feature_names, weighted, directed, reciprocal)
 
     def to_scipy(self) -> csr_array:
         """Return the adjacency matrix (n, n) as float32 csr_array; entries are 1 if unweighted.
@@ -623,7 +727,10 @@ class Graph:
         [[0.0, 1.0], [1.0, 0.0]]
         """
         data = np.ones(len(self.indices), np.float32) if self.weights is None else self.weights
-        return csr_array((data, self.indices, self.indptr), shape=(len(self),) * 2, copy=True)
+        data = data if self.outward is None else self.outward
+        found = csr_array((data, self.indices, self.indptr), shape=(len(self),) * 2, copy=True)
+        found.eliminate_zeros()
+        return found
 
     @staticmethod
     def from_igraph(
@@ -632,6 +739,7 @@ class Graph:
         feature_attributes: Sequence[str] | None = (),
         *,
         missing: "Missing" = "fill",
+        directed: bool = False,
         reciprocal: Reciprocal = "error",
         encoder: "FeatureEncoder | None" = None,
     ) -> "Graph":
@@ -647,7 +755,7 @@ class Graph:
         """
         from spinegraph.graph.convert import from_igraph
 
-        return from_igraph(graph, weight, feature_attributes, missing, reciprocal, encoder)
+        return from_igraph(graph, weight, feature_attributes, missing, directed, reciprocal, encoder)
 
     def to_igraph(self, weight: str = "weight", *, features: bool = True) -> Any:
         """Return an igraph.Graph with names under "name" and each feature column as a vertex attribute.
@@ -662,10 +770,10 @@ class Graph:
         return to_igraph(self, weight, features)
 
     @staticmethod
-    def from_pyg(data: Any, *, reciprocal: Reciprocal = "error") -> "Graph":
+    def from_pyg(data: Any, *, directed: bool = False, reciprocal: Reciprocal = "error") -> "Graph":
         """Convert PyTorch Geometric ``Data``: edge_index, and x, edge_weight, names where it has them.
 
-        Edges that are listed in one direction alone count as directed input.
+        Edges that are listed in one direction alone are made symmetric, with a warning, unless directed.
 
         Examples
         --------
@@ -675,10 +783,10 @@ class Graph:
         """
         from spinegraph.graph.convert import from_pyg
 
-        return from_pyg(data, reciprocal)
+        return from_pyg(data, directed, reciprocal)
 
     def to_pyg(self, *, sparse: bool = False) -> Any:
-        """Return PyTorch Geometric ``Data`` with both directions of each edge.
+        """Return PyTorch Geometric ``Data`` with both directions of each undirected edge.
 
         Features are the dense tensor ``x``; with ``sparse``, sparse features stay a sparse COO tensor.
 

@@ -20,6 +20,7 @@ from spinegraph.graph.edges import (
     as_pairs,
     as_weights,
     clean_edges,
+    entry_counts,
     frozen,
     pointers,
     row_entries,
@@ -39,7 +40,7 @@ from spinegraph.graph.names import (
     quoted,
     require_known,
 )
-from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.adjacency import Adjacency, Way
 
 REMOVED = 0  # row of every removed node; it is empty
 MAX_WASTE = 1 << 16  # entries of replaced rows that are kept, at least, before a patch is compacted
@@ -118,8 +119,13 @@ class Overlay:
 
     @property
     def num_edges(self) -> int:
-        """Number of undirected edges."""
-        return int(self.degrees.sum()) // 2
+        """Number of edges; two directions of a directed graph are two."""
+        return int(self.out_degrees.sum()) // (1 if self.directed else 2)
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self.base.directed
 
     @property
     def has_features(self) -> bool:
@@ -158,6 +164,38 @@ class Overlay:
         """Sum of the weights at each node, (n,); the degree in an unweighted graph."""
         rows = self.patch.rows
         return frozen(self._patched_values(self.base.strengths, row_sums(rows.indptr, rows.weights)))
+
+    @cached_property
+    def out_degrees(self) -> NDArray[np.int64]:
+        """Number of edges from each node, (n,)."""
+        rows = self.patch.rows
+        if rows.outward is None:
+            return self.degrees
+        return frozen(self._patched_values(self.base.out_degrees, entry_counts(rows.indptr, rows.outward)))
+
+    @cached_property
+    def in_degrees(self) -> NDArray[np.int64]:
+        """Number of edges to each node, (n,)."""
+        rows = self.patch.rows
+        if rows.inward is None:
+            return self.degrees
+        return frozen(self._patched_values(self.base.in_degrees, entry_counts(rows.indptr, rows.inward)))
+
+    @cached_property
+    def out_strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights of edges from each node, (n,)."""
+        rows = self.patch.rows
+        if rows.outward is None:
+            return self.strengths
+        return frozen(self._patched_values(self.base.out_strengths, row_sums(rows.indptr, rows.outward)))
+
+    @cached_property
+    def in_strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights of edges to each node, (n,)."""
+        rows = self.patch.rows
+        if rows.inward is None:
+            return self.strengths
+        return frozen(self._patched_values(self.base.in_strengths, row_sums(rows.indptr, rows.inward)))
 
     def _patched_values(self, of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
         """Return one value per node, from the patch where it has a row and from the base elsewhere."""
@@ -235,10 +273,11 @@ class Overlay:
         order[np.argsort(~is_base, kind="stable")] = np.arange(len(positions))
         return rows_at(blocks, order)
 
-    def adjacency(self) -> Adjacency:
+    def adjacency(self, way: Way = "both") -> Adjacency:
         """Return the arrays that kernels read: the base's own, and the patch."""
-        base, rows = self.base, self.patch.rows
-        return Adjacency.of(base.indptr, base.indices, base.weights, self.patch.row_ids, *rows)
+        base, rows = self.base.adjacency(way), self.patch.rows
+        weights = {"both": rows.weights, "along": rows.outward, "against": rows.inward}[way]
+        return Adjacency.of(*base[:3], self.patch.row_ids, rows.indptr, rows.indices, weights)
 
     def add(
         self,
@@ -256,7 +295,8 @@ class Overlay:
         names : sequence (a,)
             Names of new nodes.
         edges : pairs of names (m, 2)
-            Between any nodes, known or new. An edge that is there already stays one edge; its weight grows.
+            Between any nodes, known or new; where the graph is directed, from the first to the second. An
+            edge that is there already stays one edge; its weight grows.
         features : array or sparse matrix (a, f)
             One row per new node; needed exactly when the graph has features.
         weights : array (m,)
@@ -298,7 +338,9 @@ class Overlay:
         numbers = None
         if weighted:
             numbers = as_weights(() if weights is None else weights, sources, targets, touched_names)
-        clean = clean_edges(sources, targets, touched_names, numbers, reciprocal=reciprocal)
+        clean = clean_edges(
+            sources, targets, touched_names, numbers, directed=self.directed, reciprocal=reciprocal
+        )
         changed = replace(
             self,
             added_rows=self._features_plus(features, new),
@@ -339,7 +381,7 @@ class Overlay:
         names : sequence (r,)
             Nodes to remove.
         edges : pairs of names (m, 2)
-            Edges to remove, in either direction; each must be there.
+            Edges to remove; each must be there, in either direction where the graph is undirected.
 
         Examples
         --------
@@ -354,18 +396,27 @@ class Overlay:
         rows = self.rows_at(touched)
         sources = np.repeat(touched, np.diff(rows.indptr))
         keys, there = sources * total + rows.indices, ends[:, 0] * total + ends[:, 1]
-        missing = ends[~np.isin(ends, removed).any(axis=1) & ~np.isin(there, keys)]
+        listed = keys if rows.outward is None else keys[rows.outward > 0]
+        missing = ends[~np.isin(ends, removed).any(axis=1) & ~np.isin(there, listed)]
         if len(missing):
             source, target = self.names_at(missing[0])
             raise GraphFormatError(
                 f"{len(missing)} edges to remove are not in the graph, for example "
                 f"({quoted(source)}, {quoted(target)}); remove edges that are there"
             )
-        dropped = np.concatenate((there, ends[:, 1] * total + ends[:, 0]))
-        kept = ~(np.isin(rows.indices, removed) | np.isin(keys, dropped))
+        back = ends[:, 1] * total + ends[:, 0]
+        kept = ~np.isin(rows.indices, removed)
+        if rows.outward is None or rows.inward is None:
+            kept &= ~np.isin(keys, np.concatenate((there, back)))
+        else:
+            out, into = (
+                np.where(np.isin(keys, gone), np.float32(0), way)
+                for gone, way in ((there, rows.outward), (back, rows.inward))
+            )
+            rows = rows.with_ways(out, into)
+            kept &= (out > 0) | (into > 0)
         lengths = np.bincount(np.searchsorted(touched, sources[kept]), minlength=len(touched))
-        weights = None if rows.weights is None else rows.weights[kept]
-        left = Rows(pointers(lengths), rows.indices[kept], weights)
+        left = rows.chosen(pointers(lengths), kept)
         patch = self.patch.without(removed) if len(removed) else self.patch
         return replace(self, patch=patch.with_rows(touched, left, total), touched=touched, report=None)
 
@@ -404,6 +455,8 @@ class Overlay:
             None if self.base.features is None else self.feature_rows(self.standing),
             self.feature_names,
             self.report,
+            outward=rows.outward,
+            inward=rows.inward,
         )
 
 
@@ -413,6 +466,18 @@ class Rows(NamedTuple):
     indptr: NDArray[np.int64]  # (p + 1,)
     indices: NDArray[Any]  # (entries,) positions in the whole graph
     weights: NDArray[np.float32] | None  # (entries,)
+    outward: NDArray[np.float32] | None = None  # (entries,) as in ``Graph``
+    inward: NDArray[np.float32] | None = None
+
+    def chosen(self, indptr: NDArray[np.int64], entries: NDArray[Any]) -> "Rows":
+        """Return some of the entries, in rows that begin at ``indptr``."""
+        values = (None if each is None else each[entries] for each in self[2:])
+        return Rows(indptr, self.indices[entries], *values)
+
+    def with_ways(self, outward: NDArray[np.float32], inward: NDArray[np.float32]) -> "Rows":
+        """Return the rows with other directions; the larger one is the weight."""
+        weights = None if self.weights is None else np.maximum(outward, inward)
+        return Rows(self.indptr, self.indices, weights, outward, inward)
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,27 +492,29 @@ class Patch:
     row_ids: NDArray[np.int32]  # (n_total,) row of the patch, -1 where the base's row is valid, or REMOVED
     indptr: "AppendOnlyArray"
     indices: "AppendOnlyArray"
-    weights: "AppendOnlyArray | None"
+    values: "tuple[AppendOnlyArray | None, ...]"  # weights, outward and inward, as in ``Rows``
     waste: int = 0  # entries of rows that were replaced
 
     @classmethod
     def empty(cls, base: Graph) -> "Patch":
         """Return a patch that changes nothing."""
-        weights = None if base.weights is None else AppendOnlyArray(np.zeros(0, np.float32))
+        values = tuple(
+            None if each is None else AppendOnlyArray(np.zeros(0, np.float32)) for each in _values(base)
+        )
         row_ids = np.full(len(base), -1, dtype=np.int32)
         indices = AppendOnlyArray(np.zeros(0, base.indices.dtype))
-        return cls(base, row_ids, AppendOnlyArray(np.zeros(2, np.int64)), indices, weights)
+        return cls(base, row_ids, AppendOnlyArray(np.zeros(2, np.int64)), indices, values)
 
     @property
     def rows(self) -> Rows:
         """All rows, those that were replaced included."""
-        weights = None if self.weights is None else self.weights.values
-        return Rows(self.indptr.values, self.indices.values, weights)
+        values = (None if each is None else each.values for each in self.values)
+        return Rows(self.indptr.values, self.indices.values, *values)
 
     def copy(self) -> "Patch":
         """Return the same patch with memory of its own."""
-        weights = None if self.weights is None else self.weights.copy()
-        return replace(self, indptr=self.indptr.copy(), indices=self.indices.copy(), weights=weights)
+        values = tuple(None if each is None else each.copy() for each in self.values)
+        return replace(self, indptr=self.indptr.copy(), indices=self.indices.copy(), values=values)
 
     def lengths_at(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the degrees of the given nodes, at their cost alone."""
@@ -474,10 +541,11 @@ class Patch:
             values[~from_base] = of_patch[patch_entries]
             return values
 
-        weights = None
-        if base.weights is not None and rows.weights is not None:
-            weights = gathered(base.weights, rows.weights)
-        return Rows(pointers(lengths), gathered(base.indices, rows.indices), weights)
+        values = (
+            None if of_base is None or of_patch is None else gathered(of_base, of_patch)
+            for of_base, of_patch in zip(_values(base), rows[2:], strict=True)
+        )
+        return Rows(pointers(lengths), gathered(base.indices, rows.indices), *values)
 
     def with_rows(self, nodes: NDArray[np.int64], rows: Rows, total: int) -> "Patch":
         """Return a patch of ``total`` nodes in which the given nodes have the given rows."""
@@ -485,13 +553,16 @@ class Patch:
         row_ids = np.full(total, -1, dtype=np.int32)
         row_ids[: len(self.row_ids)] = self.row_ids
         row_ids[nodes] = np.arange(first, first + len(nodes), dtype=np.int32)
-        weights = self.weights
+        values = tuple(
+            None if each is None or more is None else each.plus(more)
+            for each, more in zip(self.values, rows[2:], strict=True)
+        )
         changed = Patch(
             self.base,
             frozen(row_ids),
             self.indptr.plus(rows.indptr[1:] + len(self.indices)),
             self.indices.plus(rows.indices),
-            None if weights is None or rows.weights is None else weights.plus(rows.weights),
+            values,
             self.waste + self._entries_held(known),
         )
         is_wasteful = changed.waste > max(MAX_WASTE, len(changed.indices) // 2)
@@ -518,18 +589,27 @@ class Patch:
         now = self.rows_at(touched[touched < len(self.row_ids)])  # new nodes come last, without rows
         present = np.repeat(np.arange(len(now.indptr) - 1), np.diff(now.indptr))
         added = np.repeat(np.arange(len(touched)), np.diff(clean.indptr))
-        keys = np.concatenate((present * total + now.indices, added * total + touched[clean.indices]))
-        listed = None
-        if now.weights is not None and clean.weights is not None:
-            listed = np.concatenate((now.weights, clean.weights))
-        keys, sums = sum_repeats(keys, listed)
-        if sums is not None and sums.max(initial=0) > np.finfo(np.float32).max:
-            raise GraphFormatError(
-                f"a weight grows to {sums.max():g}, more than float32 holds; scale them down"
-            )
-        weights = None if sums is None else sums.astype(np.float32)
+        listed = np.concatenate((present * total + now.indices, added * total + touched[clean.indices]))
+
+        def summed(old: Any, new: Any) -> Any:
+            sums = sum_repeats(listed, np.concatenate((old, new)))[1]
+            if sums is not None and sums.max(initial=0) > np.finfo(np.float32).max:
+                raise GraphFormatError(
+                    f"a weight grows to {sums.max():g}, more than float32 holds; scale them down"
+                )
+            return None if sums is None else sums.astype(np.float32)
+
+        more = clean.weights, clean.outward, clean.inward
+        values = [
+            None if old is None or new is None else summed(old, new)
+            for old, new in zip(now[2:], more, strict=True)
+        ]
+        keys = np.unique(listed)
         lengths = np.bincount(keys // total, minlength=len(touched))
-        merged = Rows(pointers(lengths), (keys % total).astype(now.indices.dtype), weights)
+        merged = Rows(pointers(lengths), (keys % total).astype(now.indices.dtype), *values)
+        if merged.outward is not None and merged.inward is not None:
+            most = np.float32(np.inf if merged.weights is not None else 1)
+            merged = merged.with_ways(np.minimum(merged.outward, most), np.minimum(merged.inward, most))
         return self.with_rows(touched, merged, total)
 
     def _entries_held(self, nodes: NDArray[np.int64]) -> int:
@@ -543,9 +623,13 @@ class Patch:
         held = np.flatnonzero(self.row_ids > REMOVED)
         rows, row_ids = self.rows_at(held), self.row_ids.copy()
         row_ids[held] = np.arange(1, len(held) + 1, dtype=np.int32)
-        weights = None if rows.weights is None else AppendOnlyArray(rows.weights)
+        values = tuple(None if each is None else AppendOnlyArray(each) for each in rows[2:])
         indptr = AppendOnlyArray(np.concatenate(([0], rows.indptr)))
-        return Patch(self.base, frozen(row_ids), indptr, AppendOnlyArray(rows.indices), weights)
+        return Patch(self.base, frozen(row_ids), indptr, AppendOnlyArray(rows.indices), values)
+
+
+def _values(base: Graph) -> tuple[NDArray[np.float32] | None, ...]:
+    return base.weights, base.outward, base.inward
 
 
 class AddedNames:

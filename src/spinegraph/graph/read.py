@@ -19,7 +19,7 @@ from spinegraph.graph.edge_files import (
     read_graphml,
     read_npz_network,
 )
-from spinegraph.graph.edges import MAX_NODES, Reciprocal
+from spinegraph.graph.edges import MAX_NODES, Reciprocal, read_listing
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import join_features, read_features
 from spinegraph.graph.files import opened
@@ -198,7 +198,6 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
             with open_listing(source, options) as listing:
                 contents = collect(listing)
         except NotHeaderError:
-            source.stream.seek(0)
             with open_listing(source, replace(options, header=False)) as listing:
                 contents = collect(listing)
     # Arrow keeps freed memory for itself; building the graph needs it more.
@@ -212,16 +211,17 @@ def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: R
         "weights": contents.weights,
         "features": contents.features,
         "feature_names": contents.feature_names,
-        "directed": directed or contents.directed,
+        "directed": directed,
+        "one_way": contents.directed,
         "reciprocal": reciprocal,
     }
     n, names = len(contents.names), contents.names
     try:
         if contents.is_checked and n <= MAX_NODES:
             sources, targets = contents.edges.T
-            graph = Graph._from_positions(sources, targets, names, **given, stacklevel=3)
         else:
-            graph = Graph.from_edges(contents.edges, num_nodes=n, names=names, **given)
+            sources, targets, names = read_listing(contents.edges, n, names)
+        graph = Graph._from_positions(sources, targets, names, **given, stacklevel=3)
     except GraphFormatError as fault:
         raise type(fault)(f"{contents.path}: {fault}") from fault
     return graph._encoded_by(contents.encoder)

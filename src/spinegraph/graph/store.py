@@ -35,6 +35,8 @@ FILES = {
     "indptr.bin": (1, ("<i8",)),
     "indices.bin": (1, ("<i4",)),
     "weights.bin": (1, ("<f4",)),
+    "outward.bin": (1, ("<f4",)),
+    "inward.bin": (1, ("<f4",)),
     "names.bin": (1, ("<i8",)),
     "names_text.bin": (1, ("|u1",)),
     "names_ends.bin": (1, ("<i8",)),
@@ -169,6 +171,7 @@ def _require_shapes(header: Header) -> None:
     wanted = {"indptr.bin", "indices.bin"}
     wanted |= {"names_text.bin", "names_ends.bin"} if header.names == "text" else {"names.bin"}
     wanted |= {"weights.bin"} & set(shapes)
+    wanted |= {"outward.bin", "inward.bin"} if "outward.bin" in shapes else set()
     wanted |= set() if header.is_sorted else {"names_order.bin"}
     if header.num_features is not None:
         wanted |= {"features.bin"} if "features.bin" in shapes else set(SPARSE)
@@ -177,7 +180,7 @@ def _require_shapes(header: Header) -> None:
     n = header.num_nodes
     if not 1 <= n <= MAX_NODES:
         raise ModelFormatError(f"a graph has 1 to {MAX_NODES} nodes; got {n}")
-    same: dict[str, tuple[int, ...]] = {"weights.bin": shapes["indices.bin"]}
+    same = dict.fromkeys(("weights.bin", "outward.bin", "inward.bin"), shapes["indices.bin"])
     same |= dict.fromkeys(("names.bin", "names_ends.bin", "names_order.bin"), (n,))
     if header.num_features is not None:
         same |= {"features.bin": (n, header.num_features), "features_indptr.bin": (n + 1,)}
@@ -209,7 +212,8 @@ def write_store(graph: Graph, folder: str | Path) -> None:
     make_folder(folder.resolve().parent)
     with whole_folder(folder) as partial:
         arrays = {"indptr.bin": graph.indptr, "indices.bin": graph.indices}
-        arrays |= {} if graph.weights is None else {"weights.bin": graph.weights}
+        for name in ("weights", "outward", "inward"):
+            arrays |= {} if getattr(graph, name) is None else {f"{name}.bin": getattr(graph, name)}
         files = {name: write_array(partial / name, array) for name, array in arrays.items()}
         kind, is_sorted = _write_names(graph.names, partial, files)
         width = write_features(graph.features, partial, files)
@@ -271,6 +275,8 @@ def graph_of(header: Header, arrays: Arrays) -> Graph:
         _features(header, arrays),
         header.feature_names,
         header.report,
+        outward=arrays.get("outward.bin"),
+        inward=arrays.get("inward.bin"),
     )
     object.__setattr__(graph, "_name_index", index)
     return graph
@@ -577,6 +583,11 @@ def _faults(arrays: Arrays, n: int, f: int) -> Iterator[str]:
         values = chunks(arrays.get(name, np.zeros(0)))
         if not all((np.isfinite(chunk) & (chunk > low)).all() for chunk in values):
             yield f"{name} must be finite numbers{' above 0' * (low == 0)}"
+    for name in ("outward.bin", "inward.bin"):
+        if not all(
+            (np.isfinite(chunk) & (chunk >= 0)).all() for chunk in chunks(arrays.get(name, np.zeros(0)))
+        ):
+            yield f"{name} must be finite numbers from 0"
     if "features_indptr.bin" in arrays:
         indptr, indices = arrays["features_indptr.bin"], arrays["features_indices.bin"]
         if not _rises(indptr, len(indices)):

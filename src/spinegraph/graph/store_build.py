@@ -3,21 +3,19 @@
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spinegraph.atomic import explained, make_folder, whole_folder
 from spinegraph.errors import (
     GraphFormatError,
     MissingFeaturesError,
-    OutputError,
     ParameterError,
     SpineError,
     SpineWarning,
@@ -26,8 +24,10 @@ from spinegraph.graph.describe import computed_fingerprint
 from spinegraph.graph.edge_files import (
     MAX_WEIGHT,
     EdgeOptions,
+    Listing,
     NotHeaderError,
-    interruptible,
+    as_integer,
+    identifier,
     literal,
     open_listing,
     open_parquet,
@@ -38,7 +38,9 @@ from spinegraph.graph.edges import (
     EdgeReport,
     Reciprocal,
     as_features,
+    check_directions,
     combine_directions,
+    split_directions,
     sum_repeats,
     warn_of_losses,
 )
@@ -53,12 +55,12 @@ from spinegraph.graph.feature_files import (
     mismatch,
     name_column,
     names_like,
+    other_columns,
     read_features,
-    table_matrix,
 )
 from spinegraph.graph.files import STANDARD_INPUT, Opened, opened
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import first_few
+from spinegraph.graph.names import first_few, quoted
 from spinegraph.graph.read import edge_options, read_graph
 from spinegraph.graph.store import (
     FILES,
@@ -82,12 +84,9 @@ _PROCESS_MEMORY = 160 * 2**20  # the interpreter and its libraries
 _SHARE = 0.6  # of the rest for DuckDB, which takes somewhat more than it is allowed
 _ENTRIES = 2**18  # sorted entries merged at a time
 _ROWS = 2**20  # row pointers written at a time
-_BATCH = 2**14  # feature rows read at a time
 _EXAMPLES = 6
-_BLANKS = (
-    " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
-)
-_BLANKS += "\u200a\u2028\u2029\u202f\u205f\u3000"
+# What Python's str.strip takes away; DuckDB's trim would leave all but the space.
+_BLANKS = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
 def build_store(
@@ -151,6 +150,7 @@ def build_store(
         raise ParameterError(f"memory must be at least {MIN_MEMORY:,} bytes (256 MiB); got {memory!r}")
     if encoder is not None and not encoder.is_fitted:
         raise ParameterError("encoder must be fitted, so that it encodes other files the same way")
+    check_directions(directed, reciprocal)
     options = edge_options(
         *(source, target, weight),
         weighted=weighted,
@@ -172,36 +172,65 @@ def build_store(
     with opened(edges) as opened_edges:
         if opened_edges.kind in ("npz", "npy", "xml"):
             report_progress("reading", 0, 0)
-            chosen: Any = {"weighted": weighted, "names": names, "num_nodes": num_nodes}
-            chosen |= {"directed": directed, "reciprocal": reciprocal, "node_column": node_column}
-            write_store(read_graph(edges, features, **chosen, encoder=encoder), store)
+            given: Any = {"weighted": weighted, "names": names, "num_nodes": num_nodes}
+            given |= {"directed": directed, "reciprocal": reciprocal, "node_column": node_column}
+            write_store(read_graph(edges, features, **given, encoder=encoder), store)
             return open_store(store)
         make_folder(store.resolve().parent)
+        chosen = _Chosen(features, directed, reciprocal, node_column, missing, encoder)
         with whole_folder(store) as partial:
-            build = _Build(partial, memory, report_progress, directed, reciprocal)
             try:
-                kind, report = build.edges(opened_edges, options)
+                made = _build(opened_edges, options, partial, memory, report_progress, chosen)
             except NotHeaderError:
-                opened_edges.stream.seek(0)
-                kind, report = build.edges(opened_edges, replace(options, header=False))
-            width, titles, files = None, None, _entries(partial)
-            if features is not None:
-                graph = graph_of(Header(kind, True, None, None, None, "", files), _mapped(partial, files))
-                joined = _add_features(
-                    graph, features, partial, report_progress, node_column, missing, encoder
-                )
-                width, titles, more = joined
-                files |= more
+                shutil.rmtree(partial / "work")
+                again = replace(options, header=False)
+                made = _build(opened_edges, again, partial, memory, report_progress, chosen)
             report_progress("checksums", 0, 0)
-            made = Header(kind, True, width, titles, report, "", files)
-            replace(made, fingerprint=computed_fingerprint(graph_of(made, _mapped(partial, files)))).write(
-                partial
-            )
-    warn_of_losses(report, stacklevel=2)
+            fingerprint = computed_fingerprint(graph_of(made, _mapped(partial, made.files)))
+            replace(made, fingerprint=fingerprint).write(partial)
+    if made.report is not None:
+        warn_of_losses(made.report, stacklevel=2)
     return open_store(store)
 
 
-def _mapped(folder: Path, files: dict[str, Entry]) -> dict[str, NDArray[Any]]:
+class _Chosen(NamedTuple):
+    """How a store is built, as in :func:`build_store`."""
+
+    features: str | Path | None
+    directed: bool
+    reciprocal: Reciprocal
+    node_column: str | int | None
+    missing: Missing
+    encoder: FeatureEncoder | None
+
+
+def _build(
+    source: Opened, options: EdgeOptions, folder: Path, memory: int, progress: Progress, chosen: _Chosen
+) -> Header:
+    """Write the files of a store to a folder, without its header, which is returned."""
+    work, features = folder / "work", chosen.features
+    work.mkdir()
+    allowed = int(_SHARE * (memory - _PROCESS_MEMORY))
+    with open_listing(source, options, allowed, str(work)) as listing:
+        build = _Build(folder, listing, progress, chosen)
+        kind, report = build.edges()
+        made = Header(kind, True, None, None, report, "", _entries(folder))
+        if features is not None:
+            progress("joining features", 0, 0)
+            with opened(features) as table:
+                if table.kind == "parquet" and chosen.encoder is None:
+                    made = build.parquet_features(table, made)
+            if made.num_features is None:
+                made = _add_features(made, folder, features, chosen)
+    shutil.rmtree(work)
+    return made
+
+
+def _trimmed(column: str) -> str:
+    return f"trim({column}, {literal(_BLANKS)})"
+
+
+def _mapped(folder: Path, files: Mapping[str, Entry]) -> dict[str, NDArray[Any]]:
     return {name: map_array(folder / name, entry) for name, entry in files.items()}
 
 
@@ -212,143 +241,87 @@ def _entries(folder: Path) -> dict[str, Entry]:
 
 
 class _Build:
-    """Writes names, rows and weights of a store to a folder."""
+    """Writes names, rows, weights and features of a store to a folder."""
 
-    def __init__(
-        self, folder: Path, memory: int, progress: Progress, directed: bool, reciprocal: Reciprocal
-    ) -> None:
-        self._folder, self._memory, self._progress = folder, memory, progress
-        self._directed, self._reciprocal = directed, reciprocal
+    def __init__(self, folder: Path, listing: Listing, progress: Progress, chosen: _Chosen) -> None:
+        self._folder, self._listing, self._progress, self._chosen = folder, listing, progress, chosen
 
-    def edges(self, source: Opened, options: EdgeOptions) -> tuple[str, EdgeReport]:
+    def edges(self) -> tuple[str, EdgeReport]:
         """Write everything but features; returns the kind of names and what became of the listed edges."""
-        work = self._folder / "work"
-        work.mkdir()
-        try:
-            allowed = int(_SHARE * (self._memory - _PROCESS_MEMORY))
-            with open_listing(source, options, allowed, str(work)) as listing:
-                self._listing = listing
-                self._progress("reading edges", 0, 0)
-                listed = self._read()
-                self._progress("sorting names", 0, 0)
-                kind, n = self._write_names()
-                warn_of_header(listing, stacklevel=4)
-                self._progress("sorting edges", 0, listed)
-                return kind, self._write_rows(listed, n)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-
-    def _run(self, query: str) -> None:
-        try:
-            interruptible(self._listing.database, lambda: self._listing.database.execute(query))
-        except SpineError:
-            raise
-        except Exception as fault:
-            self._explain(fault)
+        self._progress("reading edges", 0, 0)
+        listed = self._read()
+        self._progress("sorting names", 0, 0)
+        kind, n = self._write_names()
+        warn_of_header(self._listing, stacklevel=4)
+        self._progress("sorting edges", 0, listed)
+        return kind, self._write_rows(listed, n)
 
     def _rows(self, query: str) -> Iterator[Any]:
-        """Yield Arrow batches of a query."""
-        database = self._listing.database
-        try:
-            reader = interruptible(database, lambda: database.sql(query).to_arrow_reader(_ENTRIES))
-            while (batch := interruptible(database, lambda: next(reader, None))) is not None:
-                yield batch
-        except SpineError:
-            raise
-        except Exception as fault:
-            self._explain(fault)
+        return self._listing.batches(query, _ENTRIES)
 
-    def _explain(self, fault: Exception) -> NoReturn:
-        text = str(fault)
-        if "No space left" in text or "max_temp_directory_size" in text or "Out of Memory" in text:
-            reason = "out of memory; allow more" if "Out of Memory" in text else "No space left on device"
-            raise OutputError(
-                f"{self._folder.parent}: a store cannot be written there ({reason}); nothing was changed: "
-                "make space and run the same again"
-            ) from fault
-        self._listing.explain(text)
+    def _run(self, query: str) -> Any:
+        """Run a query and return its first row, if it has one."""
+        found = self._listing.execute(query)
+        return [column[0].as_py() for column in found.columns] if found is not None and len(found) else None
 
     def _read(self) -> int:
         """Read the listed edges into a table, check them, and return their number."""
         listing = self._listing
-        ends = listing.ends(as_integers=listing.kind == "integer" and not listing.is_text)
-        if listing.kind != "integer" or listing.is_text:
-            ends = f"trim({ends[0]}, {literal(_BLANKS)})", f"trim({ends[1]}, {literal(_BLANKS)})"
-        weight = "" if listing.weight is None else f", TRY_CAST({listing.weight} AS DOUBLE) AS w"
-        query = f"SELECT {ends[0]} AS a, {ends[1]} AS b{weight} FROM {listing.relation()}"
+        ends = [_trimmed(end) if listing.is_text else end for end in listing.ends]
+        weight = "" if listing.weight is None else f", {listing.weight} AS w"
+        query = f"SELECT {ends[0]} AS a, {ends[1]} AS b{weight} FROM {listing.relation}"
         self._run(f"CREATE TEMP TABLE edges AS {query}")
-        ((listed, named),) = listing.database.sql(
-            "SELECT count(*), count(a) + count(b) FROM edges"
-        ).fetchall()
-        if named < 2 * listed:
-            listing.explain("a name is empty")
-        if weight:
-            rule = f"count(*) FILTER (WHERE w IS NULL OR isnan(w) OR w < 0 OR w > {MAX_WEIGHT!r}) FROM edges"
-            if listing.database.sql(f"SELECT {rule}").fetchall()[0][0]:
-                listing.explain("a weight is negative, not finite or too large")
+        wrong = f"w IS NULL OR isnan(w) OR w < 0 OR w > {MAX_WEIGHT!r}" if weight else "false"
+        listed, is_bad = self._run(f"SELECT count(*), bool_or({wrong}) FROM edges")
+        if is_bad:
+            listing.explain("a weight is negative, not finite or too large")
         if not listed:
             raise GraphFormatError(f"{listing.path}: holds no edges; {listing.note}")
         return int(listed)
 
     def _write_names(self) -> tuple[str, int]:
         """Write the names in ascending order; returns their kind and number."""
-        listing, database = self._listing, self._listing.database
+        listing, n = self._listing, self._listing.options.num_nodes
         self._run("CREATE TEMP TABLE found AS SELECT DISTINCT unnest([a, b]) AS n FROM edges")
-        is_integer = listing.kind == "integer" and not listing.is_text
-        if not is_integer:
-            usual = "regexp_full_match(n, '-?(0|[1-9][0-9]{0,18})') AND TRY_CAST(n AS BIGINT) IS NOT NULL"
-            query = f"SELECT bool_or(n = '' OR contains(n, chr(10))), bool_and({usual}) FROM found"
-            ((is_bad, is_integer),) = database.sql(query).fetchall()
-            if is_bad:
-                listing.explain("a name is empty, or a quote is not closed on its line")
-            if listing.guessed_header is not None:
-                words = ", ".join(map(literal, listing.guessed_header))
-                if database.sql(f"SELECT count(*) FROM found WHERE n IN ({words})").fetchall()[0][0]:
-                    raise NotHeaderError
-            if listing.kind == "integer" and not is_integer:
-                listing.explain("a name is not an integer")
-            is_integer = is_integer and listing.kind != "text" and listing.is_text
-            if is_integer:
-                self._run("ALTER TABLE found ALTER n TYPE BIGINT")
-                for end in "ab":
-                    self._run(f"ALTER TABLE edges ALTER {end} TYPE BIGINT")
+        checked = [listing.check_names(batch.column(0)) for batch in self._rows("SELECT n FROM found")]
+        is_integer = all(checked)
+        if is_integer and listing.is_text:
+            for table, column in (("found", "n"), ("edges", "a"), ("edges", "b")):
+                self._run(f"ALTER TABLE {table} ALTER {column} TYPE BIGINT")
         # The order of rows is the order of names, so that a row's number is a name's position.
-        if listing.num_nodes is not None:
-            n = listing.num_nodes
-            query = f"SELECT count(*) FROM found WHERE n < 0 OR n >= {n}"
-            if database.sql(query).fetchall()[0][0]:
-                listing.explain("a node id is out of range")
-            self._run(f"CREATE TEMP TABLE names AS SELECT range AS n FROM range({n})")
-        else:
-            self._run("CREATE TEMP TABLE names AS SELECT DISTINCT n FROM found ORDER BY n")
+        self._run("CREATE TEMP TABLE names AS SELECT n FROM found ORDER BY n")
         self._run("DROP TABLE found")
-        ((n, first, last),) = database.sql("SELECT count(*), min(n), max(n) FROM names").fetchall()
-        if n > MAX_NODES:
-            raise GraphFormatError(f"{listing.path}: a graph holds at most {MAX_NODES} nodes; got {n}")
-        self._is_range = is_integer and first == 0 and last == n - 1
-        if is_integer:
-            parts = (batch.column(0).to_numpy() for batch in self._rows("SELECT n FROM names"))
-            with explained(self._folder):
+        count, first, last = self._run("SELECT count(*), min(n), max(n) FROM names")
+        if n is not None:
+            if first < 0 or last >= n:
+                listing.explain("a node id is out of range")
+            self._run(f"CREATE OR REPLACE TEMP TABLE names AS SELECT range AS n FROM range({n})")
+            count, first, last = n, 0, n - 1
+        if count > MAX_NODES:
+            raise GraphFormatError(f"{listing.path}: a graph holds at most {MAX_NODES} nodes; got {count}")
+        self._is_range = is_integer and first == 0 and last == count - 1
+        with explained(self._folder):
+            if is_integer:
+                parts = (batch.column(0).to_numpy() for batch in self._rows("SELECT n FROM names"))
                 write_chunks(self._folder / "names.bin", parts, np.int64)
-            return "range" if self._is_range else "integer", int(n)
-        with (
-            explained(self._folder),
-            (self._folder / "names_text.bin").open("wb") as text,
-            (self._folder / "names_ends.bin").open("wb") as ends,
-        ):
+                return "range" if self._is_range else "integer", int(count)
             size = 0
-            for batch in self._rows("SELECT n FROM names"):
-                column = batch.column(0).cast(pa.large_string())
-                _, offsets, data = column.buffers()
-                marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-                text.write(data[int(marks[0]) : int(marks[-1])])
-                ends.write((marks[1:] - marks[0] + size).tobytes())
-                size += int(marks[-1] - marks[0])
-        return "text", int(n)
+            with (
+                (self._folder / "names_text.bin").open("wb") as text,
+                (self._folder / "names_ends.bin").open("wb") as ends,
+            ):
+                for batch in self._rows("SELECT n FROM names"):
+                    column = batch.column(0).cast(pa.large_string())
+                    _, offsets, data = column.buffers()
+                    marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+                    text.write(data[int(marks[0]) : int(marks[-1])])
+                    ends.write((marks[1:] - marks[0] + size).tobytes())
+                    size += int(marks[-1] - marks[0])
+        return "text", int(count)
 
     def _write_rows(self, listed: int, n: int) -> EdgeReport:
         """Write indptr, indices and weights in both directions; counts what was merged or dropped."""
-        database, is_weighted = self._listing.database, self._listing.weight is not None
+        is_weighted, directed = self._listing.weight is not None, self._chosen.directed
         weight = ", w" if is_weighted else ""
         if self._is_range:
             pairs = f"SELECT a AS x, b AS y{weight} FROM edges"
@@ -357,7 +330,7 @@ class _Build:
             pairs += "JOIN names AS p ON p.n = a JOIN names AS q ON q.n = b"
         zero = "w = 0" if is_weighted else "false"
         query = f"SELECT count(*) FILTER (WHERE a = b), count(*) FILTER (WHERE a <> b AND {zero}) FROM edges"
-        ((loops, zeros),) = database.sql(query).fetchall()
+        loops, zeros = self._run(query)
         # The last bit of a key says which direction an edge was listed in.
         both = f"unnest([(x * {n} + y) * 2 + (x > y)::INT, (y * {n} + x) * 2 + (x > y)::INT]) AS k{weight}"
         ordered = f"SELECT {both} FROM ({pairs}) WHERE x <> y AND NOT {zero} ORDER BY k{weight}"
@@ -370,6 +343,8 @@ class _Build:
             (self._folder / "indices.bin").open("wb") as columns,
             (self._folder / "indptr.bin").open("wb") as starts,
             (self._folder / ("weights.bin" if is_weighted else "work/none")).open("wb") as numbers,
+            (self._folder / ("outward.bin" if directed else "work/out")).open("wb") as outward,
+            (self._folder / ("inward.bin" if directed else "work/in")).open("wb") as inward,
         ):
             for keys, sums in _whole_groups(self._rows(ordered), is_weighted):
                 done += len(keys)
@@ -377,13 +352,20 @@ class _Build:
                 # Keys that differ in the last bit alone are the two directions of one edge.
                 backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
                 one_way, both_ways = one_way + len(keys), both_ways + len(backward)
+                flows = split_directions(keys, added, backward) if directed else None
                 if added is not None:
                     try:
-                        merged = combine_directions(keys, added, backward, names, self._reciprocal)
+                        rule: Reciprocal = "max" if directed else self._chosen.reciprocal
+                        merged = combine_directions(keys, added, backward, names, rule)
                     except GraphFormatError as fault:
                         raise GraphFormatError(f"{self._listing.path}: {fault}") from fault
                     numbers.write(merged.tobytes())
                 keys = np.delete(keys, backward) >> 1
+                if flows is not None:
+                    # The first column is of edges that were listed with the smaller node first.
+                    from_row = (keys // n > keys % n).astype(np.int64)
+                    outward.write(flows[np.arange(len(keys)), from_row].tobytes())
+                    inward.write(flows[np.arange(len(keys)), 1 - from_row].tobytes())
                 columns.write((keys % n).astype(np.int32).tobytes())
                 for part in pointers.add(keys // n):
                     starts.write(part.tobytes())
@@ -391,16 +373,70 @@ class _Build:
                 self._progress("merging edges", min(done, total), total)
             for part in pointers.finish():
                 starts.write(part.tobytes())
-        reciprocals = both_ways // 2
         return EdgeReport(
             listed=listed,
-            edges=entries // 2,
+            edges=one_way // 2 if directed else entries // 2,
             self_loops=loops,
             zero_weights=zeros,
             repeated=listed - loops - zeros - one_way // 2,
-            reciprocal=reciprocals,
-            one_way=entries // 2 - reciprocals if self._directed else 0,
+            reciprocal=0 if directed else both_ways // 2,
         )
+
+    def parquet_features(self, source: Opened, made: Header) -> Header:
+        """Write the features of a Parquet table where all are numbers; DuckDB joins and orders them."""
+        with open_parquet(source.stream, source.path) as file:
+            fields = list(file.schema_arrow)
+        position = name_column([field.name for field in fields], self._chosen.node_column, source.path)
+        node = fields.pop(position)
+        if not fields or not all(is_number(field.type) for field in fields):
+            return made
+        name = identifier(node.name)
+        key = _trimmed(f"CAST({name} AS VARCHAR)")
+        key = key if made.names == "text" else as_integer(key)
+        columns = [f"TRY_CAST({identifier(field.name)} AS FLOAT) AS f{i}" for i, field in enumerate(fields)]
+        table = f"read_parquet({literal(source.file)})"
+        self._run(
+            f"CREATE TEMP VIEW rows AS SELECT {key} AS n, {name} AS raw, {', '.join(columns)} FROM {table}"
+        )
+        examples = f"SELECT count(*), list(n)[:{_EXAMPLES}] FROM"
+        gaps, _ = self._run(f"{examples} (SELECT raw AS n FROM rows WHERE raw IS NULL)")
+        twice, repeated = self._run(
+            f"{examples} (SELECT n FROM rows JOIN names USING (n) GROUP BY n HAVING count(*) > 1)"
+        )
+        unused, strangers = self._run(f"{examples} (SELECT raw AS n FROM rows ANTI JOIN names USING (n))")
+        empty, without = self._run(f"{examples} (FROM names ANTI JOIN rows USING (n))")
+        if gaps:
+            raise GraphFormatError(
+                f"{source.path}: {gaps} rows have no name in {node.name!r}; every row needs one"
+            )
+        if twice:
+            raise MissingFeaturesError(
+                f"{source.path}: node names must be unique; given more than once: {first_few(repeated)}"
+            )
+        message = mismatch(f"{empty} of {made.num_nodes}", without or (), str(unused), strangers or ())
+        if message and self._chosen.missing == "error":
+            raise MissingFeaturesError(f"{source.path}: {message}{MISSING_ZERO}")
+        if unused:
+            warnings.warn(f"{source.path}: {message}; such rows are left out", SpineWarning, stacklevel=4)
+        values = ", ".join(f"CASE WHEN rows.n IS NULL THEN 0 ELSE f{i} END" for i in range(len(fields)))
+        joined = f"SELECT {values} FROM names LEFT JOIN rows USING (n) ORDER BY names.rowid"
+        done = 0
+        with explained(self._folder), (self._folder / "features.bin").open("wb") as output:
+            for batch in self._rows(joined):
+                matrix = np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+                wrong = np.argwhere(~np.isfinite(matrix))
+                if len(wrong):
+                    row, number = wrong[0].tolist()
+                    raise GraphFormatError(
+                        f"{source.path}: node {quoted(_stored_names(self._folder)[done + row])}: column "
+                        f"{fields[number].name!r} holds no finite float32 number; fill gaps first"
+                    )
+                output.write(matrix.astype(np.float32).tobytes())
+                done += len(matrix)
+                self._progress("joining features", done, done)
+        files = {"features.bin": entry_of(self._folder / "features.bin", np.float32, (len(fields),))}
+        titles = tuple(field.name for field in fields)
+        return replace(made, num_features=len(fields), feature_names=titles, files={**made.files, **files})
 
 
 def _stored_names(folder: Path) -> Any:
@@ -449,49 +485,25 @@ class _Pointers:
             self._next = stop
 
 
-def _add_features(
-    graph: Graph,
-    path: str | Path,
-    folder: Path,
-    progress: Progress,
-    node_column: str | int | None,
-    missing: Missing,
-    encoder: FeatureEncoder | None,
-) -> tuple[int | None, tuple[str, ...] | None, dict[str, Entry]]:
-    """Write the features of a file; Parquet of numbers is read batch by batch, anything else whole.
-
-    Returns their number, their names and the entries of the files written.
-    """
-    progress("joining features", 0, len(graph))
-    if encoder is None:
-        titles = _add_parquet(path, graph, folder / "features.bin", node_column, missing, progress)
-        if titles is not None:
-            return (
-                len(titles),
-                titles,
-                {"features.bin": entry_of(folder / "features.bin", np.float32, (len(titles),))},
-            )
-    found = read_features(path, node_column)
+def _add_features(made: Header, folder: Path, path: str | Path, chosen: _Chosen) -> Header:
+    """Write features that are read whole."""
+    encoder, names = chosen.encoder, np.asarray(_stored_names(folder))
+    found = read_features(path, chosen.node_column)
     if encoder is None and not is_numeric(found.data):
-        other = [
-            name
-            for name, column in zip(found.data.column_names, found.data.columns, strict=True)
-            if not is_numeric(pa.table([column], [name]))
-        ]
         raise MissingFeaturesError(
-            f"{found.path}: {first_few(other, 3)} hold gaps or other than numbers; a store keeps numbers "
-            "alone: pass encoder=FeatureEncoder().fit(table), or leave these columns out"
+            f"{found.path}: {first_few(other_columns(found.data), 3)} hold gaps or other than numbers; a "
+            "store keeps numbers alone: pass encoder=FeatureEncoder().fit(table), or leave these columns out"
         )
     matrix, titles, _ = encoded(found, encoder)
-    names = np.asarray(graph.names)
     try:
         if found.names is not None:
-            matrix = align_features(names, names_like(names, found.names), matrix, missing)
+            matrix = align_features(names, names_like(names, found.names), matrix, chosen.missing)
         matrix = as_features(matrix, names)
     except SpineError as fault:
         raise type(fault)(f"{found.path}: {fault}") from fault
-    written: dict[str, Entry] = {}
-    return write_features(matrix, folder, written), titles, written
+    files = dict(made.files)
+    width = write_features(matrix, folder, files)
+    return replace(made, num_features=width, feature_names=titles, files=files)
 
 
 def _unnamed_rows(features: str | Path) -> int | None:
@@ -501,88 +513,3 @@ def _unnamed_rows(features: str | Path) -> int | None:
             return None
     found = read_features(features)
     return int(found.data.shape[0]) if found.names is None and found.data.ndim == 2 else None
-
-
-def _add_parquet(
-    features: str | Path,
-    graph: Graph,
-    path: Path,
-    node_column: str | int | None,
-    missing: Missing,
-    progress: Progress,
-) -> tuple[str, ...] | None:
-    """Write the rows of a Parquet table of numbers batch by batch; returns None where it is no such table."""
-    with opened(features) as source:
-        if source.kind != "parquet":
-            return None
-        with open_parquet(source.stream, source.path) as file:
-            schema = file.schema_arrow
-            position = name_column(schema.names, node_column, source.path)
-            columns = [field for number, field in enumerate(schema) if number != position]
-            if not columns or not all(is_number(field.type) for field in columns):
-                return None
-            rows, done = _FeatureRows(graph, path, len(columns), source.path), 0
-            for batch in file.iter_batches(batch_size=_BATCH):
-                rows.add(batch.column(position), batch.drop_columns([schema.names[position]]), done)
-                done += len(batch)
-                progress("joining features", min(done, len(graph)), len(graph))
-            rows.finish(missing)
-            return tuple(field.name for field in columns)
-
-
-class _FeatureRows:
-    """A matrix (n, f) on disk, filled by named rows in any order."""
-
-    def __init__(self, graph: Graph, path: Path, width: int, source: str) -> None:
-        self._graph, self._source = graph, source
-        self._is_filled = np.zeros(len(graph), dtype=bool)
-        self._unknown: list[Any] = []
-        self._unknown_count = 0
-        # Reserve the space now: a full disk is an error here, but a crash in a memory map.
-        with explained(path), path.open("wb") as file:
-            size = 4 * len(graph) * width
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            for start in range(0, 0 if hasattr(os, "posix_fallocate") else size, 2**22):  # macOS, Windows
-                file.write(bytes(min(2**22, size - start)))
-        self._matrix = np.memmap(path, np.float32, "r+", shape=(len(graph), width))
-
-    def add(self, column: Any, table: Any, first_row: int) -> None:
-        names = self._names(column, first_row)
-        positions = self._graph._name_index.find(names)
-        values = table_matrix(table, lambda row: f"{self._source}: row {first_row + row}")
-        unknown = np.flatnonzero(positions < 0)
-        self._unknown += names[unknown[:_EXAMPLES]].tolist()
-        self._unknown_count += len(unknown)
-        known = np.flatnonzero(positions >= 0)
-        order = known[np.argsort(positions[known], kind="stable")]  # ascending: touches each page once
-        found = positions[order]
-        twice = self._is_filled[found]
-        twice[1:] |= found[1:] == found[:-1]
-        if twice.any():
-            raise MissingFeaturesError(
-                f"{self._source}: feature rows: node names must be unique; given more than once: "
-                f"{first_few(self._graph.names[found[twice][:_EXAMPLES]])}"
-            )
-        self._is_filled[found] = True
-        self._matrix[found] = values[order]
-
-    def finish(self, missing: Missing) -> None:
-        empty = np.flatnonzero(~self._is_filled)
-        message = mismatch(self._graph.names, empty, str(self._unknown_count), self._unknown)
-        if message and missing == "error":
-            raise MissingFeaturesError(f"{self._source}: {message}{MISSING_ZERO}")
-        if self._unknown_count:
-            message = f"{self._source}: {message}; such rows are left out"
-            warnings.warn(message, SpineWarning, stacklevel=5)
-        self._matrix.flush()
-
-    def _names(self, column: Any, first_row: int) -> NDArray[Any]:
-        if column.null_count:
-            raise GraphFormatError(f"{self._source}: rows {first_row} and on: a row has no name")
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if not pa.types.is_integer(column.type):
-            column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
-        names = column.to_numpy(zero_copy_only=False)
-        return names_like(self._graph.names, names if names.dtype.kind in "iu" else names.astype(object))

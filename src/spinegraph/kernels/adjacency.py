@@ -1,9 +1,12 @@
 """Adjacency: the arrays that every kernel reads, of a graph, an overlay or memory-mapped files."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+Way = Literal["both", "along", "against"]  # of walks: over every edge, along directed edges or against them
+DIRECTIONS: tuple[Way, Way] = ("along", "against")
 
 
 def position_type(num_nodes: int) -> type[np.int32] | type[np.int64]:
@@ -16,7 +19,7 @@ class Adjacency(NamedTuple):
 
     indptr: NDArray[np.int64]  # (n + 1,)
     indices: NDArray[Any]  # (nnz,) int32 or int64, sorted within a row, symmetric, no loops
-    weights: NDArray[np.float32]  # (nnz,) empty when every edge weighs the same
+    weights: NDArray[np.float32]  # (nnz,) empty when every edge weighs the same; 0 for no step
     rows: NDArray[np.int32]  # (n_total,) -1 for a base row, or its row of the patch; empty without a patch
     patch_indptr: NDArray[np.int64]  # (p + 1,)
     patch_indices: NDArray[Any]  # as ``indices``
@@ -81,6 +84,16 @@ class Adjacency(NamedTuple):
         found[in_base] = self.indices[entries[in_base]]
         found[~in_base] = self.patch_indices[entries[~in_base] - self.indices.size]
         return indptr, found
+
+    def steps(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return the rows of some nodes like ``neighbors``, without neighbours that a walk cannot step to."""
+        entries = self._entries(nodes)[1]
+        indptr, found = self.neighbors(nodes)
+        weights = np.concatenate([self.weights, self.patch_weights]) if self.rows.size else self.weights
+        if not weights.size:
+            return indptr, found
+        is_step = weights[entries] > 0
+        return np.concatenate([[0], np.cumsum(is_step)])[indptr], found[is_step]
 
     def _entries(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where each row begins (r + 1,), and its entries among the base's and then the patch's."""

@@ -56,48 +56,34 @@ def step(adjacency, inverse, loops, values, added, previous, rates, start, stop,
 
 
 @compiled(fastmath={"contract"})
-def _sum_of_eight(indices, weights, weighted, first, last, values, loop, node):
-    """Return the sums of eight columns over a row's neighbours and the node itself, in registers."""
-    t0 = loop * values[node, 0]
-    t1 = loop * values[node, 1]
-    t2 = loop * values[node, 2]
-    t3 = loop * values[node, 3]
-    t4 = loop * values[node, 4]
-    t5 = loop * values[node, 5]
-    t6 = loop * values[node, 6]
-    t7 = loop * values[node, 7]
-    for edge in range(first, last):
-        source = indices[edge]
-        weight = weights[edge] if weighted else np.float32(1.0)
-        t0 += weight * values[source, 0]
-        t1 += weight * values[source, 1]
-        t2 += weight * values[source, 2]
-        t3 += weight * values[source, 3]
-        t4 += weight * values[source, 4]
-        t5 += weight * values[source, 5]
-        t6 += weight * values[source, 6]
-        t7 += weight * values[source, 7]
-    return t0, t1, t2, t3, t4, t5, t6, t7
+def solve_for(indptr, indices, weights, inverse, loops, root, value, continuation, factors, values):
+    """Iterate as ``step`` does from a value at one node, and return the values (n,) of all nodes.
 
-
-@compiled(fastmath={"contract"})
-def step_of_eight(adjacency, inverse, loops, values, added, previous, rates, out):
-    """Do what ``step`` does for all nodes and eight columns, several times as fast."""
-    indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
-    weighted = weights.size + patch_weights.size > 0
-    move, stay, back = np.float32(rates[0]), np.float32(rates[1]), np.float32(rates[2])
-    for node in range(values.shape[0]):
-        first, last, patched = row_of(indptr, rows, patch_indptr, node)
-        loop = loops[node] if inverse[node] > 0 else np.float32(1.0)
-        if patched:
-            total = _sum_of_eight(patch_indices, patch_weights, weighted, first, last, values, loop, node)
-        else:
-            total = _sum_of_eight(indices, weights, weighted, first, last, values, loop, node)
-        scale = move * (inverse[node] if inverse[node] > 0 else np.float32(1.0))
-        for column in range(8):
-            out[node, column] = (
-                scale * total[column] + stay * added[node, column] + back * previous[node, column]
-            )
+    ``factors`` are those of Chebyshev's iteration; ``values`` (2, n) is room.
+    """
+    weighted = weights.size > 0
+    values[:] = 0.0
+    values[0, root] = values[1, root] = value
+    now = 0
+    for number in range(factors.size):
+        move = np.float32(factors[number] * continuation)
+        stay = np.float32(factors[number] * (1 - continuation)) * value
+        back = np.float32(1 - factors[number])
+        source, out = values[now], values[1 - now]
+        for node in range(inverse.size):
+            is_alone = inverse[node] <= 0
+            total = source[node] if is_alone else loops[node] * source[node]
+            if weighted:
+                for edge in range(indptr[node], indptr[node + 1]):
+                    total += weights[edge] * source[indices[edge]]
+            else:
+                for edge in range(indptr[node], indptr[node + 1]):
+                    total += source[indices[edge]]
+            scale = move if is_alone else move * inverse[node]
+            out[node] = scale * total + back * out[node]
+        out[root] += stay
+        now = 1 - now
+    return values[now]
 
 
 class Walkers(NamedTuple):
@@ -142,9 +128,9 @@ def walk_from(adjacency, inverse, loops, root, continuation, least, walkers):
             if value[node] == 0.0:
                 reached[count] = node
                 count += 1
-            if last == first or rest <= least * (last - first):
+            if inverse[node] <= 0 or rest <= least * (last - first):
                 value[node] += rest
-                if last > first:
+                if inverse[node] > 0:
                     early += rest
                 continue
             value[node] += (1.0 - continuation) * rest
@@ -158,6 +144,8 @@ def walk_from(adjacency, inverse, loops, root, continuation, least, walkers):
                 residual[1 - now, node] += share * np.float64(loops[node])
             for edge in range(first, last):
                 other = indices[edge]
+                if weighted and weights[edge] == 0:  # an edge in the other direction
+                    continue
                 if residual[1 - now, other] == 0.0:
                     active[1 - now, after] = other
                     after += 1

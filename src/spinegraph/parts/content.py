@@ -13,10 +13,20 @@ from spinegraph.errors import MissingFeaturesError, ParameterError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.overlay import Overlay
+from spinegraph.kernels.adjacency import DIRECTIONS
+from spinegraph.kernels.sparse import sparse_times_dense
 from spinegraph.parts.place import hidden_links, share_nearer
-from spinegraph.structure.smoothing import Smoother, main_directions, multiply, row_products, signed
+from spinegraph.structure.smoothing import (
+    Smoother,
+    chosen_entries,
+    main_directions,
+    multiply,
+    row_products,
+    signed,
+)
 
 OWN, NEAR, FAR = 0.3, 0.7, 1.0  # shares of a node's own features, of those near it and of those far around
+WAYS = 0.5  # share of those near it along directed edges, and of those against them
 MAX_UNSCALED = 1e15  # of a feature that nothing scales: its square stays in float32's range
 _MAX_DIRECTIONS = 256  # of the features, that are smoothed
 _WHOLE_SHARE = 2 / 3  # of the room that features beside text may take as they are
@@ -33,14 +43,16 @@ _ROWS = 65_536  # computed at a time: bounds memory
 class Content:
     """A linear map of a node's own features F, of T_near F and of T_far F.
 
+    Of a directed graph also of F near a node along edges and against them.
+
     Attributes
     ----------
     encoder : FeatureEncoder
         Scales the features.
     directions : float32 array (f, r)
         Compress the features.
-    mixing : float32 array (3, r, d)
-        Of own, near and far compressed features.
+    mixing : float32 array (3 or 5, r, d)
+        Of own, near and far compressed features, and of those along and against directed edges.
     offset : float32 array (d,)
         Subtracted: the mean.
     scale : float
@@ -67,8 +79,8 @@ class Content:
     @property
     def can_learn(self) -> bool:
         """Whether directions had to be chosen; where all are kept there is nothing to gain."""
-        _, r, d = self.mixing.shape
-        return bool(self.num_whole < d < 3 * r)
+        count, r, d = self.mixing.shape
+        return bool(self.num_whole < d < count * r)
 
     @property
     def length_power(self) -> float:
@@ -89,35 +101,34 @@ class Content:
             encoder = FeatureEncoder.for_matrix(
                 graph.features, scaling_of(graph, config), graph.feature_names
             )
-        near, far = smoothers(graph, config)
+        around = smoothers(graph, config)
         features = encode(encoder, graph)
         table = graph.encoder
         words = np.zeros(encoder.num_features, bool) if table is None or table.scaling_ else table.is_word
-        directions = _compression(features, near, far, column_scale(graph, features), words, config.seed)
+        directions = _compression(features, around[1], column_scale(graph, features), words, config.seed)
         whole = int((~words).sum())
         own = multiply(features, directions, config.threads)
-        blocks = [own, near.smooth(own), far.smooth(own)]
-        scales = [
-            share / _root_mean_square(block) for share, block in zip((OWN, NEAR, FAR), blocks, strict=True)
-        ]
+        blocks = [own, *(each.smooth(own) for each in around)]
+        shares = (OWN, NEAR, FAR, WAYS, WAYS)[: len(blocks)]
+        scales = [share / _root_mean_square(block) for share, block in zip(shares, blocks, strict=True)]
         blocks = [scale * block for scale, block in zip(scales, blocks, strict=True)]
-        r = directions.shape[1]
-        if 3 * r <= width:
-            mixing = np.eye(3 * r, dtype=np.float32)
+        r, count = directions.shape[1], len(blocks)
+        if count * r <= width:
+            mixing = np.eye(count * r, dtype=np.float32)
             whole = 0
         elif whole <= (_WHOLE_SHARE if words.any() else 1) * width:
             # Half of the rest is for a node's own words, which numbers and categories around it would drown.
             own_words = min(r - whole, (width - whole) // 2)
             first = whole + own_words
-            mixing = np.zeros((3 * r, width), np.float32)
+            mixing = np.zeros((count * r, width), np.float32)
             mixing[:whole, :whole] = np.eye(whole)
             mixing[whole:r, whole:first] = principal(blocks[0][:, whole:], own_words)
             mixing[r:, first:] = principal(np.hstack(blocks[1:]), width - first)
         else:
             mixing, whole = principal(np.hstack(blocks), width), 0
-        mixing = mixing.reshape(3, r, -1) * np.array(scales, np.float32)[:, None, None]
-        weighed = [block @ part / scale for block, part, scale in zip(blocks, mixing, scales, strict=True)]
-        values = weighed[0] + weighed[1] + weighed[2]
+        mixing = mixing.reshape(count, r, -1) * np.array(scales, np.float32)[:, None, None]
+        weighed = (block @ part / scale for block, part, scale in zip(blocks, mixing, scales, strict=True))
+        values: NDArray[np.float32] = sum(weighed, np.zeros((), np.float32))
         found = cls(encoder, directions, mixing, values.mean(axis=0), num_whole=whole)
         if width > values.shape[1]:
             ramps = Ramps.fit(values - found.offset, width - values.shape[1], config.seed)
@@ -130,12 +141,15 @@ class Content:
         return replace(self, scale=float(1 / _root_mean_square(found)))
 
     def smoothed(
-        self, graph: GraphLike, near: Smoother, far: Smoother, columns: slice
+        self, graph: GraphLike, around: "tuple[Smoother, ...]", columns: slice
     ) -> NDArray[np.float32]:
         """Return some columns (n, c) of the map's values of all nodes, before the offset."""
         maps = np.hstack([self.directions @ part[:, columns] for part in self.mixing])
-        own, around, wide = np.split(self._times_features(graph, maps, near.threads), 3, axis=1)
-        return np.asarray(own + near.smooth(around) + far.smooth(wide))
+        products = self._times_features(graph, maps, around[0].threads)
+        found, *others = np.split(products, len(self.mixing), axis=1)
+        for each, values in zip(around, others, strict=True):
+            found = found + each.smooth(values)
+        return np.asarray(found)
 
     def _times_features(
         self, graph: GraphLike, maps: NDArray[np.float32], threads: int | None
@@ -150,37 +164,38 @@ class Content:
         return found
 
     def compressed(self, graph: GraphLike, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the compressed features (m, r) of some nodes; a row does not depend on the others.
+        """Return the compressed features (m, r) of some nodes; a row does not depend on the others."""
+        return row_products(encode(self.encoder, graph, positions), self.directions)
 
-        Rows of the graph, or of an overlay's base, are kept for the next call.
+    def embed_some(
+        self, graph: GraphLike, positions: NDArray[np.int64], around: list[csr_array]
+    ) -> NDArray[np.float32]:
+        """Return this part (r, d) of some nodes, given their rows (r, n) of T_near, T_far and so on.
+
+        Compressed features of the graph, or of an overlay's base, are kept for the next call.
         """
         require_features(self.encoder, graph)
         base = graph.base if isinstance(graph, Overlay) else graph
         kept, is_kept = self._kept.of(base, self.directions.shape[1])
-        is_base = positions < len(base)
-        mine = positions[is_base]
-        missing = np.unique(mine[~is_kept[mine]])
+        is_read = np.zeros(len(graph), bool)
+        for rows in around:
+            is_read[rows.indices] = True
+        missing = np.flatnonzero(is_read[: len(base)] & ~is_kept)
         if len(missing):
-            kept[missing] = row_products(encode(self.encoder, graph, missing), self.directions)
+            kept[missing] = self.compressed(graph, missing)
             is_kept[missing] = True
-        if is_base.all():
-            return kept[mine]
-        found = np.empty((len(positions), kept.shape[1]), np.float32)
-        found[is_base] = kept[mine]
-        found[~is_base] = row_products(encode(self.encoder, graph, positions[~is_base]), self.directions)
-        return found
-
-    def embed_some(
-        self, own: NDArray[np.float32], around: NDArray[np.float32], near: csr_array, far: csr_array
-    ) -> NDArray[np.float32]:
-        """Return this part (r, d) of some nodes.
-
-        Given their compressed features, those of other nodes (m, r), and their rows of T_near and T_far over
-        these.
-        """
-        found = row_products(own, self.mixing[0])
-        for rows, part in ((near, self.mixing[1]), (far, self.mixing[2])):
-            found += row_products(multiply(rows, around, 1), part)
+        later = len(base) + np.flatnonzero(is_read[len(base) :])
+        others = self.compressed(graph, later) if len(later) else None
+        found = row_products(self.compressed(graph, positions), self.mixing[0])
+        for rows, part in zip(around, self.mixing[1:], strict=True):
+            if others is None:
+                found += row_products(multiply(rows, kept, 1), part)
+                continue
+            is_base = rows.indices < len(base)
+            sums = sparse_times_dense(*chosen_entries(rows, is_base), kept, 1)
+            indptr, indices, data = chosen_entries(rows, ~is_base)
+            sums += sparse_times_dense(indptr, np.searchsorted(later, indices), data, others, 1)
+            found += row_products(sums, part)
         return self.finished(found)
 
     def finished(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -297,7 +312,7 @@ def _hide(
 
 
 def _values(content: Content, graph: Graph, config: Config) -> NDArray[np.float32]:
-    return content.smoothed(graph, *smoothers(graph, config), slice(None))
+    return content.smoothed(graph, smoothers(graph, config), slice(None))
 
 
 def _turn(apart: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -310,11 +325,15 @@ def _turn(apart: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np
     return np.asarray(whiten @ (axes * (_KEPT + (1 - _KEPT) * agreement)) @ axes.T @ color)
 
 
-def smoothers(graph: GraphLike, config: Config) -> tuple[Smoother, Smoother]:
-    """Return T_near and T_far of a graph."""
-    settings = {"tolerance": config.tolerance, "threads": config.threads}
+def smoothers(graph: GraphLike, config: Config) -> tuple[Smoother, ...]:
+    """Return T_near and T_far of a graph, and of a directed one T_near along edges and against them."""
+    settings: dict[str, Any] = {"tolerance": config.tolerance, "threads": config.threads}
     near = Smoother.of(graph, config.near, **settings)
-    return near, Smoother.of(graph, config.far, symmetric=True, **settings)
+    far = Smoother.of(graph, config.far, symmetric=True, **settings)
+    if not graph.directed:
+        return near, far
+    along, against = (Smoother.of(graph, config.near, way, **settings) for way in DIRECTIONS)
+    return near, far, along, against
 
 
 def encode(encoder: FeatureEncoder, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> Any:
@@ -355,7 +374,6 @@ def column_scale(graph: Graph, features: Any) -> NDArray[np.float32]:
 
 def _compression(
     features: Any,
-    near: Smoother,
     far: Smoother,
     scale: NDArray[np.float32],
     words: NDArray[np.bool_],
@@ -370,7 +388,7 @@ def _compression(
         return np.diag(scale)[:, np.argsort(words, kind="stable")]
     if len(plain) > _WHOLE_SHARE * _MAX_DIRECTIONS:
         plain = plain[:0]
-    threads, turned = near.threads, features.T.tocsr() if issparse(features) else features.T
+    threads, turned = far.threads, features.T.tocsr() if issparse(features) else features.T
     short = replace(far, tolerance=0.5)  # few products: all that matters here are the main directions
     scale = scale[:, None]
     factor = scale.copy()

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from spinegraph.config import PARTS, Config
 from spinegraph.errors import MissingFeaturesError, ParameterError
@@ -19,7 +18,7 @@ from spinegraph.parts.role import Role, Surroundings, profile_of, role_columns
 from spinegraph.structure.pagerank import RootedPageRank
 
 # Length of place and role beside content, and of role to place without it where place predicts links well.
-_PLACE, _ROLE, _ROLE_TO_PLACE = 0.2, 0.1, 0.15
+_PLACE, _ROLE, _ROLE_TO_PLACE = 0.2, 0.2, 0.25
 _LEAST = 0.05  # share of its length that place keeps where it says nothing about links
 _CHANCE = 0.2  # strength of place that small networks without any may have
 _SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws; of the walks that meet the nodes to fit on
@@ -48,6 +47,8 @@ class Generator:
         Factor of each part.
     learned : Learned or None
         What learning gained on hidden links.
+    directed : bool
+        Whether vectors read the direction of edges.
     """
 
     config: Config
@@ -56,6 +57,7 @@ class Generator:
     role: Role | None
     weights: Mapping[str, float]
     learned: Learned | None = None
+    directed: bool = False
 
     @property
     def parts(self) -> dict[str, slice]:
@@ -112,8 +114,7 @@ class Generator:
             place = Place.fit(graph, widths["place"], config, positions)
         if "role" in widths:
             progress("role", 0, 0)
-            near = smoothers(graph, config)[0]
-            around = Surroundings.of(graph, near)
+            around = Surroundings.of(graph, smoothers(graph, config))
             around = replace(around, near=around.near[nodes])
             columns = role_columns(graph, config, nodes, around, profile_of(graph, config, nodes))
             role = Role.fit(columns, widths["role"], config.seed)
@@ -122,7 +123,7 @@ class Generator:
         weights = {name: basic[name] * given.get(name, 1.0) for name in widths}
         if not any(weights.values()):
             raise ParameterError(f"weights are 0 for {' and '.join(widths)}, all parts that there are")
-        return cls(config, content, place, role, weights, learned)
+        return cls(config, content, place, role, weights, learned, graph.directed)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return all that vectors follow from but the training nodes' names, as JSON values and arrays."""
@@ -134,6 +135,7 @@ class Generator:
             "content_scale": None,
             "place_dim": None,
             "role_constant": None if self.role is None else self.role.constant,
+            "directed": self.directed,
         }
         arrays = dict[str, NDArray[Any]]()
         if self.content is not None:
@@ -200,17 +202,17 @@ class Generator:
         self, graph: GraphLike, chunk: Chunk, known: NDArray[np.int64] | None
     ) -> NDArray[np.float32]:
         """Return the values (n, c) of a chunk."""
-        near, far = smoothers(graph, self.config)
+        around = smoothers(graph, self.config)
         if chunk.part == "content":
             assert self.content is not None
-            return self.content.smoothed(graph, near, far, chunk.columns)
+            return self.content.smoothed(graph, around, chunk.columns)
         assert self.place is not None
         assert known is not None
-        return self.place.smoothed(near, known, chunk.columns)
+        return self.place.smoothed(around[0], known, chunk.columns)
 
     def surroundings(self, graph: GraphLike) -> Surroundings | None:
         """Return what the role part reads around all nodes; None without it."""
-        return None if self.role is None else Surroundings.of(graph, smoothers(graph, self.config)[0])
+        return None if self.role is None else Surroundings.of(graph, smoothers(graph, self.config))
 
     def role_rows(
         self,
@@ -249,32 +251,20 @@ class Generator:
 
         A vector does not depend, to the last bit, on which others are asked for.
         """
-        near, far = smoothers(graph, self.config)
+        near, far, *ways = smoothers(graph, self.config)
         vectors, rows = np.zeros((len(positions), self.dim), np.float32), near.rows(positions)
+        directed = [each.rows(positions) for each in ways]
         if self.content is not None:
-            wide = far.rows(positions)
-            seen, (local, broad) = _compact(rows, wide)
-            own, around = (self.content.compressed(graph, some) for some in (positions, seen))
-            vectors[:, self.parts["content"]] = self.content.embed_some(own, around, local, broad)
+            around = [rows, far.rows(positions), *directed]
+            vectors[:, self.parts["content"]] = self.content.embed_some(graph, positions, around)
         if self.place is not None and known is not None:
-            seen, (local,) = _compact(rows)
-            vectors[:, self.parts["place"]] = self.place.embed_some(local, known[seen])
+            vectors[:, self.parts["place"]] = self.place.embed_some(rows, known)
         if self.role is not None:
-            around_them = Surroundings.of_some(graph, positions, rows)
+            around_them = Surroundings.of_some(graph, positions, rows, directed)
             columns = role_columns(graph, self.config, positions, around_them, self.profile(graph, positions))
             vectors[:, self.parts["role"]] = self.role.embed(columns)
         self._weigh(vectors)
         return vectors
-
-
-def _compact(*matrices: csr_array) -> tuple[NDArray[np.int64], list[csr_array]]:
-    """Return the columns that hold anything in some matrices (r, n), and the matrices over these (r, m)."""
-    seen, indices = np.unique(np.concatenate([each.indices for each in matrices]), return_inverse=True)
-    ends = np.cumsum([len(each.indices) for each in matrices])[:-1]
-    return seen.astype(np.int64), [
-        csr_array((each.data, some, each.indptr), shape=(each.shape[0], len(seen)))
-        for each, some in zip(matrices, np.split(indices, ends), strict=True)
-    ]
 
 
 def _balance(has_content: bool, strength: float) -> dict[str, float]:

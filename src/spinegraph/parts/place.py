@@ -11,10 +11,12 @@ from scipy.sparse import csr_array
 
 from spinegraph.config import Config
 from spinegraph.errors import ParameterError
+from spinegraph.graph.edges import row_sums
 from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.overlay import Overlay
+from spinegraph.kernels.sparse import sparse_times_dense
 from spinegraph.structure.pagerank import rooted_pagerank
-from spinegraph.structure.smoothing import Smoother, main_directions, multiply
+from spinegraph.structure.smoothing import Smoother, chosen_entries, main_directions, multiply
 
 KNOWN_MASS = 0.05  # of T on nodes with a position, below which a node has no place
 _SAMPLE = 1_000  # links by which the training network is recognised
@@ -74,9 +76,13 @@ class Place:
         return _means(near.smooth(self._at(known, columns)))
 
     def embed_some(self, near: csr_array, known: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return this part (r, d) of some nodes: rows of T_near (r, m) over nodes known as ``known`` (m,)."""
+        """Return this part (r, d) of some nodes: rows of T_near (r, n) over nodes known as ``known`` (n,)."""
+        at = known[near.indices]
+        indptr, _, data = chosen_entries(near, at >= 0)
+        sums = sparse_times_dense(indptr, at[at >= 0], data, np.ascontiguousarray(self.positions), 1)
+        mass = row_sums(indptr, data)
         found = np.zeros((near.shape[0], self.dim), np.float32)
-        found[:, : self.positions.shape[1]] = _means(multiply(near, self._at(known, slice(None)), 1))
+        found[:, : self.positions.shape[1]] = _means(np.column_stack([sums, mass]).astype(np.float32))
         return found
 
     def _at(self, known: NDArray[np.int64], columns: slice) -> NDArray[np.float32]:
@@ -186,9 +192,21 @@ def hidden_links(
     once = np.flatnonzero(rows < graph.indices)
     is_hidden = rng.random(len(once)) < share
     hidden, kept = once[is_hidden], once[~is_hidden]
+    weights = graph.weights
+    if graph.outward is not None:
+        pairs = np.zeros(len(rows), bool)
+        pairs[kept] = True
+        turned = csr_array((pairs, graph.indices, graph.indptr), shape=(len(graph), len(graph))).T.tocsr()
+        kept = np.flatnonzero((pairs | turned.data) & (graph.outward > 0))
+        weights = None if weights is None else graph.outward
     edges = np.stack([rows[kept], graph.indices[kept].astype(np.int64)], axis=1)
-    weights = None if graph.weights is None else graph.weights[kept]
-    rest = Graph.from_edges(edges, num_nodes=len(graph), weights=weights, features=graph.features)
+    rest = Graph.from_edges(
+        edges,
+        num_nodes=len(graph),
+        weights=None if weights is None else weights[kept],
+        features=graph.features,
+        directed=graph.directed,
+    )
     if len(hidden) > _MAX_PAIRS:
         hidden = rng.choice(hidden, _MAX_PAIRS, replace=False)
     return rest, rows[hidden], graph.indices[hidden].astype(np.int64)

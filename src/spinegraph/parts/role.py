@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from spinegraph.config import Config, PaperConfig
-from spinegraph.graph.graph import GraphLike
+from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.names import draw_keys
+from spinegraph.graph.overlay import Overlay
+from spinegraph.kernels.adjacency import DIRECTIONS
 from spinegraph.parts.content import Ramps, principal
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank, rooted_pagerank
@@ -22,9 +26,15 @@ COLUMNS = (
 )
 AROUND = ("second_log_degree_mean", "near_log_degree", "near_log_degree_deviation")
 PROFILE = tuple(f"log_profile_{i + 1}" for i in range(20))
-NAMES = COLUMNS + AROUND + PROFILE
+DIRECTED = (
+    *("log_out_degree", "log_in_degree", "reciprocity", "balance"),
+    *("successors_log_out_degree", "successors_log_in_degree"),
+    *("predecessors_log_out_degree", "predecessors_log_in_degree"),
+    *("along_log_out_degree", "along_log_in_degree", "against_log_out_degree", "against_log_in_degree"),
+)
 # The profile decides distances, its first value (how much of a walk returns) most; the other columns refine.
 _FIRST, _OTHERS = 1.5, 0.6
+_DIRECTED = 1.0  # of all columns about directions together
 _BOUND = np.float32(5)  # of a column, in standard deviations
 _RAMPS = 0.1  # length of all ramps, that of the columns being 1
 PUSH_TOLERANCE, PUSH_THRESHOLD = 0.05, 5e-5
@@ -32,6 +42,7 @@ _ROUNDING = np.float32(1e-5)  # of a mean square: less is no deviation
 _CONSTANT = 3e38  # scale of a column that does not vary: anything divided by it is 0
 _FEW = 4  # dimensions that are all needed for columns
 _ROWS = 65_536  # nodes at a time: bounds memory
+_of_bases: WeakKeyDictionary[Graph, NDArray[np.float32]] = WeakKeyDictionary()
 
 
 def profile_of(
@@ -94,7 +105,7 @@ class Role:
         """Fit means and scales on columns (m, s); fewer dimensions than columns take principal directions."""
         deviation = columns.std(axis=0)
         scale = np.where(deviation > 1e-5, deviation, _CONSTANT).astype(np.float32)
-        weights = np.diag(_weights())
+        weights = np.diag(_weights(len(scale)))
         role = cls(columns.mean(axis=0), scale, weights)
         constant = float(width >= _FEW)
         width -= int(constant)
@@ -125,25 +136,34 @@ class Surroundings:
     """What role columns read of the nodes around: of all nodes, or of those that some nodes read."""
 
     neighbor_means: NDArray[np.float32]  # (n,) mean log degree of a node's neighbours
-    near: NDArray[np.float32]  # (r, 2) mean over T_near of log degrees and of their squares
+    # (r, 2) mean over T_near of log degrees and of their squares; of a directed graph (r, 6), with means of
+    # log degrees out and in over T_near along edges and against them.
+    near: NDArray[np.float32]
 
     @classmethod
-    def of(cls, graph: GraphLike, near: Smoother) -> "Surroundings":
-        """Return those of all nodes."""
+    def of(cls, graph: GraphLike, around: tuple[Smoother, ...]) -> "Surroundings":
+        """Return those of all nodes, given T_near, T_far and the directed ones."""
         logarithms = _log_degrees(graph)
-        n = len(graph)
-        means = [_neighbor_means(graph, some, logarithms) for some in _blocks(n)]
-        smoothed = near.smooth(np.stack([logarithms, logarithms**2], axis=1))
-        return cls(np.concatenate([*means, np.zeros(0, np.float32)]), smoothed)
+        means = [
+            _neighbor_means(graph.adjacency().neighbors(some), logarithms) for some in _blocks(len(graph))
+        ]
+        near, _, *ways = around
+        smoothed = [near.smooth(np.stack([logarithms, logarithms**2], axis=1))]
+        smoothed += [way.smooth(_log_both(graph)) for way in ways]
+        return cls(np.concatenate([*means, np.zeros(0, np.float32)]), np.hstack(smoothed))
 
     @classmethod
-    def of_some(cls, graph: GraphLike, positions: NDArray[np.int64], near: csr_array) -> "Surroundings":
-        """Return what some nodes read, given their rows of T_near."""
+    def of_some(
+        cls, graph: GraphLike, positions: NDArray[np.int64], near: csr_array, ways: list[csr_array]
+    ) -> "Surroundings":
+        """Return what some nodes read, given their rows of T_near and of the directed ones."""
         logarithms = _log_degrees(graph)
         around = np.unique(graph.adjacency().neighbors(positions)[1]).astype(np.int64)
         means = np.zeros(len(graph), np.float32)
-        means[around] = _neighbor_means(graph, around, logarithms)
-        return cls(means, multiply(near, np.stack([logarithms, logarithms**2], axis=1), 1))
+        means[around] = _neighbor_means(graph.adjacency().neighbors(around), logarithms)
+        smoothed = [multiply(near, np.stack([logarithms, logarithms**2], axis=1), 1)]
+        smoothed += [multiply(way, _log_both(graph), 1) for way in ways]
+        return cls(means, np.hstack(smoothed))
 
 
 def role_columns(
@@ -153,7 +173,7 @@ def role_columns(
     around: Surroundings,
     profile: RootedPageRank,
 ) -> NDArray[np.float32]:
-    """Return the columns (r, s) of some nodes, as ``NAMES`` names them.
+    """Return the columns (r, s) of some nodes, as ``names_of`` names them.
 
     ``around.near`` and ``profile`` have one row for each of these nodes.
     """
@@ -161,22 +181,63 @@ def role_columns(
         graph, positions, profile=profile, names=COLUMNS + PROFILE, threads=config.threads
     )
     own, ranked = np.split(columns.values, [len(COLUMNS)], axis=1)
-    second = _neighbor_means(graph, positions, around.neighbor_means)
-    mean, square = around.near.T
+    second = _neighbor_means(graph.adjacency().neighbors(positions), around.neighbor_means)
+    mean, square, *ways = around.near.T
     deviation = np.sqrt(np.maximum((1 - _ROUNDING) * square - mean**2, 0))
-    return np.column_stack([own, second, mean, deviation, ranked]).astype(np.float32)
+    directed = [*_directed_columns(graph, positions), *ways] if graph.directed else []
+    return np.column_stack([own, second, mean, deviation, *directed, ranked]).astype(np.float32)
 
 
-def _weights() -> NDArray[np.float32]:
-    """Return how much each column counts; the squares of the profile add up to 1."""
-    others = len(NAMES) - len(PROFILE)
+def names_of(directed: bool) -> tuple[str, ...]:
+    """Return the names of the columns of an undirected graph or of a directed one."""
+    return COLUMNS + AROUND + (DIRECTED if directed else ()) + PROFILE
+
+
+def _directed_columns(graph: GraphLike, positions: NDArray[np.int64]) -> list[NDArray[np.floating[Any]]]:
+    """Return the first columns (8, r) of ``DIRECTED``."""
+    out, into, all_of = (
+        each[positions] for each in (graph.out_degrees, graph.in_degrees, graph.degrees.astype(np.float64))
+    )
+    flows = [each[positions] for each in (graph.out_strengths, graph.in_strengths)]
+    total = flows[0] + flows[1]
+    balance = (flows[0] - flows[1]) / np.where(total > 0, total, 1)
+    logarithms = _log_both(graph)
+    around = [
+        _neighbor_means(graph.adjacency(way).steps(positions), values)
+        for way in DIRECTIONS
+        for values in logarithms.T
+    ]
+    both_ways = (out + into - all_of) / np.maximum(all_of, 1)
+    return [np.log1p(out), np.log1p(into), both_ways, balance, *around]
+
+
+def _weights(count: int) -> NDArray[np.float32]:
+    """Return how much each of so many columns counts; the squares of the profile add up to 1."""
+    directed = count - len(names_of(directed=False))
+    others = count - len(PROFILE) - directed
+    groups = [
+        np.full(others, _OTHERS / np.sqrt(others)),
+        np.full(directed, _DIRECTED / np.sqrt(directed or 1)),
+    ]
     profile = np.array([_FIRST, *[1] * (len(PROFILE) - 1)])
-    profile /= np.linalg.norm(profile)
-    return np.concatenate([np.full(others, _OTHERS / np.sqrt(others)), profile]).astype(np.float32)
+    return np.concatenate([*groups, profile / np.linalg.norm(profile)]).astype(np.float32)
 
 
 def _log_degrees(graph: GraphLike) -> NDArray[np.float32]:
-    return np.log1p(graph.degrees).astype(np.float32)
+    if not isinstance(graph, Overlay):
+        return np.log1p(graph.degrees).astype(np.float32)
+    if graph.base not in _of_bases:  # those of a base graph serve all its overlays
+        _of_bases[graph.base] = _log_degrees(graph.base)
+    found = np.zeros(len(graph), np.float32)
+    found[: len(graph.base)] = _of_bases[graph.base]
+    is_patched = graph.patch.row_ids >= 0
+    found[is_patched] = np.log1p(graph.degrees[is_patched])
+    return found
+
+
+def _log_both(graph: GraphLike) -> NDArray[np.float32]:
+    """Return the logarithms of degrees out and in, (n, 2)."""
+    return np.log1p(np.stack([graph.out_degrees, graph.in_degrees], axis=1)).astype(np.float32)
 
 
 def _blocks(n: int) -> Iterator[NDArray[np.int64]]:
@@ -185,11 +246,11 @@ def _blocks(n: int) -> Iterator[NDArray[np.int64]]:
 
 
 def _neighbor_means(
-    graph: GraphLike, positions: NDArray[np.int64], values: NDArray[np.float32]
+    rows: tuple[NDArray[np.int64], NDArray[Any]], values: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the mean of values (n,) over each node's neighbours, (r,); 0 without any."""
-    indptr, neighbors = graph.adjacency().neighbors(positions)
-    found = np.zeros(len(positions))
+    """Return the mean of values (n,) over each of r rows of neighbours, (r,); 0 without any."""
+    indptr, neighbors = rows
+    found = np.zeros(len(indptr) - 1)
     has_any = indptr[1:] > indptr[:-1]
     if has_any.any():  # each sum for itself: its bits do not depend on the other nodes
         sums = np.add.reduceat(values[neighbors].astype(np.float64), indptr[:-1][has_any])

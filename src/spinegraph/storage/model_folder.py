@@ -30,7 +30,7 @@ from spinegraph.parts.content import Content, Learned, Ramps
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import Inputs, PaperGenerator, TrainingRecord
 from spinegraph.parts.place import Place
-from spinegraph.parts.role import NAMES, Role
+from spinegraph.parts.role import Role, names_of
 from spinegraph.structure.columns import COLUMNS
 
 FORMAT, VERSION = "spinegraph.model", 2
@@ -287,27 +287,30 @@ def _place_arrays(generator: Any) -> Arrays:
 def _read_parts(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the constructor's settings and the fitted attributes of a model with parts, checked."""
     config = _config(about, Config)
+    directed = about.get("directed", bool) if "directed" in about.meta else False
+    columns = len(names_of(directed))
     content, encoder = None, _encoder(about, arrays)
     if encoder is not None:
         directions = floats(arrays, "content.directions", (encoder.num_features, None))
-        mixing = floats(arrays, "content.mixing", (3, directions.shape[1], None))
+        mixing = floats(arrays, "content.mixing", (5 if directed else 3, directions.shape[1], None))
         offset = floats(arrays, "content.offset", (mixing.shape[2],))
         ramps = _ramps(arrays, "content", len(offset))
         content = Content(encoder, directions, mixing, offset, about.number("content_scale"), ramps)
     place = _place(about, arrays)
     role = None
     if "role.mean" in arrays:
-        mean, scale = (floats(arrays, f"role.{key}", (len(NAMES),)) for key in ("mean", "scale"))
+        mean, scale = (floats(arrays, f"role.{key}", (columns,)) for key in ("mean", "scale"))
         if not (scale > 0).all():
             raise ModelFormatError(f"{MODEL}: role.scale must be above 0")
-        rotation = floats(arrays, "role.rotation", (len(NAMES), None))
+        rotation = floats(arrays, "role.rotation", (columns, None))
         ramps = _ramps(arrays, "role", rotation.shape[1])
         role = Role(mean, scale, rotation, about.number("role_constant"), ramps)
     given = JsonObject(about.get("weights", dict), "weights")
     learned = about.meta.get("learned")
     if learned is not None and [type(value) for value in about.list_of("learned", float)] != [float, float]:
         raise ModelFormatError("learned must be two numbers")
-    found = Generator(config, content, place, role, {}, None if learned is None else Learned(*learned))
+    learned = None if learned is None else Learned(*learned)
+    found = Generator(config, content, place, role, {}, learned, directed)
     if found.dim != config.dim or not found.parts:
         raise ModelFormatError(f"the parts must be {config.dim} wide together; they are {found.dim}")
     generator = replace(found, weights={name: given.number(name) for name in found.parts})
@@ -468,8 +471,9 @@ def floats(
 def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
     """Return a graph as arrays of numbers: text as UTF-8 bytes and ends; names 0 .. n-1 are left out."""
     arrays = {"indptr": graph.indptr, "indices": graph.indices}
-    if graph.weights is not None:
-        arrays["weights"] = graph.weights
+    for name in ("weights", "outward", "inward"):
+        if getattr(graph, name) is not None:
+            arrays[name] = getattr(graph, name)
     if graph.names.dtype != np.int64:
         arrays |= _named(graph.names.tolist())
     elif not is_range(graph.names):
@@ -498,6 +502,8 @@ def graph_of(arrays: Arrays) -> Graph:
         _features(arrays),
         None if columns is None else tuple(columns),
         _report(arrays),
+        arrays.get("outward"),
+        arrays.get("inward"),
     )
 
 

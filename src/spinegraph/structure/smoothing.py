@@ -2,6 +2,7 @@
 
 P is one step of a walk, b the probability that it continues. A whole graph takes a few products of P with the
 values of all nodes. A few nodes take the walks from them, where these end soon, else the same products.
+Walks along directed edges, or against them, end where no edge goes on.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from scipy.sparse import csr_array, issparse, vstack
 
 from spinegraph.graph.graph import GraphLike
 from spinegraph.kernels import smoothing as kernels
-from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.kernels.adjacency import Adjacency, Way
 from spinegraph.kernels.runtime import run_blocks
 from spinegraph.kernels.sparse import sparse_times_dense
 
@@ -26,7 +27,7 @@ _COLUMNS = 64  # smoothed at a time: bounds memory to three arrays of so many co
 _QUICK = 2_000_000  # steps along edges that take about a millisecond
 _LEAST = 1e-6  # walkers for each neighbour below which all of them stop
 EARLY = 0.1  # share of walkers that may stop early
-_ROOTS, _TOGETHER = 64, 8  # rows made by products at a time, and side by side in one kernel
+_ROOTS, _ROOTS_PER_BLOCK = 64, 8  # rows made by products at a time, and by one thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,8 @@ class Smoother:
         over nodes, each counted by the weight of its edges.
     threads : int, optional
         The result does not depend on it.
+    turned : Adjacency, optional
+        The steps the other way, where walks follow directions.
 
     Examples
     --------
@@ -65,11 +68,19 @@ class Smoother:
     symmetric: bool = False
     tolerance: float = 0.01
     threads: int | None = None
+    turned: Adjacency | None = None
 
     @classmethod
-    def of(cls, graph: GraphLike, continuation: float, **settings: Any) -> "Smoother":
-        """Return T of a graph; settings are the attributes."""
-        return cls(graph.adjacency(), graph.degrees, graph.strengths, continuation, **settings)
+    def of(cls, graph: GraphLike, continuation: float, way: Way = "both", **settings: Any) -> "Smoother":
+        """Return T of a graph, for walks over all edges, along or against them; settings are attributes."""
+        adjacency = graph.adjacency(way)
+        if way == "both":
+            return cls(adjacency, graph.degrees, graph.strengths, continuation, **settings)
+        if way == "along":
+            sums, turned = (graph.out_degrees, graph.out_strengths), graph.adjacency("against")
+        else:
+            sums, turned = (graph.in_degrees, graph.in_strengths), graph.adjacency("along")
+        return cls(adjacency, *sums, continuation, turned=turned, **settings)
 
     @cached_property
     def loops(self) -> NDArray[np.float32]:
@@ -92,7 +103,9 @@ class Smoother:
 
     @property
     def num_products(self) -> int:
-        """Products after which the error of Chebyshev's iteration is below the tolerance."""
+        """Products after which the error of the iteration is below the tolerance."""
+        if self.turned is not None:
+            return max(1, int(np.ceil(np.log(self.tolerance) / np.log(self.continuation))))
         growth = 1 / self.continuation + np.sqrt(1 / self.continuation**2 - 1)
         return max(1, int(np.ceil(np.log(2 / self.tolerance) / np.log(growth))))
 
@@ -110,7 +123,7 @@ class Smoother:
         return out
 
     def _solve(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Solve (I - b P) y = (1 - b) values by Chebyshev's iteration."""
+        """Solve (I - b P) y = (1 - b) values by Chebyshev's iteration, or plainly for directed walks."""
         b = self.continuation
         walk = self.adjacency, self.inverse, self.loops
         block = max(_ROWS_PER_BLOCK, _VALUES_PER_BLOCK // max(values.shape[1], 1))
@@ -133,9 +146,12 @@ class Smoother:
         return now
 
     def factors(self) -> Iterator[float]:
-        """Yield the factor of every step of Chebyshev's iteration but the first, whose factor is 1."""
+        """Yield the factor of every step of the iteration but the first, whose factor is 1."""
         b, factor = self.continuation, 1.0
         for number in range(1, self.num_products):
+            if self.turned is not None:
+                yield 1.0
+                continue
             factor = 2 / (2 - b * b) if number == 1 else 1 / (1 - b * b * factor / 4)
             yield factor
 
@@ -159,26 +175,23 @@ class Smoother:
         return csr_array(vstack([found[~by_products], *exact], format="csr")[order])
 
     def _exact(self, roots: NDArray[np.int64]) -> csr_array:
-        """Return rows of T by products, eight at a time: T is symmetric but for the degrees."""
+        """Return rows of T by products: T transposed walks back, but for the degrees."""
         n, count, b = len(self.degrees), len(roots), self.continuation
         scale = np.where(self.degrees > 0, self.strengths + self.loops, 1).astype(np.float32)
         scale = np.sqrt(scale) if self.symmetric else scale
         found = np.empty((count, n), np.float32)
-        walk, factors = (self.adjacency, self.inverse, self.loops), (1.0, *self.factors())
+        turned = (self.adjacency if self.turned is None else self.turned).flat()
+        walk = turned.indptr, turned.indices, turned.weights, self.inverse, self.loops
+        factors = np.array([1.0, *self.factors()])
 
         def task(start: int, stop: int) -> None:
-            some = roots[start:stop]
-            values = np.zeros((n, _TOGETHER), np.float32)
-            values[some, np.arange(len(some))] = 1 / scale[some]
-            before, now = values, values
-            for factor in factors:
-                out = np.empty_like(values) if before is values else before
-                rates = factor * b, factor * (1 - b), 1 - factor
-                kernels.step_of_eight(*walk, now, values, before, rates, out)
-                before, now = now, out
-            np.multiply(now[:, : len(some)].T, scale, out=found[start:stop])
+            room = np.empty((2, n), np.float32)
+            for row in range(start, stop):
+                root = roots[row]
+                values = kernels.solve_for(*walk, root, 1 / scale[root], b, factors, room)
+                np.multiply(values, scale, out=found[row])
 
-        run_blocks(task, count, block=_TOGETHER, threads=self.threads)
+        run_blocks(task, count, block=_ROOTS_PER_BLOCK, threads=self.threads)
         indices = np.tile(np.arange(n, dtype=np.int32), count)
         return csr_array((found.ravel(), indices, np.arange(count + 1) * n), shape=(count, n))
 
@@ -228,12 +241,20 @@ def _chunks(roots: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return [roots[start : start + _ROOTS] for start in range(0, len(roots), _ROOTS)]
 
 
+def chosen_entries(
+    rows: csr_array, is_chosen: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32]]:
+    """Return indptr, indices and data of some entries of a matrix; far quicker than SciPy for a few rows."""
+    indptr = np.concatenate([[0], np.cumsum(is_chosen)])[rows.indptr]
+    return indptr, rows.indices[is_chosen], rows.data[is_chosen].astype(np.float32, copy=False)
+
+
 def multiply(left: Any, right: NDArray[np.float32], threads: int | None = None) -> NDArray[np.float32]:
     """Return left @ right as dense float32: BLAS where left is dense, our own threads where it is sparse."""
     right = np.ascontiguousarray(right, dtype=np.float32)
     if not issparse(left):
         return np.asarray(left @ right, dtype=np.float32)
-    rows = csr_array(left)
+    rows = left if isinstance(left, csr_array) else csr_array(left)
     data = rows.data.astype(np.float32, copy=False)
     return sparse_times_dense(rows.indptr, rows.indices, data, right, threads)
 

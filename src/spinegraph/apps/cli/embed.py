@@ -91,7 +91,7 @@ def embed(
         fitted = SPINE.load(model)
         if settings:
             fitted.generator_ = fitted.set_params(**settings).generator_.with_config(**settings)
-        graph = how.network(edges, features, fitted.table_encoder_)
+        graph = how.network_for(fitted, edges, features)
         wanted = None if nodes is None else _names(nodes, graph)
         count = len(graph if wanted is None else wanted)
         facts: dict[str, Any] = {"output": output, "nodes": count, "dim": fitted.generator_.dim}

@@ -122,6 +122,7 @@ def fit(
         "networks": len(graphs),
         "nodes": sum(len(graph) for graph in graphs),
         "edges": sum(graph.num_edges for graph in graphs),
+        "directed": graphs[0].directed,
         "understood": understood,
         "features": graphs[0].num_features,
         "encoded": model.table_encoder_ is not None,
@@ -191,6 +192,8 @@ def _read_networks(
             encoder = graph.encoder or encoder
             understood += [f"{contents.path}: {contents.notes[0]}"]
             understood += ["; ".join([*contents.notes[1:], str(graph.report or "")]).strip("; ")]
+            if graph.report is not None and 0 < 2 * graph.report.reciprocal < graph.report.edges:
+                understood.append("few edges are listed both ways; add --directed if direction matters")
         graphs.append(graph)
         report("reading", number + 1, len(files))
     return [line for line in understood if line], graphs, encoder
@@ -230,7 +233,8 @@ def _print_fit(
         f"{plural(facts['features'], 'column')}{encoded}" if facts["features"] else "none; structure alone"
     )
     grid = Table.grid(padding=(0, 2))
-    grid.add_row("  network", f"{plural(facts['nodes'], 'node')}{several}, {plural(facts['edges'], 'edge')}")
+    edges = plural(facts["edges"], "directed edge" if facts["directed"] else "edge")
+    grid.add_row("  network", f"{plural(facts['nodes'], 'node')}{several}, {edges}")
     grid.add_row("  features", columns)
     widths = ", ".join(f"{name} {width}" for name, width in facts["parts"].items())
     grid.add_row("  vectors", f"{facts['dim']} numbers: {widths}")

@@ -1,6 +1,6 @@
 """How commands read networks, labels and models."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -49,6 +49,7 @@ class Reading:
         list[str] | None,
         _option("How to read a column of features: zip=ignore, about=text, joined=date.", "--column"),
     ] = None
+    directed: Annotated[bool, _option("Edges lead from the source to the target.", "--directed")] = False
     reciprocal: Annotated[
         Literal["error", "sum", "mean", "max"], _option("Two directions of unequal weight.")
     ] = "error"
@@ -77,6 +78,11 @@ class Reading:
 
         return FeatureEncoder(self.columns()) if self.column else None
 
+    def network_for(self, model: "SPINE", edges: Path, features: Path | None) -> "Graph":
+        """Read a network as the one that a model was fitted on: its table, and directions or none."""
+        directed = getattr(model.generator_, "directed", self.directed)
+        return replace(self, directed=directed).network(edges, features, model.table_encoder_)
+
     def network(self, edges: Path, features: Path | None, encoder: "FeatureEncoder | None" = None) -> "Graph":
         """Read one network, or open a store; other tables than of numbers without gaps need an encoder."""
         graph = self.read(edges, features, encoder)[1]
@@ -102,7 +108,8 @@ class Reading:
         from spinegraph.graph.store import is_store
 
         given = self.arguments()
-        reciprocal, node_column = given.pop("reciprocal"), given.pop("node_column")
+        node_column = given.pop("node_column")
+        ways = {"directed": given.pop("directed"), "reciprocal": given.pop("reciprocal")}
         if edges is not None and query is None and is_store(edges):
             graph = read.open_whole_store(edges, features)
             note = "a store" if graph.report is None else f"a store; {graph.report}"
@@ -110,7 +117,7 @@ class Reading:
         options = read.edge_options(given.pop("source"), given.pop("target"), given.pop("weight"), **given)
         source = read.edge_source(edges, query, database)
         contents = read.read_joined(source, features, options, node_column=node_column, encoder=encoder)
-        return contents, read.build_graph(contents, reciprocal=reciprocal)
+        return contents, read.build_graph(contents, **ways)
 
 
 def given_options(how: Reading) -> list[str]:
@@ -163,7 +170,7 @@ def load_one_network(
 
     model = SPINE.load(folder)
     if edges is not None:
-        return model, how.network(edges, features, model.table_encoder_)
+        return model, how.network_for(model, edges, features)
     if not isinstance(model.graph_, Graph):
         what = "without its network" if model.graph_ is None else f"with {len(model.graph_)} networks"
         raise ParameterError(
@@ -203,7 +210,7 @@ class ModelNodes:
 
         model = SPINE.load(folder)
         if graph is not None:
-            given = (how or Reading()).network(graph, features, model.table_encoder_)
+            given = (how or Reading()).network_for(model, graph, features)
             return cls(folder, model, given, model.transform(given))
         if features is not None:
             raise ParameterError("--features belongs to --graph; pass the edges as well")

@@ -83,7 +83,7 @@ def roles(
         home = ModelNodes.open(model, advice="roles are found there: fit again and save it with its data")
         fitted, graph, vectors = home.model, None, None
         if on is not None:
-            graph = how.network(on, features, fitted.table_encoder_)
+            graph = how.network_for(fitted, on, features)
             vectors = fitted.transform(graph)
         known = None if labels is None else read_known(labels, (graph or home.graph).names)
         report(f"finding roles of {len(home.graph):,} nodes", 0, 0)

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import hashlib
 import hmac
+import re
 import secrets
 import socket
 import sys
@@ -12,7 +13,7 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import uvicorn
 from fastapi import FastAPI
@@ -20,12 +21,14 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from numpy.typing import NDArray
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from spinegraph import __version__
 from spinegraph.apps.server.problems import MEDIA_TYPE, PROBLEMS, Problem, ProblemError, install_problems
 from spinegraph.apps.server.routes import router
 from spinegraph.apps.server.schemas import Limits
 from spinegraph.apps.server.service import Service, routable_path
+from spinegraph.apps.server.writer import MAY_BE_STORED
 from spinegraph.errors import MissingFileError, ParameterError
 from spinegraph.graph.graph import Graph
 
@@ -33,6 +36,7 @@ _MIN_TOKEN = 16  # characters
 _LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
 _OPEN = ("/healthz", "/readyz")  # never need the token: they say nothing about the data
 _UNBOUNDED = "/v1/export"  # may take longer than other requests
+_HOST = re.compile(rb"(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -91,7 +95,7 @@ class Guard:
         self._too_large = ProblemError(413, too_large, rule="body")
         self._digest = hashlib.sha256(token.encode()).digest()
         self._observe = observe
-        self._active = 0  # requests
+        self._active = {False: 0, True: 0}  # requests that read, and that write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -109,39 +113,36 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *_HEADERS]
             await send(message)
 
-        self._active += 1
         try:
-            refusal = self._refusal(scope)
-            if refusal is not None:
-                await refusal.response()(scope, receive, send_on)
-            elif scope["path"] == _UNBOUNDED:
-                await self._app(scope, receive, send_on)
-            else:
-                async with asyncio.timeout(self._limits.seconds):
-                    await self._answer(scope, receive, send_on)
-        except TimeoutError:
+            await self._answer(scope, receive, send_on)
+        except ProblemError as problem:
             if not status:  # else the response has begun, and the connection just ends
-                detail = f"no answer within {self._limits.seconds:g} seconds; ask for less"
-                await ProblemError(504, detail, rule="seconds").response()(scope, receive, send_on)
+                await problem.response()(scope, receive, send_on)
         finally:
-            self._active -= 1
             self._observe(scope, status, loop.time() - started)
 
     def _refusal(self, scope: Scope) -> ProblemError | None:
         """Return why a request is refused by its head, or None."""
         headers, path, method = dict(scope["headers"]), scope["path"], scope["method"]
-        if self._active > self._limits.requests:
-            detail = f"{self._limits.requests} requests are active; try again in a second"
-            return ProblemError(503, detail, rule="requests", headers={"Retry-After": "1"})
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) > 1 or not all(map(_HOST.fullmatch, hosts)):
+            detail = "send one Host: a name or address, and a port if it is not 80"
+            return ProblemError(400, detail, field="header.host", rule="host")
         if self._is_local and _host(headers.get(b"host", b"")) not in _LOCAL_NAMES:
             return ProblemError(421, "this service answers to localhost alone: http://127.0.0.1", rule="host")
         is_open = self._is_local or path in _OPEN or path in self._pages
         needs_token = not (self._is_local and _is_kept_by_the_page(method, path, headers))
         needs_token = needs_token and (is_write(method, path) or not is_open)
-        if needs_token and not self._has_token(headers.get(b"authorization", b"")):
-            detail = "send the token: Authorization: Bearer TOKEN; docs/service.md says where it is"
-            scheme = {"WWW-Authenticate": 'Bearer realm="spinegraph"'}
-            return ProblemError(401, detail, rule="token", headers=scheme)
+        given = headers.get(b"authorization", b"")
+        if needs_token and not self._has_token(given):
+            detail, scheme = "no token was sent", 'Bearer realm="spinegraph"'
+            if given:
+                detail, scheme = (
+                    "the token is not the one of this service",
+                    f'{scheme}, error="invalid_token"',
+                )
+            detail += "; send it as Authorization: Bearer TOKEN; docs/service.md says where it is"
+            return ProblemError(401, detail, rule="token", headers={"WWW-Authenticate": scheme})
         if method in ("POST", "PUT", "PATCH"):
             kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
             if kind != b"application/json":
@@ -160,30 +161,131 @@ class Guard:
         return hmac.compare_digest(digest, self._digest) and scheme.lower() == b"bearer"
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body up to the limit, then pass the request on."""
-        scope["path"] = routable_path(scope["path"], scope.get("raw_path") or b"")
-        if scope["method"] == "HEAD":  # answered as GET; the web server leaves the body out
+        """Read the body up to the limits, then pass the request on."""
+        path, method, seconds = scope["path"], scope["method"], self._limits.seconds
+        if (refusal := self._refusal(scope)) is not None:
+            raise refusal
+        scope["path"] = routable_path(path, scope.get("raw_path") or b"")
+        if method in ("GET", "HEAD"):  # answered as GET; the web server leaves the body out
             scope = {**scope, "method": "GET"}
-        if scope["method"] == "GET":
+        else:
+            try:
+                async with asyncio.timeout(self._limits.body_seconds):
+                    body = await self._body(receive)
+            except TimeoutError:
+                detail = f"the body did not come within {self._limits.body_seconds:g} seconds"
+                close = {"Connection": "close"}
+                raise ProblemError(408, detail, field="body", rule="seconds", headers=close) from None
+            if body is None:
+                return
+            messages = [{"type": "http.request", "body": body, "more_body": False}]
+            wait = receive
+
+            async def receive() -> Message:
+                return messages.pop() if messages else await wait()
+
+        writes = is_write(method, path)
+        if path in _OPEN:  # health is answered whatever else goes on
             await self._app(scope, receive, send)
             return
+        if self._active[writes] >= self._limits.requests:
+            detail = f"{self._limits.requests} requests are active; try again in a second"
+            raise ProblemError(503, detail, rule="requests", headers={"Retry-After": "1"})
+        self._active[writes] += 1
+        try:
+            async with asyncio.timeout(None if path == _UNBOUNDED else seconds):
+                await self._app(scope, receive, send)
+        except TimeoutError:
+            way_out = MAY_BE_STORED if writes else "ask for less"
+            detail = f"no answer within {seconds:g} seconds; {way_out}"
+            raise ProblemError(504, detail, rule="seconds") from None
+        finally:
+            self._active[writes] -= 1
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """Return the body of a request; None if the client is gone."""
         pieces, size, more = [], 0, True
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return
+                return None
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
             more = message.get("more_body", False)
             if size > self._limits.body:
-                await self._too_large.response()(scope, receive, send)
-                return
-        body = [{"type": "http.request", "body": b"".join(pieces), "more_body": False}]
+                raise self._too_large
+        return b"".join(pieces)
 
-        async def read() -> Message:
-            return body.pop() if body else await receive()
 
-        await self._app(scope, read, send)
+class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """uvicorn's connection, which ends if the headers of a request do not come in time.
+
+    Where descriptors get short, the connection that has waited longest for headers makes room for a new one.
+    """
+
+    _open: ClassVar[dict["Connection", None]] = {}  # oldest first
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin a connection."""
+        super().connection_made(transport)
+        self._open[self] = None
+        self._watch()
+        if len(self._open) > max_connections():
+            others = [one for one in self._open if one is not self]
+            slow = [one for one in others if one.awaits_headers] or [one for one in others if one.awaits_body]
+            oldest = slow[0] if slow else self
+            self._open.pop(oldest, None)
+            oldest.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a piece of a request."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End a connection."""
+        self._open.pop(self, None)
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(error)
+
+    @property
+    def awaits_headers(self) -> bool:
+        """Whether no request is being read or answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def awaits_body(self) -> bool:
+        """Whether the body of a request is being read."""
+        return self.cycle is not None and self.cycle.more_body and not self.cycle.response_started
+
+    def _watch(self) -> None:
+        if not self.awaits_headers:
+            if self._deadline is not None:
+                self._deadline.cancel()
+            self._deadline = None
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+
+    def send_400_response(self, message: str) -> None:
+        """Answer what is not HTTP, or has two hosts, with a problem document."""
+        body = ProblemError(400, f"this is not a valid HTTP request: {message}", rule="HTTP").response().body
+        head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}\r\n"
+        self.transport.write(f"{head}Connection: close\r\n\r\n".encode() + body)
+        self.transport.close()
+
+
+def max_connections() -> int:
+    """Return how many connections may be open, so that descriptors are left for the store."""
+    if sys.platform == "win32":
+        return _MAX_CONNECTIONS
+    from resource import RLIMIT_NOFILE, getrlimit
+
+    limit = getrlimit(RLIMIT_NOFILE)[0]
+    return (
+        min(_MAX_CONNECTIONS, max(limit - _KEPT_DESCRIPTORS, limit // 2)) if limit > 0 else _MAX_CONNECTIONS
+    )
 
 
 def _is_kept_by_the_page(method: str, path: str, headers: dict[bytes, bytes]) -> bool:
@@ -201,6 +303,8 @@ def _host(header: bytes) -> str:
 
 
 _KEEP_ALIVE = 30  # seconds that an idle connection stays open
+_HEADER_SECONDS = 10  # for the headers of a request, from the connection or their first byte
+_MAX_CONNECTIONS, _KEPT_DESCRIPTORS = 4_096, 128  # open at a time; for files, and connections to be refused
 _GRACE = 5  # seconds for requests to end when the service stops
 _SWITCH_INTERVAL = 0.001  # seconds that a thread computes before another may
 _MEDIA_TYPES = {
@@ -261,6 +365,8 @@ def run(
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=_GRACE,
             lifespan="on",
+            http=Connection,
+            ws="none",
         )
         # Short pauses: threads that wait get their turn soon, and garbage is not sought in what stays.
         sys.setswitchinterval(_SWITCH_INTERVAL)

@@ -1,8 +1,13 @@
 """The state of a running service: a pure function of the base graph and of the ordered changes since."""
 
 import json
+import time
+from base64 import b64decode, b64encode
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from hashlib import blake2b
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +24,8 @@ from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
 Name = str | int
 BLOCK_ROWS = 128  # cheap to copy, yet large enough for fast products
 TOLERANCE = 0.05  # by which a node's rooted PageRank may drift before its vector is updated
+DEFERRED_FROM = 100_000  # edges of the base graph, from which moved vectors are updated after the answer
+_TOGETHER = 2  # vectors updated between two looks at the clock
 _MAX_ROUNDS = 4  # updates of columns that change other columns, in models of 0.1.0 that smooth their columns
 
 
@@ -33,6 +40,8 @@ class Change:
     features: list[tuple[list[int], list[float]]] | None = (
         None  # (columns, values) per added node, if it has any
     )
+    key: list[str] | None = None  # idempotency key, which never applies twice, and a digest of the request
+    vectors: str | None = None  # of added nodes as they were answered: float32 (a, d) in base64
 
     def apply(self, overlay: Overlay) -> Overlay:
         """Return the overlay with this change."""
@@ -60,6 +69,11 @@ class Change:
         parts = json.loads(text)
         parts["edges"] = [(source, target) for source, target in parts["edges"]]
         return cls(**parts)
+
+
+def checksum(text: str) -> str:
+    """Return 16 hexadecimal digits of a text."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 class RowBlocks:
@@ -128,7 +142,9 @@ class Snapshot:
     known: NDArray[np.int64] | None  # (n,) positions in the training network, -1; None in another network
     vectors: RowBlocks  # (n, d) by position; rows of removed nodes are 0
     norms: NDArray[np.float32]  # (n, p) of the parts of the vectors
-    refreshed: NDArray[np.int64]  # positions whose vectors the last change updated
+    refreshed: NDArray[np.int64]  # positions whose vectors were updated last
+    refreshed_to: int  # version up to which all vectors were updated
+    due: dict[int, int]  # positions whose own edges changed since they were updated: the version
 
     def vector(self, position: int) -> NDArray[np.float32]:
         """Return the vector (d,) of one node."""
@@ -150,6 +166,10 @@ class Live:
     Features far around, which every change moves a little, are refreshed together with the rest of the vector
     alone. A new node is not in the training network, so it gets its place from its neighbours. ``version`` is
     that of the base graph.
+
+    In a graph of 100,000 edges or more, or if ``is_deferred``, a change computes the vectors of its new nodes
+    alone. The others that it affects wait for :meth:`refresh`, which takes all changes up to the present as
+    one; ``boundary`` is the version that it took last, to be kept in the log.
     """
 
     def __init__(
@@ -159,6 +179,7 @@ class Live:
         tolerance: float | None = None,
         *,
         version: int = 0,
+        is_deferred: bool | None = None,
     ) -> None:
         self.generator = generator.with_config(threads=1)  # the other cores serve readers
         self.tolerance = TOLERANCE if tolerance is None else tolerance
@@ -170,7 +191,7 @@ class Live:
             self._continuation = generator.config.near
             self._reads_neighbors = generator.role is not None
             self._smooths_columns = False
-        self._touched: list[NDArray[np.int64]]  # by each staged change
+        self.is_deferred = base.num_edges >= DEFERRED_FROM if is_deferred is None else is_deferred
         self._reset(Overlay.of(base), version, self.generator.known(base))
 
     def _reset(self, overlay: Overlay, version: int, known: NDArray[np.int64] | None) -> None:
@@ -180,9 +201,16 @@ class Live:
         self.neighbor_drift = NeighborDrift(count, self.tolerance)
         vectors = RowBlocks.from_matrix(np.zeros((count, self.generator.dim), np.float32))
         norms, none = np.zeros((count, len(parts)), np.float32), np.zeros(0, np.int64)
-        self.snapshot = Snapshot(version, overlay, parts, known, vectors, norms, none)
+        self.snapshot = Snapshot(version, overlay, parts, known, vectors, norms, none, version, {})
         self._smoothed: NDArray[np.float32] | None = None  # (n, s) structural columns that the model smooths
-        self._staged, self._touched = overlay, []
+        self._staged: Overlay = overlay
+        self._touched: list[NDArray[np.int64]] = []  # by each staged change
+        self.boundary: int | None = None
+        self._graph = overlay  # whose changes are accounted for in the drifts
+        self._target = version  # its version
+        self._waiting = none  # positions to update by it
+        self._later: deque[tuple[int, NDArray[np.int64]]] = deque()  # later versions, and what they touched
+        self._groups: deque[list[Change]] = deque()  # of the log, that were updated together
 
     def compute_all(self, vectors: NDArray[np.float32] | None = None) -> None:
         """Compute the vectors of all nodes, or take known ones (n, d).
@@ -205,20 +233,69 @@ class Live:
     def stage(self, change: Change) -> None:
         """Apply a change to the graph alone; :meth:`update` then updates vectors once for all staged changes.
 
-        An invalid change raises and is not staged. Changes staged together are of one kind, so that the
-        graphs before and after show what was added or removed.
+        An invalid change raises and is not staged.
         """
         after = change.apply(self._staged)  # validates
         self._touched.append(after.touched)
         self._staged = after
 
-    def update(self) -> Snapshot:
-        """Update the vectors that the staged changes affect; return the new snapshot."""
-        before, version = self.snapshot.overlay, self.snapshot.version + len(self._touched)
-        touched = np.unique(np.concatenate((np.zeros(0, np.int64), *self._touched)))
-        touched = touched[self._staged.patch.row_ids[touched] != REMOVED]
-        after = replace(self._staged, touched=touched)
+    def unstage(self) -> None:
+        """Forget the staged changes."""
+        self._staged, self._touched = self.snapshot.overlay, []
+
+    def joining(self) -> NDArray[np.float32]:
+        """Return the vectors (a, d) of staged new nodes; 0 for those that are removed again."""
+        new = np.arange(len(self.snapshot.overlay), len(self._staged))
+        vectors = np.zeros((len(new), self.generator.dim), np.float32)
+        is_there = self._staged.patch.row_ids[new] != REMOVED
+        if is_there.any():
+            known = self.snapshot.known_in(self._staged)
+            vectors[is_there] = self.generator.embed_some(self._staged, new[is_there], known)
+        return vectors
+
+    def update(self, joined: NDArray[np.float32] | None = None) -> Snapshot:
+        """Take over the staged changes and return the new snapshot.
+
+        Vectors that they affect are updated, or where that is deferred those of new nodes alone, which are
+        ``joined`` if given.
+        """
+        now, version = self.snapshot, self.snapshot.version + len(self._touched)
+        if self.is_deferred and joined is None:
+            joined = self.joining()
+        touched, after = self._take_staged()
+        is_gone = after.patch.row_ids[: len(now.overlay)] == REMOVED
+        gone = np.flatnonzero(is_gone & (now.overlay.patch.row_ids != REMOVED))
+        new = np.arange(len(now.overlay), len(after))
+        zeros = np.zeros((len(gone) + len(new), self.generator.dim), np.float32)
+        vectors = now.vectors.replaced(np.concatenate((gone, new)), zeros, len(after))
+        norms = _padded(now.norms, len(after))
+        norms[gone] = 0
+        known = now.known_in(after)
+        if not self.is_deferred:
+            stale = self._affected(self._graph, after)
+            self._graph = after
+            self.snapshot = Snapshot(
+                version, after, now.parts, known, vectors, norms, stale, version, now.due
+            )
+            self._set_vectors(stale, self.generator.embed_some(after, stale, known))
+            return self.snapshot
+        self._later.append((version, touched))
+        for position in touched[touched < len(now.overlay)].tolist():
+            now.due[position] = version
+        self.snapshot = Snapshot(
+            version, after, now.parts, known, vectors, norms, new, now.refreshed_to, now.due
+        )
+        self._set_vectors(new, zeros[:0] if joined is None else joined)
+        return self.snapshot
+
+    def _take_staged(self) -> tuple[NDArray[np.int64], Overlay]:
+        """Return the positions that staged changes touched, and the graph after them."""
+        after = _touching(self._staged, self._touched)
         self._staged, self._touched = after, []
+        return after.touched, after
+
+    def _affected(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
+        """Return the positions whose vectors may have moved too far, ascending; their bounds start at 0."""
         stale = self.drift.change(before, after)
         if self._reads_neighbors:
             stale = np.union1d(stale, self.neighbor_drift.change(before, after))
@@ -226,24 +303,20 @@ class Live:
             self.drift.computed(stale)
         else:
             self.neighbor_drift.moved = _padded(self.neighbor_drift.moved, len(after))
-        is_gone = after.patch.row_ids[: len(before)] == REMOVED
-        gone = np.flatnonzero(is_gone & (before.patch.row_ids != REMOVED))
-        zeros = np.zeros((len(gone), self.generator.dim), np.float32)
-        vectors = self.snapshot.vectors.replaced(gone, zeros, len(after))
-        norms = _padded(self.snapshot.norms, len(after))
-        norms[gone] = 0
-        known = self.snapshot.known_in(after)
-        self.snapshot = Snapshot(version, after, self.snapshot.parts, known, vectors, norms, stale)
-        self._set_vectors(stale, self.generator.embed_some(after, stale, known))
         if isinstance(self.generator, PaperGenerator) and self._smoothed is not None:
-            self._follow_columns(self.generator, _padded(self._smoothed, len(after)), stale)
-        return self.snapshot
+            self._smoothed = _padded(self._smoothed, len(after))
+            for more in self._follow_columns(self.generator, after, self._smoothed, stale):
+                stale = np.union1d(stale, more)
+        return stale
 
     def _follow_columns(
-        self, generator: PaperGenerator, columns: NDArray[np.float32], stale: NDArray[np.int64]
-    ) -> None:
-        """Update vectors of nodes that smooth columns of stale nodes, and of others that smooth theirs."""
-        graph, self._smoothed = self.snapshot.overlay, columns
+        self,
+        generator: PaperGenerator,
+        graph: Overlay,
+        columns: NDArray[np.float32],
+        stale: NDArray[np.int64],
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield nodes that smooth columns of stale nodes, and others that smooth theirs."""
         for _ in range(_MAX_ROUNDS):
             now = generator.inputs.structural(graph, stale)
             # Columns lie between -2 and 2, so half their change counts like a change of the profile.
@@ -253,8 +326,68 @@ class Live:
             stale = self.drift.computed(np.sort(reached[self.drift.is_over(reached)]))
             if not len(stale):
                 return
-            self._set_vectors(stale, self.generator.embed_some(graph, stale))
-            self.snapshot = replace(self.snapshot, refreshed=np.union1d(self.snapshot.refreshed, stale))
+            yield stale
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether vectors wait to be updated."""
+        return self.snapshot.refreshed_to < self.snapshot.version
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no group of changes is half done, so that :meth:`state` is one."""
+        return not len(self._waiting)
+
+    def refresh(self, seconds: float = float("inf")) -> Snapshot:
+        """Update vectors that wait, for about so many seconds; return the new snapshot."""
+        until = time.monotonic() + seconds
+        updated = [np.zeros(0, np.int64)]
+        while self.is_behind:
+            if not len(self._waiting):
+                self._begin_group()
+            if not len(self._waiting):
+                self._end_group()
+                continue
+            some, self._waiting = np.split(self._waiting, [_TOGETHER])
+            known = None if self.snapshot.known is None else self.snapshot.known[: len(self._graph)]
+            rows = self.generator.embed_some(self._graph, some, known)
+            is_there = self.snapshot.overlay.patch.row_ids[some] != REMOVED
+            self._set_vectors(some[is_there], rows[is_there])
+            updated.append(some[is_there])
+            for position in some.tolist():
+                if self.snapshot.due.get(position, self._target + 1) <= self._target:
+                    del self.snapshot.due[position]
+            if not len(self._waiting):
+                self._end_group()
+            if time.monotonic() > until:
+                break
+        self.snapshot = replace(self.snapshot, refreshed=np.unique(np.concatenate(updated)))
+        return self.snapshot
+
+    def _end_group(self) -> None:
+        self.snapshot = replace(self.snapshot, refreshed_to=self._target)
+        for position, version in list(self.snapshot.due.items()):
+            if version <= self._target:  # removed since
+                del self.snapshot.due[position]
+
+    def _begin_group(self) -> None:
+        """Find the vectors to update after the next group of the log, or after all changes so far."""
+        before = self._graph
+        if self._groups:
+            changes = self._groups.popleft()
+            self._target += len(changes)
+            after, touched = before.branch(), []
+            for change in _merged(changes):
+                after = change.apply(after)
+                touched.append(after.touched)
+            after = _touching(after, touched)
+            while self._later and self._later[0][0] <= self._target:
+                self._later.popleft()
+        else:
+            self._target = self.boundary = self.snapshot.version
+            after = _touching(self.snapshot.overlay, [touched for _, touched in self._later])
+            self._later.clear()
+        self._graph, self._waiting = after, self._affected(before, after)
 
     def _set_vectors(self, positions: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         norms = self.snapshot.norms.copy()
@@ -264,17 +397,52 @@ class Live:
         rows = self.snapshot.vectors.replaced(positions, vectors, len(self.snapshot.overlay))
         self.snapshot = replace(self.snapshot, vectors=rows, norms=norms)
 
-    def replay(self, change: Change) -> None:
-        """Apply a change to the graph alone, when :meth:`load_state` follows."""
-        overlay = change.apply(self.snapshot.overlay)
-        self.snapshot = replace(self.snapshot, version=self.snapshot.version + 1, overlay=overlay)
+    def replay(self, changes: Sequence[Change]) -> None:
+        """Apply changes to the graph alone, when :meth:`load_state` follows."""
+        overlay, version = self.snapshot.overlay, self.snapshot.version + len(changes)
+        for change in _merged(changes):
+            overlay = change.apply(overlay)
+        self.snapshot = replace(self.snapshot, version=version, overlay=overlay)
+
+    def resume(self, changes: Sequence[tuple[Change, bool]]) -> None:
+        """Apply the changes of the log; after those marked True vectors were updated.
+
+        Where updates are deferred they are left to :meth:`refresh`.
+        """
+        if not self.is_deferred:
+            for change, is_last in changes:
+                self.stage(change)
+                if is_last:
+                    self.update()
+            return
+        group: list[Change] = []
+        for change, is_last in changes:
+            group.append(change)
+            if is_last:
+                self._groups.append(group)
+                group = []
+        listed = [change for change, _ in changes]
+        self._join(listed[: len(listed) - len(group)])
+        self._later.clear()  # groups find out again what they touched
+        self._join(group)
+
+    def _join(self, changes: Sequence[Change]) -> None:
+        """Apply changes whose new nodes have vectors in the log."""
+        for (kind, is_new), run in groupby(changes, key=lambda one: (one.kind, one.vectors is None)):
+            some = list(run)
+            for change in _merged(some):
+                self.stage(change)
+            self._touched += [np.zeros(0, np.int64)] * (len(some) - len(self._touched))  # one a version
+            kept = b"".join(b64decode(change.vectors or "") for change in some)
+            rows = np.frombuffer(kept, np.float32).reshape(-1, self.generator.dim)
+            self.update(None if is_new and kind == "add" else rows)
 
     def state(self, *, with_vectors: bool = True) -> dict[str, NDArray[Any]]:
-        """Return all that depends on the order of changes, as arrays (n, ...)."""
-        now = self.snapshot
+        """Return all that depends on the order of changes, as arrays (n, ...), of ``refreshed_to``."""
+        now, count = self.snapshot, len(self._graph)
         return {
-            **({"vectors": now.vectors.matrix()} if with_vectors else {}),
-            **({"known": now.known} if now.known is not None else {}),
+            **({"vectors": now.vectors.matrix()[:count]} if with_vectors else {}),
+            **({"known": now.known[:count]} if now.known is not None else {}),
             "moved": self.drift.moved.copy(),
             "pending": self.drift.pending.copy(),
             "near": self.neighbor_drift.moved.copy(),
@@ -290,13 +458,45 @@ class Live:
         self._smoothed = state["columns"] if self._smooths_columns else None
         self._set_vectors(np.arange(len(overlay)), state["vectors"])
 
-    def compact(self) -> Graph:
-        """Fold all changes into a new base graph, continue from it, and return it."""
-        overlay, state = self.snapshot.overlay, self.state()
-        graph = overlay.materialize()
+    def compacted(self) -> tuple[Graph, dict[str, NDArray[Any]]]:
+        """Return a new base graph with all changes, and the state by its positions; all vectors updated."""
+        self.refresh()
+        overlay = self.snapshot.overlay
+        state = {name: array[overlay.standing] for name, array in self.state().items()}
+        return overlay.materialize(), state
+
+    def rebase(self, graph: Graph, state: dict[str, NDArray[Any]]) -> Snapshot:
+        """Continue from what :meth:`compacted` returned."""
         self._reset(Overlay.of(graph), self.snapshot.version, None)
-        self.load_state({name: array[overlay.standing] for name, array in state.items()})
-        return graph
+        self.load_state(state)
+        return self.snapshot
+
+
+def encoded(vectors: NDArray[np.float32]) -> str:
+    """Return vectors (a, d) as a change keeps them."""
+    return b64encode(np.ascontiguousarray(vectors).data).decode()
+
+
+def _merged(changes: Sequence[Change]) -> Iterator[Change]:
+    """Yield changes that have the effect of others, in fewer steps; weights add up one by one."""
+    for kind, run in groupby(changes, key=lambda change: change.kind):
+        some = list(run)
+        if kind == "remove" or any(change.weights is not None for change in some):
+            yield from some
+            continue
+        features = [row for change in some for row in change.features or ()]
+        yield Change(
+            kind,
+            [name for change in some for name in change.names],
+            [edge for change in some for edge in change.edges],
+            features=None if some[0].features is None else features,
+        )
+
+
+def _touching(overlay: Overlay, touched: Sequence[NDArray[np.int64]]) -> Overlay:
+    """Return an overlay of which several changes touched positions."""
+    found = np.unique(np.concatenate((np.zeros(0, np.int64), *touched)))
+    return replace(overlay, touched=found[overlay.patch.row_ids[found] != REMOVED])
 
 
 def _padded(values: NDArray[Any], count: int, value: int = 0) -> NDArray[Any]:

@@ -10,15 +10,16 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from spinegraph.apps.server.writer import ClosedError
+from spinegraph.apps.server.writer import ClosedError, DoubtError
 from spinegraph.errors import SpineError, UnknownNodeError
 
 MEDIA_TYPE = "application/problem+json"
 PROBLEMS = {  # status: title, description in the OpenAPI document
-    400: ("bad request", "The body is not JSON."),
+    400: ("bad request", "The request is not HTTP, has no single valid Host, or its body is not JSON."),
     401: ("token needed", "The token is missing or wrong."),
     404: ("not found", "There is no such node, edge or page."),
     405: ("method not allowed", "The method is not allowed here."),
+    408: ("too slow", "The body did not arrive in time."),
     409: ("conflict", "The name is taken."),
     413: ("too large", "The body is too large."),
     415: ("not JSON", "The body is not sent as JSON."),
@@ -26,7 +27,7 @@ PROBLEMS = {  # status: title, description in the OpenAPI document
     422: ("not acceptable", "A rule is broken; field and rule say where and which."),
     500: ("internal error", "The service failed."),
     503: ("not now", "The service is busy, or something is not ready."),
-    504: ("too slow", "The answer takes too long."),
+    504: ("too slow", "The answer takes too long; a change may be stored, see Idempotency-Key."),
 }
 _FIELDS = {
     *("body", "query", "path", "nodes", "edges", "name", "features", "to", "weight", "source", "target"),
@@ -78,7 +79,9 @@ def _as_problem(error: Exception) -> ProblemError:
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, ClosedError):
-        return ProblemError(503, str(error), headers={"Retry-After": "1"})
+        return ProblemError(503, str(error), rule="a working store", headers={"Retry-After": "1"})
+    if isinstance(error, DoubtError):
+        return ProblemError(504, str(error), rule="a working store")
     if isinstance(error, SpineError):
         status = 404 if isinstance(error, UnknownNodeError) else 422
         return ProblemError(status, str(error), rule=type(error).__name__)

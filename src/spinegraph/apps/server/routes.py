@@ -3,12 +3,14 @@
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+from hashlib import blake2b
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from pyarrow import parquet
 
@@ -26,6 +28,13 @@ from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import quoted
 
 router = APIRouter()
+
+
+class Key(NamedTuple):
+    """The idempotency key of a request and the request's digest, and whether its change is stored."""
+
+    pair: list[str] | None
+    is_stored: bool
 
 
 class FoundNode(NamedTuple):
@@ -102,40 +111,77 @@ def reply(content: Any, status: int = 200) -> Response:
 # Changes
 
 
+async def get_key(
+    request: Request,
+    service: TheService,
+    key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            min_length=1,
+            max_length=schemas.MAX_NAME,
+            description="Any text of your own: a change sent again with the same one is never applied twice.",
+        ),
+    ] = None,
+) -> Key:
+    """Return the idempotency key of a request, and whether its change is stored already."""
+    if key is None:
+        return Key(None, False)
+    told = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
+    pair = [key, blake2b(told, digest_size=8).hexdigest()]
+    return Key(pair, service.writer.applied(pair) is not None)
+
+
+TheKey = Annotated[Key, Depends(get_key)]
+
+
 @router.post("/v1/nodes", status_code=201, response_model=schemas.Added, tags=["changes"])
-async def add_nodes(service: TheService, body: schemas.OneOrMany) -> Any:
+async def add_nodes(service: TheService, key: TheKey, body: schemas.OneOrMany) -> Any:
     """Store one node or many with their edges, and return their vectors."""
-    names, after = await service.add_nodes(body)
-    rows = after.vectors.take(after.overlay.positions(names))
-    vectors = [{"name": name, "vector": row.tolist()} for name, row in zip(names, rows, strict=True)]
-    return reply({"version": after.version, "refreshed": len(after.refreshed), "nodes": vectors}, 201)
+    if key.is_stored:
+        names = [node.name for node in (body.nodes if isinstance(body, schemas.NewNodes) else [body])]
+        after = service.snapshot
+    else:
+        names, after = await service.add_nodes(body, key.pair)
+    found = after.overlay.find(names)  # those of a repeated request may be gone
+    rows = after.vectors.take(found[found >= 0])
+    there = [name for name, position in zip(names, found, strict=True) if position >= 0]
+    vectors = [{"name": name, "vector": row.tolist()} for name, row in zip(there, rows, strict=True)]
+    return _changed(after, 201, nodes=vectors)
 
 
 @router.post("/v1/edges", status_code=201, response_model=schemas.Changed, tags=["changes"])
-async def add_edges(service: TheService, body: schemas.NewEdges) -> Any:
+async def add_edges(service: TheService, key: TheKey, body: schemas.NewEdges) -> Any:
     """Store edges between known nodes; the weight of an edge that exists grows."""
+    if key.is_stored:
+        return _changed(service.snapshot, 201)
     change = service.reader.edges(body.edges, service.snapshot.overlay)
-    return _changed(await service.write(change), 201)
+    return _changed(await service.write(replace(change, key=key.pair)), 201)
 
 
 @router.delete("/v1/edges", response_model=schemas.Changed, tags=["changes"])
-async def remove_edge(service: TheService, source: NameQuery, target: NameQuery) -> Any:
+async def remove_edge(service: TheService, key: TheKey, source: NameQuery, target: NameQuery) -> Any:
     """Remove the edge between two nodes."""
     now = service.snapshot
+    if key.is_stored:
+        return _changed(now)
     one, _ = find_node(now, source, "query.source")
     other, _ = find_node(now, target, "query.target")
     if other not in now.overlay.neighbors(one).tolist():
         detail = f"no edge between {quoted(one)} and {quoted(other)}"
         raise ProblemError(404, detail, field="query", rule="an edge in the graph")
-    return _changed(await service.write(Change("remove", [], [(one, other)])))
+    return _changed(await service.write(Change("remove", [], [(one, other)], key=key.pair)))
 
 
 @router.delete("/v1/nodes/{name:path}", response_model=schemas.Changed, tags=["changes"])
-async def remove_node(service: TheService, node: TheNode) -> Any:
+async def remove_node(service: TheService, key: TheKey, name: str) -> Any:
     """Remove a node and its edges."""
+    if key.is_stored:
+        return _changed(service.snapshot)
+    node = await get_node(service, name)
     if node.now.overlay.num_nodes <= 2:
         raise ProblemError(409, "the last two nodes stay", field="path.name", rule="a graph has nodes")
-    after = await service.write(Change("remove", [node.name]))
+    after = await service.write(Change("remove", [node.name], key=key.pair))
     service.atlas.forget(node.name)
     return _changed(after)
 
@@ -145,11 +191,16 @@ async def compact(service: TheService) -> Any:
     """Merge all changes into a new base graph; the service does so by itself when they are many."""
     after = await service.write(None)
     overlay = after.overlay
-    return reply({"version": after.version, "nodes": overlay.num_nodes, "edges": overlay.num_edges})
+    return reply({**_moment(after), "nodes": overlay.num_nodes, "edges": overlay.num_edges})
 
 
-def _changed(after: Snapshot, status: int = 200) -> Response:
-    return reply({"version": after.version, "refreshed": len(after.refreshed)}, status)
+def _changed(after: Snapshot, status: int = 200, **more: Any) -> Response:
+    return reply({**_moment(after), "refreshed": len(after.refreshed), **more}, status)
+
+
+def _moment(now: Snapshot) -> dict[str, int]:
+    """Return which changes an answer knows of, and up to which of them all vectors were updated."""
+    return {"version": now.version, "refreshed_to": now.refreshed_to}
 
 
 # Nodes
@@ -214,7 +265,7 @@ def _try_out(
                 "words": explain(grown, service.generator, name, nearest[0]["name"], known=known_rows).words,
             }
         nodes.append(told)
-    return {"version": now.version, "nodes": nodes}
+    return {**_moment(now), "nodes": nodes}
 
 
 def _role(service: Service, graph: GraphLike, name: Name) -> dict[str, Any] | None:
@@ -236,7 +287,7 @@ def _role(service: Service, graph: GraphLike, name: Name) -> dict[str, Any] | No
 @router.get("/v1/nodes/{name:path}/similar", response_model=schemas.Matches, tags=["nodes"])
 async def similar(service: TheService, node: TheNode, weights: TheWeights, n: Count = 10) -> Any:
     """Return the nodes with the most similar vectors: by the mean cosine of their parts, or by one part."""
-    given = (node.now, node.now.vector(node.position), n, node.position, weights)
+    given = (node.now, await service.vector(node.now, node.position), n, node.position, weights)
     # Another thread costs about 0.15 ms of processor time per request.
     if service.lookup.is_quick(node.now, weights):
         found = service.lookup.nearest(*given)
@@ -264,7 +315,7 @@ async def explain_nodes(service: TheService, node: TheNode, other: str, weights:
     known = np.full(len(overlay), -1) if known is None else known  # None would be found out again
     work = partial(explain, weights=given, known=known)
     found = await service.in_thread(work, overlay, service.generator, node.name, second)
-    return reply({"version": node.now.version, **found.to_json()})
+    return reply({**_moment(node.now), **found.to_json()})
 
 
 @router.get("/v1/nodes/{name:path}/role", response_model=schemas.Role, tags=["nodes"])
@@ -289,7 +340,7 @@ async def row(service: TheService, node: TheNode) -> Any:
 @router.get("/v1/nodes/{name:path}/likeness", response_model=schemas.Likeness, tags=["nodes"])
 async def likeness(service: TheService, node: TheNode, weights: TheWeights) -> Any:
     """Return the similarity of every node to one, in the order of the map: by all parts, or by one."""
-    vector = node.now.vector(node.position)
+    vector = await service.vector(node.now, node.position)
     found = await service.in_thread(service.lookup.cosines, node.now, vector, weights)
     return _about(node, values=found.astype(np.float64).round(4).tolist())
 
@@ -327,15 +378,16 @@ async def profile(service: TheService, node: TheNode) -> Any:
 
 # After the routes above: its name matches the rest of any path.
 @router.get("/v1/nodes/{name:path}", response_model=schemas.Node, tags=["nodes"])
-async def vector(node: TheNode) -> Any:
+async def vector(service: TheService, node: TheNode) -> Any:
     """Return the vector, its parts and the degree of a node."""
     degree = int(node.now.overlay.degrees_at(np.array([node.position]))[0])
     parts = {name: [columns.start, columns.stop] for name, columns in node.now.parts.items()}
-    return _about(node, degree=degree, vector=node.now.vector(node.position).tolist(), parts=parts)
+    row = await service.vector(node.now, node.position)
+    return _about(node, degree=degree, vector=row.tolist(), parts=parts)
 
 
 def _about(node: FoundNode, **parts: Any) -> Response:
-    return reply({"name": node.name, "version": node.now.version, **parts})
+    return reply({"name": node.name, **_moment(node.now), **parts})
 
 
 def _matches(now: Snapshot, found: Nearest) -> list[dict[str, Any]]:
@@ -364,7 +416,7 @@ def _map(service: Service, now: Snapshot) -> Response:
     number = {label: index for index, label in enumerate(labels)}
     return reply(
         {
-            "version": now.version,
+            **_moment(now),
             "method": service.atlas.method(),
             "names": names,
             "x": x,
@@ -395,7 +447,7 @@ async def whole_layout(service: TheService, by: PartQuery = "all") -> Any:
 def _layout(service: Service, now: Snapshot, by: str) -> Response:
     method, coordinates = service.atlas.method(by), service.atlas.coordinates(now, by)
     x, y = coordinates.astype(np.float64).round(4).T.tolist()
-    return reply({"version": now.version, "by": by, "method": method, "x": x, "y": y})
+    return reply({**_moment(now), "by": by, "method": method, "x": x, "y": y})
 
 
 @router.get("/v1/columns/{name:path}", response_model=schemas.Column, tags=["graph"])
@@ -406,7 +458,7 @@ async def column(service: TheService, name: str) -> Any:
         detail = f"no column {quoted(name[:80])}; GET /v1/map lists them"
         raise ProblemError(404, detail, field="path.name", rule="a known column")
     values = await service.in_thread(service.table.column, now, name)
-    return reply({"version": now.version, "name": name, "kind": service.table.kinds[name], "values": values})
+    return reply({**_moment(now), "name": name, "kind": service.table.kinds[name], "values": values})
 
 
 @router.get("/v1/search", response_model=schemas.Found, tags=["graph"])
@@ -418,7 +470,7 @@ async def search(
     """Return names that hold a text, those that begin with it first."""
     now = service.snapshot
     names, total = await service.in_thread(search_names, now, q, n)
-    return reply({"version": now.version, "names": names, "total": total})
+    return reply({**_moment(now), "names": names, "total": total})
 
 
 @router.get("/v1/features", response_model=schemas.Columns, tags=["graph"])
@@ -453,6 +505,7 @@ async def export(service: TheService, format: Literal["parquet", "arrow"] = "par
     headers = {
         "Content-Disposition": f'attachment; filename="vectors.{format}"',
         "X-Spine-Version": str(now.version),
+        "X-Spine-Refreshed-To": str(now.refreshed_to),
         "Cache-Control": "no-store",
     }
     return StreamingResponse(_export(now, format), 200, headers, _TYPES[format])
@@ -507,9 +560,9 @@ async def readyz(service: TheService) -> Any:
     if not service.lookup.is_ready:
         detail = "the search index is being built; look-ups compare every node until then"
         raise ProblemError(503, detail, rule="warmed up", headers={"Retry-After": "5"})
-    now, tolerance = service.snapshot, service.live.tolerance
+    now, tolerance = service.snapshot, service.tolerance
     about = {"dim": service.generator.dim, "package": __version__, "tolerance": tolerance}
-    return reply({"status": "ready", "version": now.version, "nodes": now.overlay.num_nodes, "model": about})
+    return reply({"status": "ready", **_moment(now), "nodes": now.overlay.num_nodes, "model": about})
 
 
 @router.get("/metrics", response_class=PlainTextResponse, tags=["health"])

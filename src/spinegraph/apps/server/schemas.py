@@ -11,9 +11,10 @@ class Limits:
     """Bounds on requests."""
 
     body: int = 4 * 2**20  # bytes
-    requests: int = 256  # active at the same time
+    requests: int = 256  # that read, and as many that write, active at the same time
     changes: int = 1024  # waiting for the writer
     seconds: float = 30.0  # timeout; exports may take longer
+    body_seconds: float = 20.0  # for a body to arrive
 
 
 MAX_NODES = 1_000  # a request
@@ -89,9 +90,16 @@ class NewEdges(_Request):
     edges: list[Edge] = Field(min_length=1, max_length=MAX_EDGES)
 
 
-class _OfNode(BaseModel):
+class _OfMoment(BaseModel):
+    version: int = Field(description="Changes since the store was created that the answer knows of.")
+    refreshed_to: int = Field(
+        description="Version up to which all vectors were updated. Below version, some nodes near later "
+        "changes may have moved further than the tolerance."
+    )
+
+
+class _OfNode(_OfMoment):
     name: str | int
-    version: int
 
 
 class Vector(BaseModel):
@@ -101,11 +109,10 @@ class Vector(BaseModel):
     vector: list[float]
 
 
-class Changed(BaseModel):
+class Changed(_OfMoment):
     """A change that was stored."""
 
-    version: int = Field(description="Changes since the store was created, this one included.")
-    refreshed: int = Field(description="Number of vectors that were updated.")
+    refreshed: int = Field(description="Number of vectors that were updated before the answer.")
 
 
 class Added(Changed):
@@ -152,10 +159,9 @@ class Tried(Vector):
     )
 
 
-class TriedNodes(BaseModel):
+class TriedNodes(_OfMoment):
     """Nodes that were tried out; nothing is stored."""
 
-    version: int
     nodes: list[Tried]
 
 
@@ -186,11 +192,10 @@ class Likeness(_OfNode):
     values: list[float] = Field(description="In the order of the map; 1 is the same.")
 
 
-class Explanation(BaseModel):
+class Explanation(_OfMoment):
     """Why two nodes are similar, or not: sentences and numbers."""
 
     model_config = ConfigDict(extra="allow")
-    version: int
     words: list[str]
 
 
@@ -214,10 +219,9 @@ class Around(_OfNode):
     left_out: int
 
 
-class Map(BaseModel):
+class Map(_OfMoment):
     """Coordinates of all nodes on the map, as columns."""
 
-    version: int
     method: str
     names: list[str | int]
     x: list[float]
@@ -236,10 +240,9 @@ class Map(BaseModel):
     colors: list[str] = Field(description="Of roles and other groups, in their order.")
 
 
-class Layout(BaseModel):
+class Layout(_OfMoment):
     """Coordinates of all nodes on the map by one part of the vectors."""
 
-    version: int
     by: str
     method: str = Field(description="t-SNE, or pca until that is done.")
     x: list[float]
@@ -253,10 +256,9 @@ class ColumnKind(BaseModel):
     kind: str = Field(description="number, date, boolean or category.")
 
 
-class Column(ColumnKind):
+class Column(ColumnKind, _OfMoment):
     """A column's values of all nodes."""
 
-    version: int
     values: list[float | str | None]
 
 
@@ -267,10 +269,9 @@ class TableField(ColumnKind):
     typical: float | str | None = Field(description="The mean of a number or date.")
 
 
-class Found(BaseModel):
+class Found(_OfMoment):
     """Names that hold what was typed."""
 
-    version: int
     names: list[str | int]
     total: int
 
@@ -285,18 +286,16 @@ class Columns(BaseModel):
     fields: list[TableField] = Field(description="Of the model's table; empty without one.")
 
 
-class Compacted(BaseModel):
+class Compacted(_OfMoment):
     """A log that was merged into a new base graph."""
 
-    version: int
     nodes: int
     edges: int
 
 
-class Status(BaseModel):
+class Status(_OfMoment):
     """Whether the service works."""
 
     status: str
-    version: int
     nodes: int
     model: dict[str, Any]

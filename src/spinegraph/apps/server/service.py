@@ -4,6 +4,8 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from heapq import nsmallest
 from pathlib import Path
 from secrets import token_hex
@@ -58,15 +60,17 @@ class Service:
     ) -> None:
         self.limits, self.lookup = limits or Limits(), Lookup()
         opened = open_store(model, graph, store)
+        rebuild = partial(restore, model, graph, opened, tolerance)
         try:
-            self.live: Live = restore(model, graph, opened, tolerance)
+            live: Live = rebuild()
         except BaseException:
             opened.close()
             raise
-        self.generator, self.familiarity = self.live.generator, model.familiarity_
+        self.generator, self.familiarity, self.tolerance = live.generator, model.familiarity_, live.tolerance
         pairs = [] if labels is None else zip(graph.names.tolist(), labels.tolist(), strict=True)
         self.labels = {name: label for name, label in pairs if label is not None}
-        self.writer = Writer(self.live, opened, waiting=self.limits.changes, on_batch=self._on_batch)
+        waiting, on_batch = self.limits.changes, self._on_batch
+        self.writer = Writer(live, opened, waiting=waiting, on_batch=on_batch, rebuild=rebuild)
         self.atlas = Atlas(model, self.generator, self.lookup, store)
         self.twins = Twins(self.generator)
         self.metrics = Metrics(lambda: self.snapshot, lambda: self.writer.waiting)
@@ -93,9 +97,16 @@ class Service:
         self.writer.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    async def add_nodes(self, body: NewNode | NewNodes) -> tuple[list[Name], Snapshot]:
+    async def vector(self, now: Snapshot, position: int) -> NDArray[np.float32]:
+        """Return the vector (d,) of one node; it is updated first where the node's own edges changed."""
+        if now.due.get(position, now.version + 1) > now.version:
+            return now.vector(position)
+        work = partial(self.generator.embed_some, now.overlay, np.array([position]), now.known)
+        return np.asarray((await self.in_thread(work))[0])
+
+    async def add_nodes(self, body: NewNode | NewNodes, key: list[str] | None) -> tuple[list[Name], Snapshot]:
         """Store new nodes; return their names and the snapshot with their vectors."""
-        change = self.reader.nodes(body, self.snapshot.overlay)
+        change = replace(self.reader.nodes(body, self.snapshot.overlay), key=key)
         try:
             return change.names, await self.write(change)
         except GraphFormatError:

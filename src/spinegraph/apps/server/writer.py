@@ -2,25 +2,39 @@
 
 import logging
 import queue
+import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from threading import Thread
+from threading import Event, Thread
 
-from spinegraph.apps.server.live import Change, Live, Snapshot
+from spinegraph.apps.server.live import Change, Live, Snapshot, encoded
 from spinegraph.apps.server.store import Entry, Store
-from spinegraph.errors import SpineError
+from spinegraph.errors import GraphFormatError, SpineError
 
 logger = logging.getLogger(__name__)
 _MAX_BATCH = 64  # changes that share one transaction
 _SAVE_EVERY = 2_000  # changes; a restart replays about as many at most
 _MAX_ADDED, _MAX_REMOVED = 10_000, 500  # nodes before the store is compacted
+_SLICE = 0.005  # seconds of updating vectors that a change may have to wait for
+MAY_BE_STORED = (
+    "the change may be stored: send it again with the same Idempotency-Key, which never applies it twice, "
+    "or without a key look whether it is there"
+)
+_PAUSES = (0.05, 1.0)  # seconds between attempts to read a store back: the first, and at most
 
 
 class ClosedError(SpineError):
     """The service takes no changes: it is stopping, full, or its store failed."""
+
+
+class DoubtError(SpineError):
+    """A change that may be stored: the service could not find out."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}; {MAY_BE_STORED}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +46,12 @@ class _Task:
 class Writer(Thread):
     """Applies changes from a queue of at most ``waiting``, in its own thread.
 
-    After every batch it calls ``on_batch`` with the new snapshots, the number of changes and the time taken.
+    After every batch, and whenever it updated vectors that waited, it calls ``on_batch`` with the new
+    snapshots, the number of changes and the time taken.
+
+    A change is written before it is applied. After an error of the disk nothing is written until the store
+    could be read back, which tells whether the last changes are in it; meanwhile others are refused. Should
+    applying a change fail that is on disk, ``rebuild`` makes the state again from the store.
     """
 
     def __init__(
@@ -42,6 +61,7 @@ class Writer(Thread):
         *,
         waiting: int = 1024,
         on_batch: Callable[[list[Snapshot], int, float], None] | None = None,
+        rebuild: Callable[[], Live] | None = None,
     ) -> None:
         super().__init__(name="writer", daemon=True)
         self.live, self.store = live, store
@@ -49,6 +69,9 @@ class Writer(Thread):
         self.fault: str | None = None
         self._queue: queue.Queue[_Task | None] = queue.Queue(waiting)
         self._on_batch = on_batch or (lambda snapshots, changes, seconds: None)
+        self._rebuild = rebuild
+        self._is_torn = False  # the state in memory is not that of any version
+        self._closing, self._pause, self._rest = Event(), _PAUSES[0], 0.0
         self._saving: Thread | None = None
         self._saved, self._save_every = store.state_version or 0, _SAVE_EVERY
 
@@ -68,105 +91,196 @@ class Writer(Thread):
             raise ClosedError(f"{self._queue.maxsize} changes wait already; try again in a second") from None
         return task.done
 
+    def applied(self, key: list[str] | None) -> int | None:
+        """Return the version of the change that an idempotency key stands for; see ``Change.key``."""
+        found = None if key is None else self.store.keys.get(key[0])
+        if key is None or found is None:
+            return None
+        if found.digest != key[1]:
+            raise GraphFormatError(
+                f"Idempotency-Key: {key[0]!r:.80} was used for another request; take a new one"
+            )
+        return found.version
+
     def close(self) -> None:
         """Process the queue, save the state and stop."""
+        self._closing.set()
         self._queue.put(None)
         self.join()
-        self._finish_saving(wait=True)
-        if self.fault is None and self._saved != self.snapshot.version:
-            self.store.write_state(self.snapshot.version, self.live.state())
-            self.store.use_state(self.snapshot.version)
+        try:
+            self._finish_saving(wait=True)
+            if self.fault is None and self.live.is_between and self._saved != self.snapshot.refreshed_to:
+                self.store.write_state(self.snapshot.refreshed_to, self.live.state())
+                self.store.use_state(self.snapshot.refreshed_to)
+        except Exception as fault:  # the log holds all changes
+            logger.warning("the state was not saved: %s", fault)
         self.store.close()
 
     def run(self) -> None:
-        """Work until closed; after a failure of the store readers are still served."""
+        """Work until closed; nothing that fails ends this thread."""
         is_open = True
         while is_open:
-            batch = [self._queue.get()]
-            while len(batch) < _MAX_BATCH and batch[-1] and batch[-1].change and not self._queue.empty():
-                batch.append(self._queue.get())  # this thread alone takes from the queue
-            is_open = batch[-1] is not None
-            # From here on a change can no longer be cancelled.
-            self._process([task for task in batch if task and task.done.set_running_or_notify_cancel()])
+            try:
+                if self.fault is not None:
+                    self._recover()
+                is_open = self._work()
+            except BaseException as fault:
+                self._fail(fault)
+                is_open = not self._closing.wait(_PAUSES[0])
+        self._refuse_waiting()
+
+    def _work(self) -> bool:
+        """Process what waits, else update some vectors; return False once closed."""
+        try:
+            # Updating vectors takes at most half of the time: as long as it took, changes are waited for.
+            batch = [self._queue.get(timeout=self._rest if self.live.is_behind else None)]
+        except queue.Empty:
+            started, self.snapshot = time.perf_counter(), self.live.refresh(_SLICE)
+            self._rest = time.perf_counter() - started
+            self._on_batch([self.snapshot], 0, self._rest)
+            self._maintain()
+            return True
+        while len(batch) < _MAX_BATCH and batch[-1] and batch[-1].change and not self._queue.empty():
+            batch.append(self._queue.get())  # this thread alone takes from the queue
+        # From here on a change can no longer be cancelled.
+        self._process([task for task in batch if task and task.done.set_running_or_notify_cancel()])
+        return batch[-1] is not None
 
     def _process(self, batch: list[_Task]) -> None:
-        started = time.perf_counter()
-        entries: list[Entry] = []
-        results: dict[_Task, Snapshot | SpineError] = {}
+        started, applied = time.perf_counter(), 0
+        results: dict[_Task, Snapshot | Exception] = {}
+        changes = [(task, task.change) for task in batch if task.change is not None]
         try:
-            if self.fault is None:
-                self._apply(batch, entries, results)
-                if entries:
-                    self.store.append(entries)
-                    self.snapshot = self.live.snapshot
-                if any(task.change is None for task in batch) or self._should_compact():
-                    self._compact()
-        except BaseException as fault:
-            # Memory may be ahead of the disk now, so nothing more may be applied.
-            logger.exception("the store failed")
-            self.fault = f"the store failed ({type(fault).__name__}: {fault}); restart the service"
-        if entries and self.fault is None:  # counted before anyone is answered
+            # Vectors are updated once for consecutive changes of one kind.
+            for _, group in groupby(changes, key=lambda pair: pair[1].kind):
+                if self.fault is None:
+                    applied += self._apply(list(group), results)
+            for task in batch:
+                if task.change is None and self.fault is None and self._compact():
+                    results[task] = self.snapshot
+        except Exception as fault:
+            self._fail(fault)
+        if applied:  # counted before anyone is answered
             snapshots = [one for one in dict.fromkeys(results.values()) if isinstance(one, Snapshot)]
-            self._on_batch(snapshots, len(entries), time.perf_counter() - started)
+            self._on_batch(snapshots, applied, time.perf_counter() - started)
         for task in batch:
-            result = results.get(task, self.snapshot)
-            if isinstance(result, SpineError):
+            result = results.get(task) or ClosedError(self.fault or "the service is stopping")
+            if isinstance(result, Exception):
                 task.done.set_exception(result)
-            elif self.fault is not None:
-                task.done.set_exception(ClosedError(self.fault))
             else:
                 task.done.set_result(result)
-        if entries and self.fault is None:
-            self._save_if_due()
+        if applied and self.fault is None:
+            self._maintain()
 
-    def _apply(
-        self, batch: list[_Task], entries: list[Entry], results: dict[_Task, Snapshot | SpineError]
-    ) -> None:
-        """Apply the changes of a batch; vectors are updated once for consecutive changes of one kind."""
-        changes = [(task, task.change) for task in batch if task.change is not None]
-        for _, group in groupby(changes, key=lambda pair: pair[1].kind):
-            staged = []
-            for task, change in group:
-                try:
-                    self.live.stage(change)
-                    staged.append((task, change))
-                except SpineError as error:  # an invalid change fails alone
-                    results[task] = error
-            if staged:
-                first, snapshot = self.live.snapshot.version + 1, self.live.update()
-                for version, (task, change) in enumerate(staged, first):
-                    entries.append(Entry(version, change, version == snapshot.version))
-                    results[task] = snapshot
+    def _apply(self, group: list[tuple[_Task, Change]], results: dict[_Task, Snapshot | Exception]) -> int:
+        """Write and apply changes of one kind; return how many."""
+        staged: list[tuple[_Task, Change]] = []
+        repeated: list[_Task] = []
+        keys: set[str] = set()
+        for task, change in group:
+            try:
+                if self.applied(change.key) is not None or (change.key and change.key[0] in keys):
+                    repeated.append(task)
+                    continue
+                self.live.stage(change)
+            except SpineError as error:  # an invalid change fails alone
+                results[task] = error
+                continue
+            staged.append((task, change))
+            keys |= {change.key[0]} if change.key else set()
+        if staged and not self._store(staged, results):
+            return 0
+        results |= dict.fromkeys(repeated, self.snapshot)
+        return len(staged)
 
-    def _should_compact(self) -> bool:
-        overlay = self.live.snapshot.overlay
-        added, removed, base = len(overlay.added), len(overlay) - overlay.num_nodes, len(overlay.base)
-        return added > max(_MAX_ADDED, base // 2) or removed > max(_MAX_REMOVED, base // 4)
+    def _store(self, staged: list[tuple[_Task, Change]], results: dict[_Task, Snapshot | Exception]) -> bool:
+        """Write and apply staged changes; return whether they are there."""
+        tasks = [task for task, _ in staged]
+        last = self.snapshot.version + len(staged)
+        joined = self.live.joining() if self.live.is_deferred else None
+        entries, at = [], 0
+        for version, (_, change) in enumerate(staged, self.snapshot.version + 1):
+            if joined is not None and change.kind == "add" and change.names:
+                rows, at = joined[at : at + len(change.names)], at + len(change.names)
+                change = replace(change, vectors=encoded(rows))
+            entries.append(Entry(version, change, version == last and joined is None))
+        if not self._written(entries, tasks, results):
+            self.live.unstage()
+            return False
+        results |= dict.fromkeys(tasks, DoubtError("the service failed"))
+        self._is_torn = True
+        self.snapshot = self.live.update(joined)
+        self._is_torn = False
+        results |= dict.fromkeys(tasks, self.snapshot)
+        return True
 
-    def _compact(self) -> None:
+    def _written(
+        self, entries: list[Entry], tasks: list[_Task], results: dict[_Task, Snapshot | Exception]
+    ) -> bool:
+        """Write changes to disk; return whether they are there, which after an error only the store tells."""
+        if not self._done(lambda: self.store.append(entries, self.live.boundary)):
+            results |= dict.fromkeys(tasks, DoubtError("the service stops, and its store failed"))
+            self._read_back()
+            while self.store.last_version >= entries[0].version:
+                if self._can_write():  # they are there, and now on disk
+                    break
+            else:
+                for task in tasks:
+                    del results[task]
+                return False
+        self.live.boundary = None
+        return True
+
+    def _done(self, work: Callable[[], None]) -> bool:
+        """Return whether work on the store succeeded.
+
+        The error is gone when this returns: while a cursor in its traceback lives, so does SQLite's lock.
+        """
+        try:
+            work()
+        except Exception as fault:
+            self._fail(fault)
+            return False
+        return True
+
+    def _compact(self) -> bool:
+        """Compact the store; return whether it is."""
         self._finish_saving(wait=True)
-        graph = self.live.compact()
-        self.store.compact(self.live.snapshot.version, graph, self.live.state())
-        self._saved = self.live.snapshot.version
-        self.snapshot = self.live.snapshot
-        logger.info("compacted to %d nodes at version %d", len(graph), self._saved)
+        graph, state = self.live.compacted()
+        version = self.live.snapshot.version
+        if not self._done(lambda: self.store.compact(version, graph, state)):
+            self._read_back()
+            if self.store.base_version != version:
+                return False
+        self._is_torn = True
+        self.snapshot = self.live.rebase(graph, state)
+        self._is_torn = False
+        self._saved = version
+        logger.info("compacted to %d nodes at version %d", len(graph), version)
+        return True
 
-    def _save_if_due(self) -> None:
-        """Save the state from time to time, in another thread."""
-        self._finish_saving(wait=False)
-        every = max(self._save_every, len(self.snapshot.overlay) // 50)
-        if self._saving is not None or self.snapshot.version - self._saved < every:
+    def _maintain(self) -> None:
+        """Compact the store when it is due, and save the state from time to time, in another thread."""
+        overlay = self.snapshot.overlay
+        added, removed, base = len(overlay.added), len(overlay) - overlay.num_nodes, len(overlay.base)
+        share = max(added / max(_MAX_ADDED, base // 2), removed / max(_MAX_REMOVED, base // 4))
+        if share > (2 if self.live.is_behind else 1) and not self._compact():
             return
-        self._saved = self.snapshot.version
+        self._finish_saving(wait=False)
+        every, version = max(self._save_every, len(overlay) // 50), self.snapshot.refreshed_to
+        if self._saving is not None or not self.live.is_between or version - self._saved < every:
+            return
+        self._saved = version
         state, vectors = self.live.state(with_vectors=False), self.snapshot.vectors
 
         def save(version: int) -> None:
             try:
-                self.store.write_state(version, {**state, "vectors": vectors.matrix()})
+                rows = vectors.matrix()[: len(state["moved"])]
+                self.store.write_state(version, {**state, "vectors": rows})
             except (OSError, SpineError) as fault:  # the log still holds all changes
                 logger.warning("the state of version %d was not saved: %s", version, fault)
 
-        self._saving = Thread(target=save, args=(self._saved,), name="saving", daemon=True)
+        self._saving = Thread(target=save, args=(version,), name="saving", daemon=True)
         self._saving.start()
 
     def _finish_saving(self, *, wait: bool) -> None:
@@ -175,3 +289,58 @@ class Writer(Thread):
             self._saving.join()
             self._saving = None
             self.store.use_state(self._saved)
+
+    def _fail(self, fault: BaseException) -> None:
+        """Refuse changes from now on, and say why."""
+        is_usual = isinstance(fault, OSError | sqlite3.Error | SpineError)
+        why = " ".join(str(fault).split())[:200] or type(fault).__name__
+        told = f"the store failed ({why}); changes are taken again as soon as it works"
+        if told != self.fault:
+            logger.error("%s", told, exc_info=None if is_usual else fault)
+        self.fault = told
+
+    def _recover(self) -> None:
+        """Wait until the store works again; changes are refused meanwhile."""
+        self._read_back()
+        while not self._can_write():
+            pass
+        self.live.unstage()
+        if self._is_torn or self.store.last_version != self.live.snapshot.version:
+            self._is_torn = True
+            if self._rebuild is None:
+                raise ClosedError("the state in memory is not that of the store; restart the service")
+            self.live = self._rebuild()
+            self._is_torn = False
+        self.snapshot, self._saved = self.live.snapshot, self.store.state_version or 0
+        self.fault = None
+        logger.warning("the store works again, at version %d", self.snapshot.version)
+
+    def _read_back(self) -> None:
+        """Read the store back, as soon as that works."""
+        while not self._attempt(self.store.read_back):
+            pass
+
+    def _can_write(self) -> bool:
+        """Return whether the store can be written to; if not, it is read back again."""
+        if self._attempt(self.store.try_writing):
+            return True
+        self._read_back()
+        return False
+
+    def _attempt(self, work: Callable[[], None]) -> bool:
+        """Return whether work on the store succeeded; if not, refuse what waits and pause."""
+        if self._done(work):
+            self._pause = _PAUSES[0]
+            return True
+        self._refuse_waiting()
+        if self._closing.wait(self._pause):
+            raise ClosedError("the service stops, and its store does not work")
+        self._pause = min(2 * self._pause, _PAUSES[1])
+        return False
+
+    def _refuse_waiting(self) -> None:
+        """Refuse all changes that wait; none of them was written."""
+        while not self._queue.empty():
+            task = self._queue.get()
+            if task is not None and task.done.set_running_or_notify_cancel():
+                task.done.set_exception(ClosedError(self.fault or "the service is stopping"))
