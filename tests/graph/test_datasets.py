@@ -80,7 +80,7 @@ class Payload:
         ({**pack(np.array([[0, 1]]), 2), "feat_data": np.ones(1)}, "found feat_data$"),
         (
             {**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_shape": np.array([2.0, 2.0])},
-            "the shape of a matrix is two numbers",
+            "the parts of a sparse matrix are rows of numbers, its shape two of them",
         ),
         ({**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_indices": np.array([0, 9])}, "do not fit together"),
         (
