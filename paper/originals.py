@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import math
+import os
 import pickle
 import pickletools
 import re
@@ -17,7 +18,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException
@@ -73,11 +74,22 @@ def load(name: str, progress: Progress | None = None) -> Dataset:
 
     ``progress`` is called with a file, the bytes so far, and the bytes in all or None.
     """
-    try:
+    with suppress(MissingFileError):
         return datasets.load(name)
-    except MissingFileError:
-        convert_original(name, datasets.cache_folder(), progress)
-        return datasets.load(name)
+    if not (cache_folder() / f"{name}.npz").is_file():
+        convert_original(name, cache_folder(), progress)
+    return datasets.load(name, cache_folder())
+
+
+def cache_folder() -> Path:
+    """Return the folder of converted networks: ``SPINEGRAPH_CACHE``, or the system's usual place."""
+    if chosen := os.environ.get("SPINEGRAPH_CACHE"):
+        return Path(chosen).absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "spinegraph"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "spinegraph"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "spinegraph"
 
 
 def load_ppi() -> list[Dataset]:
@@ -752,7 +764,7 @@ SOURCES: Mapping[str, Source] = {
 def main() -> None:
     """Prepare the networks named on the command line."""
     for name in datasets.NAMES if sys.argv[1:] == ["all"] else sys.argv[1:]:
-        print(f"{name}: {load(name).graph}")
+        print(f"{name}: {load(name).graph}; converted networks are in {cache_folder()}")
 
 
 if __name__ == "__main__":

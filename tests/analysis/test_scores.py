@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 
 from spinegraph import Graph, made
-from spinegraph.analysis.scores import (
+from spinegraph.analysis.evaluation import (
     class_numbers,
     clusters,
     hide_edges,

@@ -385,3 +385,15 @@ def test_every_download_is_pinned():
             assert original.url.startswith("https://"), original.url
             assert original.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", original.sha256)
     assert sorted(SOURCES) == list(datasets.NAMES)
+
+
+def test_the_cache_is_where_the_system_keeps_caches(monkeypatch):
+    monkeypatch.delenv("SPINEGRAPH_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    monkeypatch.setattr(originals.sys, "platform", "linux")
+    assert originals.cache_folder() == Path("/somewhere/spinegraph")
+    monkeypatch.setattr(originals.sys, "platform", "darwin")
+    assert originals.cache_folder().parts[-3:] == ("Library", "Caches", "spinegraph")
+    monkeypatch.setattr(originals.sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", "/local")
+    assert originals.cache_folder() == Path("/local/spinegraph")

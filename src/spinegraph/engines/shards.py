@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import digest_of
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
-from spinegraph.structure.pagerank import RootedPageRank
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 ROWS = 65_536
@@ -47,23 +46,6 @@ def plan(num_nodes: int, rows: int = ROWS) -> list[Shard]:
         raise ParameterError(f"rows of a shard must be a whole number of at least 1; got {rows!r}")
     starts = range(0, num_nodes, rows)
     return [Shard(index, start, min(start + rows, num_nodes)) for index, start in enumerate(starts)]
-
-
-def join_profiles(parts: list[RootedPageRank]) -> RootedPageRank:
-    """Stack the rows of several profiles."""
-    ends = np.cumsum([0, *(part.tied_indptr[-1] for part in parts)])
-    starts = [part.tied_indptr[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
-    stacked = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("nodes", "weights", "mass", "kept", "tied_nodes")
-    }
-    left = [part.unassigned for part in parts if part.unassigned is not None]
-    return replace(
-        parts[0],
-        **stacked,  # type: ignore[arg-type]
-        tied_indptr=np.concatenate([*starts, ends[-1:]]),
-        unassigned=np.concatenate(left) if left else None,
-    )
 
 
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"

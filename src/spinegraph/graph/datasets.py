@@ -1,7 +1,6 @@
 """The paper's networks, from a local folder."""
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,8 +64,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     name : str
         One of ``NAMES``, such as ``"cora"``.
     folder : path, optional
-        By default the folder that ``SPINEGRAPH_DATA`` names, then ``cache_folder()``, where
-        ``python -m paper.originals`` in a clone puts what it converts from the public originals.
+        By default the one that the environment variable ``SPINEGRAPH_DATA`` names.
 
     Examples
     --------
@@ -75,15 +73,13 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     """
     if name not in NAMES:
         raise ParameterError(f"name must be one of {', '.join(NAMES)}; got {name!r}")
-    data = os.environ.get("SPINEGRAPH_DATA")
-    folders = [Path(folder)] if folder is not None else [*map(Path, [data] if data else []), cache_folder()]
-    for path in (each / f"{name}.npz" for each in folders):
-        if path.is_file():
-            return read_dataset(path, name)
-    raise MissingFileError(
-        f"no file {name}.npz in {' or '.join(map(str, folders))}; set SPINEGRAPH_DATA to a folder that holds "
-        f"it, or make it from the public original in a clone: python -m paper.originals {name}"
-    )
+    path = Path(folder or os.environ.get("SPINEGRAPH_DATA") or ".") / f"{name}.npz"
+    if not path.is_file():
+        raise MissingFileError(
+            f"{path}: no such file; set SPINEGRAPH_DATA to the folder that holds it, or make it in a clone "
+            f"from the public original: python -m paper.originals {name}"
+        )
+    return read_dataset(path, name)
 
 
 def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Dataset:
@@ -120,23 +116,6 @@ def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Datas
         **{split: _split(arrays, f"{split}_idx", num_nodes, path) for split in ("train", "val", "test")},
         extras={key: value for key, value in arrays.items() if key not in _KNOWN_KEYS},
     )
-
-
-def cache_folder() -> Path:
-    """Return the folder of converted networks: ``SPINEGRAPH_CACHE``, or the system's usual place.
-
-    Examples
-    --------
-    >>> cache_folder().is_absolute()
-    True
-    """
-    if chosen := os.environ.get("SPINEGRAPH_CACHE"):
-        return Path(chosen).absolute()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "spinegraph"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "spinegraph"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "spinegraph"
 
 
 def _labels(labels: NDArray[Any] | None, n: int, path: object) -> NDArray[Any] | None:

@@ -30,7 +30,7 @@ from spinegraph.errors import ParameterError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spinegraph.analysis.scores import ClassScore, ClusterScore, LinkScore
+    from spinegraph.analysis.evaluation import ClassScore, ClusterScore, LinkScore
     from spinegraph.estimator import SPINE
     from spinegraph.graph.graph import Graph
 
@@ -86,7 +86,7 @@ def evaluate(
     seed = int(settings.get("seed", 0))
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
-        from spinegraph.analysis.scores import class_numbers, score_clusters
+        from spinegraph.analysis.evaluation import class_numbers, score_clusters
 
         subject = Subject.open(source, graph, features, how)
         known = None if labels is None else read_known(labels, subject.names)
@@ -202,13 +202,13 @@ def class_scores(
     model: "SPINE", graph: "Graph", known: "NDArray[Any]", *, seed: int, report: Report
 ) -> "list[ClassScore]":
     """Return how well a classifier reads labels from a model's vectors and from its controls."""
-    from spinegraph.analysis.scores import class_numbers
+    from spinegraph.analysis.evaluation import class_numbers
 
     return _score_classes(_model_rows(model, graph, None, report), class_numbers(known)[0], report, seed=seed)
 
 
 def _score_classes(rows: Rows, labels: Any, report: Report, **how: Any) -> "list[ClassScore]":
-    from spinegraph.analysis.scores import score_classes
+    from spinegraph.analysis.evaluation import score_classes
 
     scores: list[ClassScore] = []
     for done, (name, vectors) in enumerate(rows.items()):
@@ -227,7 +227,7 @@ def _score_links(
     report: Report,
 ) -> "tuple[list[LinkScore], int]":
     """Hide edges, fit on the rest with the model's settings, and score the hidden edges, also counted."""
-    from spinegraph.analysis.scores import hide_edges, neighbour_scores, score_links
+    from spinegraph.analysis.evaluation import hide_edges, neighbour_scores, score_links
 
     assert subject.model is not None
     assert subject.graph is not None

@@ -27,7 +27,7 @@ from spinegraph.config import Config, PaperConfig
 from spinegraph.errors import GraphFormatError, ParameterError
 
 if TYPE_CHECKING:
-    from spinegraph.analysis.scores import ClassScore
+    from spinegraph.analysis.evaluation import ClassScore
     from spinegraph.estimator import SPINE
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.graph import Graph
