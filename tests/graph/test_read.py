@@ -21,7 +21,7 @@ from scipy import sparse
 
 from spinegraph import read_graph
 from spinegraph.errors import DirectedInputWarning, MissingFeaturesError, ParameterError, SpineWarning
-from spinegraph.graph.edge_files import EdgeOptions
+from spinegraph.graph.edge_files import EdgeOptions, connection
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import read_features
 from spinegraph.graph.read import read_contents
@@ -571,3 +571,8 @@ def test_errors_name_the_standard_input(data, message):
     run = read_from_stdin(data, "names")
     assert run.returncode == 1
     assert message in run.stderr
+
+
+def test_a_query_that_takes_long_draws_nothing_on_the_standard_output():
+    with connection() as (database, _):
+        assert database.sql("SELECT current_setting('enable_progress_bar')").fetchall() == [(False,)]

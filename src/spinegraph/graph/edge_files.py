@@ -525,7 +525,7 @@ def connection(
             **({} if memory is None else {"memory_limit": f"{memory // 2**20}MiB"}),
         }
         with duckdb.connect(":memory:", config=settings) as database:
-            database.execute("SET enable_progress_bar = false")  # it would write to the standard output
+            database.execute("SET enable_progress_bar = false")  # it would go to the standard output
             yield database, folder
 
 

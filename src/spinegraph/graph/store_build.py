@@ -4,9 +4,9 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,6 @@ from spinegraph.graph.describe import computed_fingerprint
 from spinegraph.graph.edge_files import (
     MAX_WEIGHT,
     EdgeOptions,
-    Listing,
     NotHeaderError,
     as_integer,
     identifier,
@@ -172,58 +171,25 @@ def build_store(
     with opened(edges) as opened_edges:
         if opened_edges.kind in ("npz", "npy", "xml"):
             report_progress("reading", 0, 0)
-            given: Any = {"weighted": weighted, "names": names, "num_nodes": num_nodes}
-            given |= {"directed": directed, "reciprocal": reciprocal, "node_column": node_column}
-            write_store(read_graph(edges, features, **given, encoder=encoder), store)
+            chosen: Any = {"weighted": weighted, "names": names, "num_nodes": num_nodes}
+            chosen |= {"directed": directed, "reciprocal": reciprocal, "node_column": node_column}
+            write_store(read_graph(edges, features, **chosen, encoder=encoder), store)
             return open_store(store)
         make_folder(store.resolve().parent)
-        chosen = _Chosen(features, directed, reciprocal, node_column, missing, encoder)
+        given = (memory, report_progress, features, directed, reciprocal, node_column, missing, encoder)
         with whole_folder(store) as partial:
+            build = _Build(partial, *given)
             try:
-                made = _build(opened_edges, options, partial, memory, report_progress, chosen)
+                made = build.write(opened_edges, options)
             except NotHeaderError:
                 shutil.rmtree(partial / "work")
-                again = replace(options, header=False)
-                made = _build(opened_edges, again, partial, memory, report_progress, chosen)
+                made = build.write(opened_edges, replace(options, header=False))
             report_progress("checksums", 0, 0)
             fingerprint = computed_fingerprint(graph_of(made, _mapped(partial, made.files)))
             replace(made, fingerprint=fingerprint).write(partial)
     if made.report is not None:
         warn_of_losses(made.report, stacklevel=2)
     return open_store(store)
-
-
-class _Chosen(NamedTuple):
-    """How a store is built, as in :func:`build_store`."""
-
-    features: str | Path | None
-    directed: bool
-    reciprocal: Reciprocal
-    node_column: str | int | None
-    missing: Missing
-    encoder: FeatureEncoder | None
-
-
-def _build(
-    source: Opened, options: EdgeOptions, folder: Path, memory: int, progress: Progress, chosen: _Chosen
-) -> Header:
-    """Write the files of a store to a folder, without its header, which is returned."""
-    work, features = folder / "work", chosen.features
-    work.mkdir()
-    allowed = int(_SHARE * (memory - _PROCESS_MEMORY))
-    with open_listing(source, options, allowed, str(work)) as listing:
-        build = _Build(folder, listing, progress, chosen)
-        kind, report = build.edges()
-        made = Header(kind, True, None, None, report, "", _entries(folder))
-        if features is not None:
-            progress("joining features", 0, 0)
-            with opened(features) as table:
-                if table.kind == "parquet" and chosen.encoder is None:
-                    made = build.parquet_features(table, made)
-            if made.num_features is None:
-                made = _add_features(made, folder, features, chosen)
-    shutil.rmtree(work)
-    return made
 
 
 def _trimmed(column: str) -> str:
@@ -240,21 +206,39 @@ def _entries(folder: Path) -> dict[str, Entry]:
     return {name: entry_of(folder / name, FILES[name][1][0]) for name in names}
 
 
+@dataclass(eq=False)
 class _Build:
-    """Writes names, rows, weights and features of a store to a folder."""
+    """Writes a store to a folder; arguments as in :func:`build_store`."""
 
-    def __init__(self, folder: Path, listing: Listing, progress: Progress, chosen: _Chosen) -> None:
-        self._folder, self._listing, self._progress, self._chosen = folder, listing, progress, chosen
+    folder: Path
+    memory: int
+    progress: Progress
+    features: str | Path | None
+    directed: bool
+    reciprocal: Reciprocal
+    node_column: str | int | None
+    missing: Missing
+    encoder: FeatureEncoder | None
 
-    def edges(self) -> tuple[str, EdgeReport]:
-        """Write everything but features; returns the kind of names and what became of the listed edges."""
-        self._progress("reading edges", 0, 0)
-        listed = self._read()
-        self._progress("sorting names", 0, 0)
-        kind, n = self._write_names()
-        warn_of_header(self._listing, stacklevel=4)
-        self._progress("sorting edges", 0, listed)
-        return kind, self._write_rows(listed, n)
+    def write(self, source: Opened, options: EdgeOptions) -> Header:
+        """Write the files of a store, without its header, which is returned."""
+        work = self.folder / "work"
+        work.mkdir()
+        allowed = int(_SHARE * (self.memory - _PROCESS_MEMORY))
+        with open_listing(source, options, allowed, str(work)) as self._listing:
+            self.progress("reading edges", 0, 0)
+            listed = self._read()
+            self.progress("sorting names", 0, 0)
+            kind, n = self._write_names()
+            warn_of_header(self._listing, stacklevel=4)
+            self.progress("sorting edges", 0, listed)
+            report = self._write_rows(listed, n)
+            made = Header(kind, True, None, None, report, "", _entries(self.folder))
+            if self.features is not None:
+                self.progress("joining features", 0, n)
+                made = self._join_features(self.features, made)
+        shutil.rmtree(work)
+        return made
 
     def _rows(self, query: str) -> Iterator[Any]:
         return self._listing.batches(query, _ENTRIES)
@@ -300,15 +284,15 @@ class _Build:
         if count > MAX_NODES:
             raise GraphFormatError(f"{listing.path}: a graph holds at most {MAX_NODES} nodes; got {count}")
         self._is_range = is_integer and first == 0 and last == count - 1
-        with explained(self._folder):
+        with explained(self.folder):
             if is_integer:
                 parts = (batch.column(0).to_numpy() for batch in self._rows("SELECT n FROM names"))
-                write_chunks(self._folder / "names.bin", parts, np.int64)
+                write_chunks(self.folder / "names.bin", parts, np.int64)
                 return "range" if self._is_range else "integer", int(count)
             size = 0
             with (
-                (self._folder / "names_text.bin").open("wb") as text,
-                (self._folder / "names_ends.bin").open("wb") as ends,
+                (self.folder / "names_text.bin").open("wb") as text,
+                (self.folder / "names_ends.bin").open("wb") as ends,
             ):
                 for batch in self._rows("SELECT n FROM names"):
                     column = batch.column(0).cast(pa.large_string())
@@ -321,7 +305,7 @@ class _Build:
 
     def _write_rows(self, listed: int, n: int) -> EdgeReport:
         """Write indptr, indices and weights in both directions; counts what was merged or dropped."""
-        is_weighted, directed = self._listing.weight is not None, self._chosen.directed
+        is_weighted, directed = self._listing.weight is not None, self.directed
         weight = ", w" if is_weighted else ""
         if self._is_range:
             pairs = f"SELECT a AS x, b AS y{weight} FROM edges"
@@ -334,17 +318,17 @@ class _Build:
         # The last bit of a key says which direction an edge was listed in.
         both = f"unnest([(x * {n} + y) * 2 + (x > y)::INT, (y * {n} + x) * 2 + (x > y)::INT]) AS k{weight}"
         ordered = f"SELECT {both} FROM ({pairs}) WHERE x <> y AND NOT {zero} ORDER BY k{weight}"
-        names = _stored_names(self._folder)
+        names = _stored_names(self.folder)
         one_way = both_ways = entries = 0
         pointers = _Pointers(n)
         done, total = 0, 2 * (listed - loops - zeros)
         with (
-            explained(self._folder),
-            (self._folder / "indices.bin").open("wb") as columns,
-            (self._folder / "indptr.bin").open("wb") as starts,
-            (self._folder / ("weights.bin" if is_weighted else "work/none")).open("wb") as numbers,
-            (self._folder / ("outward.bin" if directed else "work/out")).open("wb") as outward,
-            (self._folder / ("inward.bin" if directed else "work/in")).open("wb") as inward,
+            explained(self.folder),
+            (self.folder / "indices.bin").open("wb") as columns,
+            (self.folder / "indptr.bin").open("wb") as starts,
+            (self.folder / ("weights.bin" if is_weighted else "work/none")).open("wb") as numbers,
+            (self.folder / ("outward.bin" if directed else "work/out")).open("wb") as outward,
+            (self.folder / ("inward.bin" if directed else "work/in")).open("wb") as inward,
         ):
             for keys, sums in _whole_groups(self._rows(ordered), is_weighted):
                 done += len(keys)
@@ -355,7 +339,7 @@ class _Build:
                 flows = split_directions(keys, added, backward) if directed else None
                 if added is not None:
                     try:
-                        rule: Reciprocal = "max" if directed else self._chosen.reciprocal
+                        rule: Reciprocal = "max" if directed else self.reciprocal
                         merged = combine_directions(keys, added, backward, names, rule)
                     except GraphFormatError as fault:
                         raise GraphFormatError(f"{self._listing.path}: {fault}") from fault
@@ -370,7 +354,7 @@ class _Build:
                 for part in pointers.add(keys // n):
                     starts.write(part.tobytes())
                 entries += len(keys)
-                self._progress("merging edges", min(done, total), total)
+                self.progress("merging edges", min(done, total), total)
             for part in pointers.finish():
                 starts.write(part.tobytes())
         return EdgeReport(
@@ -382,18 +366,39 @@ class _Build:
             reciprocal=0 if directed else both_ways // 2,
         )
 
-    def parquet_features(self, source: Opened, made: Header) -> Header:
-        """Write the features of a Parquet table where all are numbers; DuckDB joins and orders them."""
-        with open_parquet(source.stream, source.path) as file:
-            fields = list(file.schema_arrow)
-        position = name_column([field.name for field in fields], self._chosen.node_column, source.path)
-        node = fields.pop(position)
-        if not fields or not all(is_number(field.type) for field in fields):
-            return made
-        name = identifier(node.name)
+    def _join_features(self, path: str | Path, made: Header) -> Header:
+        """Write features: DuckDB joins and orders Parquet where all are numbers; others are read whole."""
+        if self.encoder is None:
+            with opened(path) as source:
+                if source.kind == "parquet":
+                    with open_parquet(source.stream, source.path) as file:
+                        fields = list(file.schema_arrow)
+                    position = name_column([f.name for f in fields], self.node_column, source.path)
+                    node = fields.pop(position).name
+                    if fields and all(is_number(field.type) for field in fields):
+                        return self._join_parquet(source, node, [field.name for field in fields], made)
+        found, names = read_features(path, self.node_column), np.asarray(_stored_names(self.folder))
+        if self.encoder is None and not is_numeric(found.data):
+            raise MissingFeaturesError(
+                f"{found.path}: {first_few(other_columns(found.data), 3)} hold gaps or other than numbers; a "
+                "store keeps numbers alone: pass encoder=FeatureEncoder().fit(table), or leave them out"
+            )
+        matrix, titles, _ = encoded(found, self.encoder)
+        try:
+            if found.names is not None:
+                matrix = align_features(names, names_like(names, found.names), matrix, self.missing)
+            matrix = as_features(matrix, names)
+        except SpineError as fault:
+            raise type(fault)(f"{found.path}: {fault}") from fault
+        files = dict(made.files)
+        width = write_features(matrix, self.folder, files)
+        return replace(made, num_features=width, feature_names=titles, files=files)
+
+    def _join_parquet(self, source: Opened, node: str, titles: list[str], made: Header) -> Header:
+        name = identifier(node)
         key = _trimmed(f"CAST({name} AS VARCHAR)")
         key = key if made.names == "text" else as_integer(key)
-        columns = [f"TRY_CAST({identifier(field.name)} AS FLOAT) AS f{i}" for i, field in enumerate(fields)]
+        columns = [f"TRY_CAST({identifier(title)} AS FLOAT) AS f{i}" for i, title in enumerate(titles)]
         table = f"read_parquet({literal(source.file)})"
         self._run(
             f"CREATE TEMP VIEW rows AS SELECT {key} AS n, {name} AS raw, {', '.join(columns)} FROM {table}"
@@ -407,36 +412,37 @@ class _Build:
         empty, without = self._run(f"{examples} (FROM names ANTI JOIN rows USING (n))")
         if gaps:
             raise GraphFormatError(
-                f"{source.path}: {gaps} rows have no name in {node.name!r}; every row needs one"
+                f"{source.path}: {gaps} rows have no name in {node!r}; every row needs one"
             )
         if twice:
             raise MissingFeaturesError(
                 f"{source.path}: node names must be unique; given more than once: {first_few(repeated)}"
             )
         message = mismatch(f"{empty} of {made.num_nodes}", without or (), str(unused), strangers or ())
-        if message and self._chosen.missing == "error":
+        if message and self.missing == "error":
             raise MissingFeaturesError(f"{source.path}: {message}{MISSING_ZERO}")
         if unused:
             warnings.warn(f"{source.path}: {message}; such rows are left out", SpineWarning, stacklevel=4)
-        values = ", ".join(f"CASE WHEN rows.n IS NULL THEN 0 ELSE f{i} END" for i in range(len(fields)))
+        values = ", ".join(f"CASE WHEN rows.n IS NULL THEN 0 ELSE f{i} END" for i in range(len(titles)))
         joined = f"SELECT {values} FROM names LEFT JOIN rows USING (n) ORDER BY names.rowid"
         done = 0
-        with explained(self._folder), (self._folder / "features.bin").open("wb") as output:
+        with explained(self.folder), (self.folder / "features.bin").open("wb") as output:
             for batch in self._rows(joined):
                 matrix = np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
                 wrong = np.argwhere(~np.isfinite(matrix))
                 if len(wrong):
                     row, number = wrong[0].tolist()
                     raise GraphFormatError(
-                        f"{source.path}: node {quoted(_stored_names(self._folder)[done + row])}: column "
-                        f"{fields[number].name!r} holds no finite float32 number; fill gaps first"
+                        f"{source.path}: node {quoted(_stored_names(self.folder)[done + row])}: column "
+                        f"{titles[number]!r} holds no finite float32 number; fill gaps first"
                     )
                 output.write(matrix.astype(np.float32).tobytes())
                 done += len(matrix)
-                self._progress("joining features", done, done)
-        files = {"features.bin": entry_of(self._folder / "features.bin", np.float32, (len(fields),))}
-        titles = tuple(field.name for field in fields)
-        return replace(made, num_features=len(fields), feature_names=titles, files={**made.files, **files})
+                self.progress("joining features", done, done)
+        files = {"features.bin": entry_of(self.folder / "features.bin", np.float32, (len(titles),))}
+        return replace(
+            made, num_features=len(titles), feature_names=tuple(titles), files={**made.files, **files}
+        )
 
 
 def _stored_names(folder: Path) -> Any:
@@ -483,27 +489,6 @@ class _Pointers:
             stop = min(self._next + _ROWS, last + 1)
             yield self._entries + np.searchsorted(rows, np.arange(self._next, stop))
             self._next = stop
-
-
-def _add_features(made: Header, folder: Path, path: str | Path, chosen: _Chosen) -> Header:
-    """Write features that are read whole."""
-    encoder, names = chosen.encoder, np.asarray(_stored_names(folder))
-    found = read_features(path, chosen.node_column)
-    if encoder is None and not is_numeric(found.data):
-        raise MissingFeaturesError(
-            f"{found.path}: {first_few(other_columns(found.data), 3)} hold gaps or other than numbers; a "
-            "store keeps numbers alone: pass encoder=FeatureEncoder().fit(table), or leave these columns out"
-        )
-    matrix, titles, _ = encoded(found, encoder)
-    try:
-        if found.names is not None:
-            matrix = align_features(names, names_like(names, found.names), matrix, chosen.missing)
-        matrix = as_features(matrix, names)
-    except SpineError as fault:
-        raise type(fault)(f"{found.path}: {fault}") from fault
-    files = dict(made.files)
-    width = write_features(matrix, folder, files)
-    return replace(made, num_features=width, feature_names=titles, files=files)
 
 
 def _unnamed_rows(features: str | Path) -> int | None:
