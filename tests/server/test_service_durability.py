@@ -1,14 +1,19 @@
 """What was acknowledged survives any stop, and the service goes on as if it had never stopped."""
 
+import os
+import random
 import signal
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Thread
 
 import httpx
 import numpy as np
+import pyarrow as pa
 import pytest
+from benchmarks.service import fitted, network
 
 from running_service import Running, small_graph, small_model
 
@@ -197,3 +202,49 @@ def test_the_log_is_on_disk_before_the_answer(model_folder, tmp_path):
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert database.execute("SELECT version FROM changes").fetchall() == [(1,)]
     database.close()
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["cora", "ego_twitter"])
+def test_kills_under_mixed_load_lose_nothing_on_real_networks(name, tmp_path):
+    """SPINEGRAPH_KILLS says how often; SPINEGRAPH_MODELS is a folder that keeps the fitted models."""
+    models = Path(os.environ.get("SPINEGRAPH_MODELS", tmp_path))
+    folder, graph = fitted(name, models), network(name)
+    running = Running(folder, tmp_path / "store")
+    there, gone, rng = set(), set(), np.random.default_rng(3)
+    for kill in range(int(os.environ.get("SPINEGRAPH_KILLS", "100"))):
+        running.start()
+        exported = running.client.get("/v1/export", params={"format": "arrow"}).content
+        names = set(pa.ipc.open_stream(exported).read_all()["name"].to_pylist())
+        assert there <= names
+        assert not gone & names
+
+        def write(which, kill=kill):
+            headers, draw = {"Authorization": f"Bearer {running.token}"}, random.Random(f"{kill} {which}")
+            names = graph.names.tolist()
+            with httpx.Client(base_url=running.url, headers=headers, timeout=60, trust_env=False) as client:
+                for number in range(100_000):
+                    name = f"k{kill}-{which}-{number}"
+                    body = {"name": name, "edges": draw.sample(names, 3)}
+                    body |= {"features": {}} if graph.has_features else {}
+                    try:
+                        assert client.post("/v1/nodes", json=body).status_code == 201
+                        there.add(name)
+                        client.get(f"/v1/nodes/{draw.choice(names)}/similar")
+                        if number % 5 == 4:
+                            there.discard(name)
+                            assert client.delete(f"/v1/nodes/{name}").status_code == 200
+                            gone.add(name)
+                    except httpx.HTTPError:
+                        return
+
+        writers = [Thread(target=write, args=(which,)) for which in "abc"]
+        for one in writers:
+            one.start()
+        time.sleep(0.5 + 1.5 * rng.random())
+        running.kill()
+        for one in writers:
+            one.join()
+    print(f"{name}: {kill + 1} kills, {len(there) + 2 * len(gone)} changes acknowledged, none lost")
+    assert len(there) > kill
