@@ -254,6 +254,7 @@ class TextTable:
     delimiter: str
     sample: list[Record]
     copy: str
+    are_integers: bool  # all below the first line is integers as usually written
 
     def relation(self, has_header: bool) -> str:
         """Return the table for a FROM clause; its columns c0, c1, ... are text."""
@@ -314,9 +315,13 @@ def open_text(
     delimiter = delimiter or _find_delimiter([text for _, text in lines], source.path)
     sample = list(_records(lines, source.path, delimiter, comments))
 
+    are_integers = all(is_integer(field.strip()) for record in sample[1:] for field in record.fields)
+
     def cleaned() -> Iterator[tuple[bool, bytes]]:
-        for _, data, is_plain in _blocks(source.stream, source.path, max_line):
+        nonlocal are_integers
+        for line, data, is_plain in _blocks(source.stream, source.path, max_line):
             clean = _clean_lines(data, delimiter, comments)
+            are_integers = are_integers and _are_integers(clean, delimiter, skip=line == 1)
             yield is_plain and clean is data, clean
 
     copy = source.file
@@ -324,7 +329,7 @@ def open_text(
         copy = os.path.join(folder, "rows")
         with open(copy, "wb") as output:
             output.writelines(clean for _, clean in cleaned())
-    return TextTable(source.path, source.stream, comments, max_line, delimiter, sample, copy)
+    return TextTable(source.path, source.stream, comments, max_line, delimiter, sample, copy, are_integers)
 
 
 def _blocks(stream: BinaryIO, path: str, max_line: int) -> Iterator[tuple[int, bytes, bool]]:
@@ -403,6 +408,17 @@ def _clean_lines(data: bytes, delimiter: str, comments: Sequence[str]) -> bytes:
             kept.append(line)
             is_inside ^= delimiter != WHITESPACE and line.count(b'"') % 2 == 1
     return b"".join(kept)
+
+
+def _are_integers(data: bytes, delimiter: str, skip: bool) -> bool:
+    """Return whether lines, but for the first to skip, hold only integers: no 007, +7, 1e3 or text."""
+    start = data.index(b"\n") if skip and data else 0
+    text = data[start:] if start else b"\n" + data
+    if text.translate(None, b"0123456789-\n" + delimiter.encode()):
+        return False
+    found = np.frombuffer(text, np.uint8)
+    is_digit = found >= 48  # other bytes, '-' among them, are below
+    return not ((found[1:-1] == 48) & is_digit[2:] & ~is_digit[:-2]).any()
 
 
 def _is_skipped(line: str, comments: Sequence[str]) -> bool:
@@ -574,7 +590,7 @@ class Listing:
     options: EdgeOptions
     note: str
     find_fault: Callable[[], None]  # raises an error that names the first bad row
-    looks_like_integers: bool = True
+    numbers: tuple[str, str] | None = None  # SQL of both ends as BIGINT, NULL where one is no integer
     guessed_header: tuple[str, str] | None = None
 
     def explain(self, fault: str) -> NoReturn:
@@ -650,7 +666,7 @@ class Listing:
 def collect(listing: Listing) -> FileContents:
     """Read the edges of a listing into memory."""
     n, found = listing.options.num_nodes, None
-    if listing.kind == "integer" or (listing.kind is None and listing.looks_like_integers):
+    if listing.kind != "text" and listing.numbers is not None:
         found = _by_value(listing)
     names, edges, weights = found or _by_hash(listing)
     if not edges.size and n is None:
@@ -680,10 +696,7 @@ def _by_value(listing: Listing) -> Numbered | None:
 
     None where some name is not written as an integer is, or where they lie far apart.
     """
-    ends: Sequence[str] = listing.ends
-    if listing.is_text:
-        ends = list(map(as_integer, ends))
-    sides, weights = listing.read(*ends)
+    sides, weights = listing.read(*(listing.numbers or ()))
     if any(side.null_count for side in sides):
         return None
     bounds = [pc.min_max(side).as_py() for side in sides]
@@ -852,22 +865,25 @@ def _text_listing(
             table.require_fields(record, *shape)
             _check_record(record, columns, options)
 
-    separator = {WHITESPACE: "white space", "\t": "tabs", ",": "commas"}.get(
-        table.delimiter, repr(table.delimiter)
-    )
-    header = "a header" if has_header else "no header"
+    ends = f"c{columns.source}", f"c{columns.target}"
+    numbers = None
+    if all(map(is_integer, source_values + target_values)):
+        one, other = (f"TRY_CAST({end} AS BIGINT)" if table.are_integers else as_integer(end) for end in ends)
+        numbers = one, other
+    known = {WHITESPACE: "white space", "\t": "tabs", ",": "commas"}
+    separator, header = known.get(table.delimiter, repr(table.delimiter)), "a" if has_header else "no"
     return Listing(
         source.path,
         database,
         table.relation(has_header),
-        (f"c{columns.source}", f"c{columns.target}"),
+        ends,
         None if columns.weight is None else f"TRY_CAST(c{columns.weight} AS DOUBLE)",
         "integer" if options.num_nodes is not None else options.names,
         True,
         options,
-        f"fields separated by {separator}, {header}; {columns.note}",
+        f"fields separated by {separator}, {header} header; {columns.note}",
         find_fault,
-        all(map(is_integer, source_values + target_values)),
+        numbers,
         (titles[columns.source], titles[columns.target]) if is_guess and titles else None,
     )
 
@@ -985,17 +1001,19 @@ def _typed_listing(
 
     one, other, *weight = map(identifier, wanted)
     kind = "BIGINT" if as_integers else "VARCHAR"
+    ends = f"CAST({one} AS {kind})", f"CAST({other} AS {kind})"
     return Listing(
         path,
         database,
         relation,
-        (f"CAST({one} AS {kind})", f"CAST({other} AS {kind})"),
+        ends,
         f"CAST({weight[0]} AS DOUBLE)" if weight else None,
         "integer" if as_integers else "text",
         not as_integers,
         options,
         f"{what}; {columns.note}",
         find_fault,
+        ends if as_integers else None,
     )
 
 
