@@ -30,12 +30,10 @@ _ROWS_PER_BLOCK = 512
 
 @compiled(fastmath={"contract"})
 def multiply_rows(indptr, indices, data, dense, start, stop, out):
-    """Rows ``start`` to ``stop`` of a CSR matrix (r, c) times a dense one (c, d), into out (r, d)."""
+    """Add rows ``start`` to ``stop`` of a CSR matrix (r, c) times a dense one (c, d) to out (r, d)."""
     width = dense.shape[1]
     for row in range(start, stop):
         total = out[row]
-        for column in range(width):
-            total[column] = 0
         for entry in range(indptr[row], indptr[row + 1]):
             value, source = data[entry], dense[indices[entry]]
             for column in range(width):
@@ -48,10 +46,11 @@ def sparse_times_dense(
     data: NDArray[np.float32],
     dense: NDArray[np.float32],
     threads: int | None = None,
+    out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """Return a CSR matrix (r, c) times a dense one (c, d); each row is summed in order."""
+    """Return a CSR matrix (r, c) times a dense one (c, d); each row is summed in order, on top of ``out``."""
     rows = len(indptr) - 1
-    out = np.empty((rows, dense.shape[1]), dtype=np.float32)
+    out = np.zeros((rows, dense.shape[1]), dtype=np.float32) if out is None else out
 
     def task(start: int, stop: int) -> None:
         multiply_rows(indptr, indices, data, dense, start, stop, out)

@@ -194,7 +194,8 @@ class Content:
             is_base = rows.indices < len(base)
             sums = sparse_times_dense(*chosen_entries(rows, is_base), kept, 1)
             indptr, indices, data = chosen_entries(rows, ~is_base)
-            sums += sparse_times_dense(indptr, np.searchsorted(later, indices), data, others, 1)
+            # One sum in order, so that its bits do not depend on which nodes are the base's.
+            sparse_times_dense(indptr, np.searchsorted(later, indices), data, others, 1, out=sums)
             found += row_products(sums, part)
         return self.finished(found)
 
