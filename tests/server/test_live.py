@@ -27,9 +27,12 @@ from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
 from spinegraph.graph.overlay import REMOVED
 
 
-@pytest.fixture(scope="module", params=["features", "plain", "weighted", "walks", "paper"])
+@pytest.fixture(scope="module", params=["features", "plain", "weighted", "directed", "walks", "paper"])
 def model(request):
     graph = small_graph(weighted=request.param == "weighted")
+    if request.param == "directed":
+        edges = [pair if sum(map(ord, pair[0])) % 3 else pair[::-1] for pair in graph.to_networkx().edges]
+        graph = Graph.from_edges(edges, names=graph.names, features=graph.features, directed=True)
     graph = graph.with_features(None) if request.param == "plain" else graph
     if request.param == "paper":
         return SPINE.paper(dim=8, steps=5, k=10, rpr_method="push").fit(graph)
@@ -47,7 +50,9 @@ def changes(graph, count, seed=0):
         if kind == "gone":
             change = Change("remove", some[:1])
         elif kind == "cut" and len(overlay.neighbors(some[0])):
-            change = Change("remove", [], [(some[0], overlay.neighbors(some[0])[0])])
+            row = overlay.rows_at(overlay.positions(some[:1]))
+            (other,), is_out = overlay.names_at(row.indices[:1]), row.outward is None or row.outward[0] > 0
+            change = Change("remove", [], [(some[0], other) if is_out else (other, some[0])])
         else:
             new = [f"new {number}"] if kind == "node" else []
             edges = [(new[0], one) for one in some[:3]] if new else [(some[0], some[1]), (some[2], some[3])]

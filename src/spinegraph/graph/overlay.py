@@ -168,34 +168,29 @@ class Overlay:
     @cached_property
     def out_degrees(self) -> NDArray[np.int64]:
         """Number of edges from each node, (n,)."""
-        rows = self.patch.rows
-        if rows.outward is None:
-            return self.degrees
-        return frozen(self._patched_values(self.base.out_degrees, entry_counts(rows.indptr, rows.outward)))
+        return self._of_way("outward", self.base.out_degrees, entry_counts)
 
     @cached_property
     def in_degrees(self) -> NDArray[np.int64]:
         """Number of edges to each node, (n,)."""
-        rows = self.patch.rows
-        if rows.inward is None:
-            return self.degrees
-        return frozen(self._patched_values(self.base.in_degrees, entry_counts(rows.indptr, rows.inward)))
+        return self._of_way("inward", self.base.in_degrees, entry_counts)
 
     @cached_property
     def out_strengths(self) -> NDArray[np.float64]:
         """Sum of the weights of edges from each node, (n,)."""
-        rows = self.patch.rows
-        if rows.outward is None:
-            return self.strengths
-        return frozen(self._patched_values(self.base.out_strengths, row_sums(rows.indptr, rows.outward)))
+        return self._of_way("outward", self.base.out_strengths, row_sums)
 
     @cached_property
     def in_strengths(self) -> NDArray[np.float64]:
         """Sum of the weights of edges to each node, (n,)."""
+        return self._of_way("inward", self.base.in_strengths, row_sums)
+
+    def _of_way(self, way: str, of_base: NDArray[Any], count: Any) -> NDArray[Any]:
+        """Return degrees or strengths of one direction; those of both where edges have none."""
         rows = self.patch.rows
-        if rows.inward is None:
-            return self.strengths
-        return frozen(self._patched_values(self.base.in_strengths, row_sums(rows.indptr, rows.inward)))
+        if not self.directed:
+            return self.degrees if count is entry_counts else self.strengths
+        return frozen(self._patched_values(of_base, count(rows.indptr, getattr(rows, way))))
 
     def _patched_values(self, of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
         """Return one value per node, from the patch where it has a row and from the base elsewhere."""

@@ -79,21 +79,25 @@ class Adjacency(NamedTuple):
     def neighbors(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the rows of some nodes (r,): where each begins (r + 1,), and the neighbours."""
         indptr, entries = self._entries(nodes)
-        found = np.empty(len(entries), self.indices.dtype)
-        in_base = entries < self.indices.size
-        found[in_base] = self.indices[entries[in_base]]
-        found[~in_base] = self.patch_indices[entries[~in_base] - self.indices.size]
-        return indptr, found
+        return indptr, self._gathered(entries, self.indices, self.patch_indices)
 
     def steps(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the rows of some nodes like ``neighbors``, without neighbours that a walk cannot step to."""
-        entries = self._entries(nodes)[1]
-        indptr, found = self.neighbors(nodes)
-        weights = np.concatenate([self.weights, self.patch_weights]) if self.rows.size else self.weights
-        if not weights.size:
-            return indptr, found
-        is_step = weights[entries] > 0
-        return np.concatenate([[0], np.cumsum(is_step)])[indptr], found[is_step]
+        indptr, entries = self._entries(nodes)
+        if self.has_weights:
+            is_step = self._gathered(entries, self.weights, self.patch_weights) > 0
+            indptr, entries = np.concatenate([[0], np.cumsum(is_step)])[indptr], entries[is_step]
+        return indptr, self._gathered(entries, self.indices, self.patch_indices)
+
+    def _gathered(
+        self, entries: NDArray[np.int64], of_base: NDArray[Any], of_patch: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Return values of entries, from the base's and then the patch's, at their cost alone."""
+        found = np.empty(len(entries), of_base.dtype)
+        in_base = entries < self.indices.size
+        found[in_base] = of_base[entries[in_base]]
+        found[~in_base] = of_patch[entries[~in_base] - self.indices.size]
+        return found
 
     def _entries(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where each row begins (r + 1,), and its entries among the base's and then the patch's."""

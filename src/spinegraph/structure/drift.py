@@ -103,7 +103,11 @@ class NeighborDrift:
         counts, near = np.diff(rows.indptr), rows.indices.astype(np.int64)
         smaller = np.repeat(np.minimum(was, now), counts)
         is_exact = after.degrees_at(near) >= smaller
-        moves = 2 * np.repeat(np.abs(now - was), counts) / np.maximum(smaller - 1, 1)
+        links = np.abs(now - was)  # that came or went
+        if after.directed:
+            ways = ((before.out_degrees, after.out_degrees), (before.in_degrees, after.in_degrees))
+            links = np.maximum(links, sum(np.abs(new[old] - one[old]) for one, new in ways))
+        moves = 2 * np.repeat(links, counts) / np.maximum(smaller - 1, 1)
         np.add.at(self.moved, near, moves)
         triangles = _triangles(before.rows_at(old), rows, old, len(after))
         self.moved += triangles / np.maximum(after.degrees * (after.degrees - 1) / 2, 1)
@@ -121,9 +125,19 @@ def reads_neighbors(column: str) -> bool:
 
 
 def row_changes(before: Rows, after: Rows) -> NDArray[np.float64]:
-    """Return how far the steps from each node differ: sums of absolute differences, (rows,), at most 2."""
+    """Return how far the steps from each node differ: sums of absolute differences, (rows,), at most 2.
+
+    Of directed edges the largest of steps both ways, along edges and against them.
+    """
     width = int(max(before.indices.max(initial=-1), after.indices.max(initial=-1))) + 1
-    changes: NDArray[np.float64] = abs(_steps(after, width) - _steps(before, width)) @ np.ones(width)
+    pairs = zip(before[2:], after[2:], strict=True)  # weights, outward and inward
+    directed = before.outward is not None
+    found = [
+        abs(_steps(after, width, new) - _steps(before, width, old)) @ np.ones(width)
+        for number, (old, new) in enumerate(pairs)
+        if number == 0 or directed
+    ]
+    changes: NDArray[np.float64] = np.max(found, axis=0)
     return changes
 
 
@@ -140,11 +154,12 @@ def _triangles(before: Rows, after: Rows, nodes: NDArray[np.int64], width: int) 
     return found
 
 
-def _steps(rows: Rows, width: int) -> csr_array:
-    """Return the probabilities of the steps from each node, (rows, width)."""
+def _steps(rows: Rows, width: int, given: NDArray[np.float32] | None) -> csr_array:
+    """Return the probabilities of the steps from each node, (rows, width); none where weights are all 0."""
     lengths = np.diff(rows.indptr)
-    weights = np.ones(len(rows.indices)) if rows.weights is None else rows.weights.astype(np.float64)
+    weights = np.ones(len(rows.indices)) if given is None else given.astype(np.float64)
     sums = np.bincount(np.repeat(np.arange(len(lengths)), lengths), weights, minlength=len(lengths))
     return csr_array(
-        (weights / np.repeat(sums, lengths), rows.indices, rows.indptr), shape=(len(lengths), width)
+        (weights / np.repeat(np.where(sums > 0, sums, 1), lengths), rows.indices, rows.indptr),
+        shape=(len(lengths), width),
     )
