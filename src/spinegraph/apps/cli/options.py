@@ -256,7 +256,8 @@ def print_table(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     columns = list(zip(titles, *rows, strict=True)) if rows else []
     for title, *cells in columns:
-        is_text = any(sign.isalpha() or sign == "█" for cell in cells for sign in cell)
+        words = sum(any(sign.isalpha() or sign == "█" for sign in cell) for cell in cells)
+        is_text = 2 * words > sum(map(bool, cells))
         table.add_column(escape(title), justify="left" if is_text else "right", overflow="fold")
     widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
     left = max(console.width - 2 - sum(widths[:-1]) - 2 * len(widths[:-1]), _MIN_CUT)
@@ -272,7 +273,8 @@ def print_table(
 def print_facts(name: str, facts: dict[str, str]) -> None:
     """Print a name and, under it, what is known of it."""
     console = Console(highlight=False)
-    console.print(f"[bold]{escape(name)}[/bold]", soft_wrap=True)
+    if name:
+        console.print(f"[bold]{escape(name)}[/bold]", soft_wrap=True)
     grid = Table.grid(padding=(0, 2))
     for title, text in facts.items():
         grid.add_row(f"  {title}", escape(text))
