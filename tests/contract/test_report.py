@@ -218,7 +218,7 @@ def test_notes_give_numbers_and_put_warnings_first():
         "40 of 70 nodes (57 %) have no feature",
         "2 of 3 feature columns (67 %) are the same",
         "70 of 70 nodes (100 %) share their vector",
-        "7 of 70 nodes (10 %) have no label; 1 of 2 labels have fewer than 5 nodes",
+        "7 of 70 nodes (10 %) have no label",
         "62 listed edges gave 60 edges",
     ):
         assert words in texts

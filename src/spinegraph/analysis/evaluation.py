@@ -7,7 +7,7 @@ test labels choose nothing.
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -180,14 +180,6 @@ def _checked(vectors: Any, labels: ArrayLike, *parts: ArrayLike) -> tuple[Any, N
     return rows, known.astype(np.int64)
 
 
-class Split(NamedTuple):
-    """Positions of the nodes that train a classifier, choose its penalty and test it; disjoint."""
-
-    train: NDArray[np.int64]
-    val: NDArray[np.int64]
-    test: NDArray[np.int64]
-
-
 @dataclass(frozen=True)
 class ClassScore:
     """How well classes are read from some vectors."""
@@ -208,8 +200,8 @@ def class_numbers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
     return np.array(numbers, np.int64), classes
 
 
-def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int) -> Split:
-    """Split the nodes of known label at random, each class in these shares.
+def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int) -> list[NDArray[np.int64]]:
+    """Split the nodes of known label at random into train, val and test, each class in these shares.
 
     A class gives at least one node to training, and what is left to validation and test.
     """
@@ -229,7 +221,7 @@ def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int)
             f"{int((labels >= 0).sum())} nodes of known label in {count} classes are too few to split into "
             "training, validation and test; label at least three nodes of each of two classes"
         )
-    return Split(*found)
+    return found
 
 
 def score_classes(
@@ -270,7 +262,7 @@ def score_classes(
         accuracy = [one.accuracy for one in found]
         Cs = tuple(one.C for one in found)
         scores.append(ClassScore(name, float(np.mean(accuracy)), float(np.std(accuracy)), Cs))
-    largest = [(labels[s.test] == np.bincount(labels[s.train]).argmax()).mean() for s in splits]
+    largest = [(labels[test] == np.bincount(labels[train]).argmax()).mean() for train, _, test in splits]
     return [*scores, ClassScore("largest class", float(np.mean(largest)), float(np.std(largest)))]
 
 
@@ -437,9 +429,6 @@ def _non_edges(n: int, edges: NDArray[np.int64], count: int, rng: np.random.Gene
     return np.column_stack([chosen // n, chosen % n])
 
 
-_MAX_COMPARED = 3000  # nodes of which a silhouette is computed
-
-
 @dataclass(frozen=True)
 class ClusterScore:
     """How well clusters of some vectors agree with classes and network."""
@@ -449,9 +438,6 @@ class ClusterScore:
     nmi: float | None
     ari: float | None
     modularity: float | None  # share of edges inside clusters, above what degrees alone would give
-    # How much nearer a node is to its own cluster than to the next, by the vectors themselves; so it does
-    # not compare one kind of vectors with another.
-    silhouette: float
 
 
 def clusters(vectors: Any, count: int, *, seed: int = 0) -> NDArray[np.int64]:
@@ -507,7 +493,7 @@ def score_clusters(
     >>> score_clusters(rows, 2, labels=labels)[0].nmi
     1.0
     """
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     scores = []
     for name, vectors in rows.items():
@@ -517,11 +503,8 @@ def score_clusters(
             known = labels >= 0
             nmi = float(normalized_mutual_info_score(labels[known], found[known]))
             ari = float(adjusted_rand_score(labels[known], found[known]))
-        some = np.random.default_rng([seed, 29]).permutation(len(found))[:_MAX_COMPARED]
-        is_defined = 2 <= len(np.unique(found[some])) < len(some)
-        silhouette = float(silhouette_score(_unit(vectors)[some], found[some])) if is_defined else 0.0
         inside = None if graph is None else modularity(graph, found)
-        scores.append(ClusterScore(name, nmi, ari, inside, silhouette))
+        scores.append(ClusterScore(name, nmi, ari, inside))
     return scores
 
 

@@ -37,6 +37,7 @@ class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._running: Any = None
+        _hide_flag_types(self)
         for name, purpose in COMMANDS.items():
             self.add_command(TyperCommand(name, help=purpose))  # for the list; loaded by resolve_command
 
@@ -122,10 +123,15 @@ def load(name: str) -> Any:
     command = typer.main.get_command(app)
     command.name = name
     for one in (command, *getattr(command, "commands", {}).values()):
-        for option in one.params:
-            if getattr(option, "is_bool_flag", False):
-                option.metavar = ""  # Typer's "<bool>" reads as if a value had to follow
+        _hide_flag_types(one)
     return command
+
+
+def _hide_flag_types(command: Any) -> None:
+    """Print no ``<bool>`` beside a flag: it reads as if a value had to follow."""
+    for option in (*command.params, command.get_help_option(typer.Context(command))):
+        if getattr(option, "is_bool_flag", False):
+            option.metavar = ""
 
 
 def examples(name: str) -> list[str]:

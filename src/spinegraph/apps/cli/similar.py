@@ -106,13 +106,13 @@ def _write_all(
     if names.dtype != np.int64:
         names = np.array([shown(name) for name in names.tolist()], dtype=object)
     is_match = found.positions.ravel() >= 0
-    columns = (
-        np.repeat(names, count)[is_match],
-        np.tile(np.arange(1, count + 1), n)[is_match],
-        names[found.positions.ravel()[is_match]],
-        found.scores.ravel()[is_match],
-    )
-    write_table(output, ("node", "rank", "match", "score"), columns, ".6g")
+    columns = {
+        "node": np.repeat(names, count)[is_match],
+        "rank": np.tile(np.arange(1, count + 1), n)[is_match],
+        "match": names[found.positions.ravel()[is_match]],
+        "score": found.scores.ravel()[is_match],
+    }
+    write_table(output, columns)
     is_printed = str(output) == STANDARD_OUTPUT
     if json:
         facts = {"output": str(output), "nodes": n, "n": count, "by": by}
