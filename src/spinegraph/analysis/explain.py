@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 from typing import Any
 
@@ -200,11 +200,6 @@ class Explanation:
         return self.warping.distance / len(self.warping.path)
 
     @property
-    def shared_features(self) -> list[tuple[str, float]]:
-        """Feature columns that both have and that add to the similarity, with what they add, most first."""
-        return [(column.name, column.alike) for column in self.columns.shared(_COLUMNS, structural=False)]
-
-    @property
     def words(self) -> list[str]:
         """The explanation in sentences, the most important first."""
         listed = (_verdict(self), _origin(self), _no_place(self), *_content(self), _place(self), _role(self))
@@ -342,11 +337,7 @@ def explain(
 
 
 _SHARED_COLUMNS = 2  # shown of those that two nodes share
-_COSINE = "score: cosine of that part, 1 is the same"
-HOW = {
-    "all": ("all parts", "score: mean of the cosines of the parts, 1 is the same"),
-    **{part: (part, _COSINE) for part in PARTS},
-}
+_BY = ("all", *PARTS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -392,13 +383,14 @@ class Similar(TableResult, Sequence[Match]):
             row = [f"{match.score:.3f}", shown(match.name), *(cosines.get(part, "") for part in parts)]
             row += [f"{reason.b.degree:,}", f"{reason.relation.links_apart or '> 6'}"]
             rows.append((*row, self._alike_in(reason)))
-        what, note = HOW[self.by]
-        if rows:
-            own = self.reasons[0].a
-            note = f"{note}\nlinks: of that node; {own.name} has {own.degree:,}; apart: links between the two"
-        heading = f"Most like {titled(shown(self.node))}, by {what}"
+        heading = f"Most like {titled(shown(self.node))}, by {'all parts' if self.by == 'all' else self.by}"
         titles = ("score", "node", *parts, "links", "apart", "alike in")
-        return heading, titles, rows, note if rows else "none: it is the only node"
+        if not rows:
+            return heading, titles, rows, "none: it is the only node"
+        score = "mean of the cosines of the parts" if self.by == "all" else "cosine of that part"
+        own = f"links: of that node; {self.reasons[0].a.name} has {self.reasons[0].a.degree:,}"
+        note = f"score: {score}, 1 is the same\n{own}; apart: links between the two"
+        return heading, titles, rows, note
 
     def _alike_in(self, reason: Explanation) -> str:
         if self.by == PLACE:
@@ -450,28 +442,22 @@ def similar(
     """Find the nodes most like a node of a graph; the arguments are those of ``SPINE.similar``."""
     graph.positions([node])  # raises for an unknown node
     # An index does not pay for one query.
-    matches = search_by(graph, generator, embeddings, by=by, weights=weights, exact=True).similar(node, n)
-    known: list[Any] = []
-
-    def explained(other: Any) -> Explanation:
-        known[:] = known or [generator.known(graph)]
-        return explain(graph, generator, node, other, weights=weights, known=known[0])
-
-    return Similar(node, by, matches, explained)
+    matches = search_by(embeddings, by=by, weights=weights, exact=True).similar(node, n)
+    known = cache(lambda: generator.known(graph))
+    return Similar(
+        node,
+        by,
+        matches,
+        lambda other: explain(graph, generator, node, other, weights=weights, known=known()),
+    )
 
 
 def search_by(
-    graph: GraphLike,
-    generator: Generator | PaperGenerator,
-    embeddings: Embeddings,
-    *,
-    by: str = "all",
-    weights: Mapping[str, float] | None = None,
-    exact: bool | None = None,
+    embeddings: Embeddings, *, by: str, weights: Mapping[str, float] | None, exact: bool | None = None
 ) -> Search:
-    """Return the search by all parts of a graph's vectors, or by one of them."""
-    if by not in HOW:
-        raise ParameterError(f"by must be one of {', '.join(map(repr, HOW))}; got {by!r}")
+    """Return the search by all parts of vectors, or by one of them, if these have it."""
+    if by not in _BY:
+        raise ParameterError(f"by must be one of {', '.join(map(repr, _BY))}; got {by!r}")
     if by != "all" and weights is not None:
         raise ParameterError(f"weights are for all parts together; leave them out with by={by!r}")
     if by == PLACE and embeddings.same_network is False:
@@ -527,7 +513,7 @@ def _columns(
 ) -> Columns:
     """Return what columns add to the similarity, given the factor of each part's cosine in it."""
     if isinstance(generator, PaperGenerator):
-        return _paper_columns(graph, generator, positions, max(factors.values()))
+        return _NO_COLUMNS  # its matrix mixes all of them
     found, rows = [_NO_COLUMNS], [each.rows(positions) for each in smoothers(graph, generator.config)]
     if generator.content is not None:
         found.append(_content_columns(graph, generator.content, positions, rows, factors.get(CONTENT, 0)))
@@ -593,29 +579,6 @@ def _role_columns(role: Role, columns: NDArray[np.float32], factor: float) -> Co
         found.weight @ sums,
         np.ones(len(first), bool),
     )
-
-
-def _paper_columns(
-    graph: GraphLike, generator: PaperGenerator, positions: NDArray[np.int64], factor: float
-) -> Columns:
-    """Return what the rows of W_M add."""
-    inputs = _dense(generator.inputs.matrix(graph, positions))  # (2, p)
-    used = np.flatnonzero(inputs.any(axis=0))
-    inputs, rows = inputs[:, used], generator.weights[used]  # (p, d)
-    is_smoothed = used < generator.inputs.num_smoothed
-    before = inputs[:, is_smoothed] @ rows[is_smoothed]  # (2, d)
-    after = generator.activated(before)
-    # The activation counts as the factor output / input at each node, so that contributions add up.
-    slopes = np.divide(after, before, out=np.ones_like(before), where=before != 0)
-
-    def back(toward: Floats) -> Floats:
-        return np.where(is_smoothed, (toward * slopes) @ rows.T, toward @ rows.T)[None]
-
-    vectors = after + inputs[:, ~is_smoothed] @ rows[~is_smoothed]
-    names = np.array(generator.inputs.names, dtype=object)[used]
-    found = _contributions(names, inputs[None], back, vectors, factor, inputs)
-    features = 0 if generator.encoder is None else generator.encoder.num_features
-    return replace(found, is_structural=used >= features)
 
 
 def _contributions(
@@ -730,8 +693,6 @@ _NAMED_COLUMNS = {
     ORDINARY: "nothing unusual about their links",
     _REST: "the shape of the surroundings",
     "log_profile_1": "how closed the surroundings are",
-    "log_profile_3": "pull of the closest nodes",
-    "log_profile_10": "pull of nodes further off",
 }
 
 
@@ -744,9 +705,7 @@ def shown(name: Any) -> str:
 
 def column_title(name: str) -> str:
     """Return what an input column holds, in words; a feature's own name as it is."""
-    around = name.removeprefix("around: ")
-    title = _NAMED_COLUMNS.get(around, around)
-    return title if around == name else f"{title} (around)"
+    return _NAMED_COLUMNS.get(name, name)
 
 
 def percent(share: float) -> str:

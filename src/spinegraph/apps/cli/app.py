@@ -27,7 +27,6 @@ COMMANDS = {
     "export": "Write vectors into PostgreSQL, for queries by pgvector.",
     "explore": "Explore a network in the browser.",
 }
-_EXAMPLE = re.compile(r"^Example: (spine .+(?:\n.+)*)", re.MULTILINE)
 _MEMORY_ERRORS = ("allocate memory", "out of memory", "can't start new thread")  # RuntimeErrors of PyTorch
 
 
@@ -132,13 +131,6 @@ def _hide_flag_types(command: Any) -> None:
     for option in (*command.params, command.get_help_option(typer.Context(command))):
         if getattr(option, "is_bool_flag", False):
             option.metavar = ""
-
-
-def examples(name: str) -> list[str]:
-    """Return the examples in the help of a command and of its subcommands."""
-    command = load(name)
-    texts = [one.help or "" for one in (command, *getattr(command, "commands", {}).values())]
-    return [" ".join(found.split()) for text in texts for found in _EXAMPLE.findall(text)]
 
 
 app = typer.Typer(
