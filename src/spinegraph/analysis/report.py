@@ -38,8 +38,6 @@ from spinegraph.graph.describe import Description, describe
 from spinegraph.graph.graph import Graph
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
-from spinegraph.structure.pagerank import RootedPageRank
-from spinegraph.structure.similarity import pair_distances
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
 
@@ -110,7 +108,7 @@ def write_report(
     roles = Roles.find(graph, generator, embeddings, seed=seed)
     assignment = roles.assign(graph, generator, embeddings=embeddings)
     report("looking for look-alikes", 0, 0)
-    examples = find_examples(graph, generator, Search(embeddings), generator.profile(graph), assignment)
+    examples = find_examples(graph, generator, Search(embeddings), assignment)
     report("drawing the map", 0, 0)
     shown = np.arange(len(graph))
     if len(shown) > MAX_ON_MAP:
@@ -134,7 +132,7 @@ def write_report(
 
 
 def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
-    """Return structural columns and the feature columns that weigh most in the model, by title."""
+    """Return structural columns and the feature columns that vary most as the model reads them, by title."""
     listed = [
         ("neighbours (logarithm)", np.log1p(graph.degrees)),
         ("neighbours who know each other", column_of(graph, "clustering").astype(np.float64)),
@@ -143,22 +141,8 @@ def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
         return listed
     read = generator.encoder.transform(graph.features)
     mean, square = (np.asarray(part.mean(axis=0), np.float64).ravel() for part in (read, read * read))
-    spread = np.sqrt(np.maximum(square - mean**2, 0))
-    heavy = np.argsort(-_feature_weights(generator, len(spread)) * spread, kind="stable")[:_MAX_COLUMNS]
-    names = [graph.feature_names[index] for index in heavy]
-    return listed + [(name, column_of(graph, name).astype(np.float64)) for name in names]
-
-
-def _feature_weights(generator: Generator | PaperGenerator, count: int) -> NDArray[np.float32]:
-    """Return how much a unit of each feature adds to the length of vectors, (f,)."""
-    if isinstance(generator, PaperGenerator):
-        squares = np.square(generator.weights[:count]).sum(axis=1)
-    else:
-        assert generator.content is not None
-        directions, mixing = generator.content.directions, generator.content.mixing
-        inner = (mixing @ mixing.transpose(0, 2, 1)).sum(axis=0)  # (r, r)
-        squares = ((directions @ inner) * directions).sum(axis=1)
-    return np.asarray(np.sqrt(np.maximum(squares, 0)), np.float32)
+    names = [graph.feature_names[index] for index in np.argsort(mean**2 - square, kind="stable")]
+    return listed + [(name, column_of(graph, name).astype(np.float64)) for name in names[:_MAX_COLUMNS]]
 
 
 def notes(graph: Graph, description: Description, embeddings: Embeddings) -> list[Note]:
@@ -233,16 +217,9 @@ def _of(count: int, total: int, what: str = "nodes") -> str:
 
 
 def find_examples(
-    graph: Graph,
-    generator: Generator | PaperGenerator,
-    search: Search,
-    profile: RootedPageRank,
-    assignment: RoleAssignment,
+    graph: Graph, generator: Generator | PaperGenerator, search: Search, assignment: RoleAssignment
 ) -> list[Example]:
-    """Find for the commonest roles a typical node, and the node most like it that is not near it.
-
-    Most alike is the node of largest cosine, less where the profiles differ.
-    """
+    """Find for the commonest roles a typical node, and the node most like it that is not near it."""
     found: list[Example] = []
     known, adjacency, used = generator.known(graph), graph.adjacency(), set[int]()
     low, high = _READABLE_DEGREES
@@ -250,23 +227,22 @@ def find_examples(
         typical = graph.positions(assignment.examples(role, len(graph)))
         fits = (graph.degrees[typical] >= low) & (graph.degrees[typical] <= high)
         listed = [one for one in (typical[fits] if fits.any() else typical).tolist() if one not in used]
-        pairs = []  # whether they are more than two steps apart and of one role, likeness, cosine, positions
+        pairs = []  # whether they are more than two steps apart and of one role, likeness, positions
         for one in listed[:_TYPICAL_TRIED]:
             ring = adjacency.neighbors(np.array([one]))[1].astype(np.int64)
-            near = {one, *ring.tolist(), *adjacency.neighbors(ring)[1].tolist(), *used}
+            near = {one, *ring.tolist(), *adjacency.neighbors(ring)[1].tolist()}
             for match in search.similar(graph.names[one], n=_MATCHES_TRIED):
                 other = int(graph.positions([match.name])[0])
-                is_apart = other not in near and assignment.roles[other] == role
-                step = float(pair_distances(profile.weights, [[one, other]])[0]) / profile.k
+                is_apart = other not in near and bool(assignment.roles[other] == role)
                 if other not in used:
-                    pairs.append((bool(is_apart), match.score / (1 + step), match.score, one, other))
+                    pairs.append((is_apart, match.score, one, other))
         if not pairs or len(found) == _MAX_EXAMPLES:
             continue
-        _, _, cosine, one, other = max(pairs, key=lambda pair: pair[:2])
+        _, score, one, other = max(pairs, key=lambda pair: pair[:2])
         used |= {one, other}
         a, b = graph.names[[one, other]].tolist()
         reasons = explain(graph, generator, a, b, embeddings=search, known=known)
-        found.append(Example(role, a, b, cosine, reasons))
+        found.append(Example(role, a, b, score, reasons))
     return sorted(found, key=lambda example: example.role)
 
 
@@ -458,20 +434,13 @@ def _role_cards(found: Findings) -> str:
 
 
 def _numbers(found: Findings, role: int) -> str:
-    typical = found.roles.typical[role]
-    low, high = typical.neighbors_low, typical.neighbors_high
-    spread = f"{low:,} to {high:,}, in the middle {typical.neighbors:,}"
-    rows = [("neighbours", spread if low < high else f"{low:,}")]
-    if typical.acquainted is not None:
-        rows.append(("know each other", f"{100 * typical.acquainted:.0f} % of their pairs"))
-    if typical.communities is not None:
-        rows.append(("communities", f"{typical.communities:.1f} among them"))
     names = [shorten(name) for name in found.assignment.examples(role)]
-    rows.append(("typical", ", ".join(names) or "nobody"))
+    rows = {"typical": ", ".join(names) or "nobody"}
     label = _commonest_label(found, role)
     if label is not None:
-        rows.append((f"commonest {found.label_title}", label))
-    return f"<dl>{''.join(f'<dt>{escape(key)}</dt><dd>{escape(value)}</dd>' for key, value in rows)}</dl>"
+        rows[f"commonest {found.label_title}"] = label
+    listed = (f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in rows.items())
+    return f"<dl>{''.join(listed)}</dl>"
 
 
 def _commonest_label(found: Findings, role: int) -> str | None:

@@ -249,20 +249,9 @@ class Database:
             self._connection.commit()
         except psycopg.Error as error:
             raise OutputError(f"{self._address.shown}: {self._address.message(error)}; {outcome}") from None
-        return Written(
-            to=self._address.shown,
-            table=table.identifier.as_string(None),
-            type=f"vector({table.dim})",
-            nodes=count,
-            inserted=inserted,
-            updated=updated,
-            unchanged=count - inserted - updated,
-            deleted=deleted,
-            index=state,
-            model=model,
-            seconds=time.perf_counter() - start,
-            notes=tuple(notes),
-        )
+        counts = inserted, updated, count - inserted - updated, deleted
+        where = self._address.shown, table.identifier.as_string(None), f"vector({table.dim})"
+        return Written(*where, count, *counts, state, model, time.perf_counter() - start, tuple(notes))
 
     def _ready_table(self, embeddings: Embeddings) -> "Table":
         """Return the table, made where it is missing, as is the extension; the vectors must fit."""
