@@ -75,7 +75,7 @@ def probe(
     >>> probe(line, np.arange(12) // 6, train=[0, 1, 10, 11], val=[3, 8], test=[2, 5, 6, 9]).accuracy
     1.0
     """
-    rows, known = _checked(vectors, labels, train, val, test)
+    rows, known, (train, val, test) = _checked(vectors, labels, train, val, test)
     path = [(C, model.score(rows[val], known[val])) for C, model in _path(rows[train], known[train], Cs)]
     C, accuracy = max(path, key=lambda pair: pair[1])
     return _result(rows, known, train, test, C, accuracy)
@@ -110,7 +110,7 @@ def probe_cv(
     >>> probe_cv(line, np.arange(12) // 6, train=[0, 1, 3, 8, 10, 11], test=[2, 5, 6, 9]).accuracy
     1.0
     """
-    rows, known = _checked(vectors, labels, train, test)
+    rows, known, (train, test) = _checked(vectors, labels, train, test)
     X, y = rows[train], known[train]
     order = np.random.default_rng(seed).permutation(len(y))
     fold_of = np.empty(len(y), dtype=np.int64)
@@ -150,20 +150,22 @@ def _result(rows: Any, labels: NDArray[np.int64], train: Any, test: Any, C: floa
     return ProbeResult(accuracy, float(C), float(val), auc, classes, scores)
 
 
-def _checked(vectors: Any, labels: ArrayLike, *parts: ArrayLike) -> tuple[Any, NDArray[np.int64]]:
+def _checked(
+    vectors: Any, labels: ArrayLike, *given: ArrayLike
+) -> tuple[Any, NDArray[np.int64], list[NDArray[np.int64]]]:
     """Return vectors, sparse only where that is quicker, and labels, which must be known at some nodes."""
     rows: Any = csr_array(vectors, dtype=np.float64) if issparse(vectors) else np.asarray(vectors, np.float64)
     if issparse(rows) and rows.nnz > _DENSE_FROM * rows.shape[0] * rows.shape[1]:
         rows = rows.toarray()
-    known = np.asarray(labels)
+    known, parts = np.asarray(labels), [np.asarray(part, np.int64) for part in given]
     if known.shape != rows.shape[:1]:
         raise ParameterError(f"labels must be one per vector, {rows.shape[:1]}; got {known.shape}")
-    unknown = sum(int((known[part] < 0).sum()) for part in parts)
+    unknown = int((known[np.concatenate(parts)] < 0).sum())
     if unknown:
         raise ParameterError(f"{unknown} of the nodes have no known label (-1); leave them out")
     if len(np.unique(known[parts[0]])) < 2:
         raise ParameterError("training nodes must be of two classes at least")
-    return rows, known.astype(np.int64)
+    return rows, known.astype(np.int64), parts
 
 
 @dataclass(frozen=True)
@@ -244,7 +246,7 @@ def score_classes(
     splits = [random_split(labels, train, val, seed + repeat) for repeat in range(repeats)]
     scores = []
     for name, vectors in rows.items():
-        found = [probe(vectors, labels, *split) for split in splits]
+        found = [probe(vectors, labels, train, val, test) for train, val, test in splits]
         accuracy = [one.accuracy for one in found]
         Cs = tuple(one.C for one in found)
         scores.append(ClassScore(name, float(np.mean(accuracy)), float(np.std(accuracy)), Cs))

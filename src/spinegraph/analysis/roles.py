@@ -874,8 +874,8 @@ def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
         some = "a usual number of"
         if abs(more) >= _NOTABLE and role.neighbors != rest.neighbors and role.share < _MOST:
             larger, smaller = sorted([role.neighbors, rest.neighbors], reverse=True)
-            words = ("many", "few") if larger >= _MANY * smaller else ("more", "fewer")
-            some = words[role.neighbors < rest.neighbors]
+            ways = ("many", "few") if larger >= _MANY * smaller else ("more", "fewer")
+            some = ways[role.neighbors < rest.neighbors]
         beside = elsewhere(str(rest.neighbors), NEIGHBORS, "; ") if role.neighbors != rest.neighbors else ""
         text = f"{some} neighbours (typically {role.neighbors}{beside})"
     if role.acquainted is not None and role.neighbors >= 2:

@@ -189,7 +189,8 @@ def _scores(
     pairs, scores = ((here.community, there.community), (here.role, there.role)), []
     for done, (name, both) in enumerate(vectors.items()):
         progress("fitting a linear classifier", done, len(vectors))
-        scores.append(Score(name, *(value for pair in pairs for value in _accuracies(both, *pair))))
+        departments, roles = (_accuracies(both, *pair) for pair in pairs)
+        scores.append(Score(name, *departments, *roles))
     largest = [(labels == np.bincount(pair[0]).argmax()).mean() for pair in pairs for labels in pair]
     return (*scores, Score("largest class", *map(float, largest)))
 

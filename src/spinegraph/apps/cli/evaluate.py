@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -184,7 +184,7 @@ def _score_links(
     hidden = hide_edges(graph, hide, seed=int(settings.get("seed", 0)))
     fitted = type(model)(**model.config_.to_json()).set_params(**settings)
     fitted.fit(hidden.graph, progress=lambda stage, done, total: report(f"links: {stage}", done, total))
-    rows = _rows(fitted.embeddings_, hidden.graph, fitted, weights, report)
+    rows = _rows(cast(Embeddings, fitted.embeddings_), hidden.graph, fitted, weights, report)
     rows.pop("log degree")  # preferential attachment is the same
     report("links: scoring", 0, 0)
     scores = [score for name, vectors in rows.items() for score in score_links(name, vectors, hidden)]

@@ -131,11 +131,8 @@ def export(
         with connect(to, table) as database:  # before the work of making vectors
             report("making vectors", 0, 0)
             nodes = ModelNodes.open(model, graph, features, how)
-            mark, how_far = (
-                model_fingerprint(nodes.model),
-                {"delete_missing": delete_missing, "progress": report},
-            )
-            written = database.write(nodes.embeddings, mark, index=index, **how_far)
+            options: Any = {"index": index, "delete_missing": delete_missing, "progress": report}
+            written = database.write(nodes.embeddings, model_fingerprint(nodes.model), **options)
     if json:
         print_json({**asdict(written), "seconds": round(written.seconds, 3)})
     elif not quiet:

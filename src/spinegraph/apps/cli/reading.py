@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -172,7 +172,7 @@ def load_one_network(
             f"{folder}: the model was saved {what}; "
             "pass --graph EDGES, and --features FILE if it reads features"
         )
-    return model, model.graph_
+    return model, cast("Graph", model.graph_)
 
 
 @dataclass(frozen=True, eq=False)
