@@ -11,7 +11,7 @@ Cells are stored as they are done and not measured again, so a run can be stoppe
     --minutes 8                  start no cell after so many minutes
     --cell-minutes 10            give a cell up after so many
     --out FILE, --merge FILE     another file of results; add the cells of another machine's
-    --retry                      measure again what failed
+    --retry, --fresh             measure again what failed; or everything that is asked for
     --list                       print which cells are missing
     --show                       print the tables and measure nothing
     --figure, --page             draw docs/figures/league.svg and .png; write the tables of docs/league.md
@@ -81,6 +81,7 @@ class Run(NamedTuple):
     seed: int = 0
     device: str = "cpu"
     threads: int = 1
+    jobs: int = 1  # processes that share the machine
     is_trial: bool = False  # of what is compiled and loaded once; two epochs are enough
 
 
@@ -423,7 +424,7 @@ def can(method, setup):
     return (
         (setup.has_features or method.reads != "features")
         and method.reach >= setup.reach
-        and (not method.kinds or any(kind in method.kinds for kind in setup.kinds))
+        and (not method.kinds or any(kind in method.kinds for kind in kinds_of(setup)))
     )
 
 
@@ -483,7 +484,7 @@ def measure(name, method, run):
     torch.set_num_threads(run.threads)
     setup = SETUPS[name]
     if method != CONTROL:
-        trial(METHODS[method], setup.has_features, run._replace(is_trial=True))
+        trial(METHODS[method], setup, run._replace(is_trial=True))
     before = resident("VmRSS")
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the highest resident size counts from here
@@ -501,6 +502,7 @@ def measure(name, method, run):
         "before_mb": None if before is None else round(before, 1),
         "gpu_mb": None if run.device == "cpu" else round(torch.cuda.max_memory_allocated() / 1e6, 1),
         "threads": run.threads,
+        "jobs": run.jobs,
         "cores": os.cpu_count(),
     }
 
@@ -510,16 +512,17 @@ def with_suffix(task, suffix):
     return f"{kind}{suffix}: {case}"
 
 
-def trial(method, has_features, run):
-    """Fit and embed a very small network."""
+def trial(method, setup, run):
+    """Fit a very small network, and embed it and another."""
     club = made.karate()
-    if has_features:
-        club = club.with_features(np.random.default_rng(0).normal(size=(len(club), 8)).astype(np.float32))
-    if method.reach >= OTHER and has_features:
-        embed = method.fit([club, club.subgraph(club.names)], run)
-    else:
-        embed = method.fit(club, run)
-    embed(club)
+    values = np.random.default_rng(0).random((len(club), 8)).round().astype(np.float32)
+    for given in (values, csr_array(values)) if setup.has_features else (None,):
+        whole = club if given is None else club.with_features(given)
+        part = whole.subgraph(whole.names[:30])
+        embed = method.fit([whole, part] if setup.measure in (twitch, ppi) else part, run)
+        embed(part)
+        if method.reach >= LATER:
+            embed(whole)
 
 
 def work(name, method, run, answer):
@@ -575,8 +578,10 @@ def wanted(arguments, store):
                     continue
                 device = arguments.device if method.is_neural else "cpu"
                 key = f"{name}|{title}|{seed}|{device}"
-                if key not in store.cells or (arguments.retry and "error" in store.cells[key]):
-                    found.append((key, name, title, Run(seed, device, arguments.threads)))
+                failed = "error" in store.cells.get(key, ())
+                if arguments.fresh or key not in store.cells or (arguments.retry and failed):
+                    jobs = arguments.jobs + arguments.gpu_jobs * (arguments.device != "cpu")
+                    found.append((key, name, title, Run(seed, device, arguments.threads, jobs)))
     return found
 
 
@@ -717,8 +722,18 @@ def distance_table(scores):
         means = []
         for kind in shown:
             some = [points for task, points in below.items() if kind_of(task) == kind]
-            means.append(f"{np.mean(some):.1f}" if some else "cannot")
+            means.append(f"{np.mean(some):.1f}" if some else missing(METHODS[title], kind))
         yield f"| {title} | {len(below)} | {np.mean(list(below.values())):.1f} | {' | '.join(means)} |"
+
+
+def missing(method, kind):
+    """Return what stands where a method has no score: that it cannot, or nothing where it was not run."""
+    of_kind = (setup for setup in SETUPS.values() if kind in kinds_of(setup))
+    return "" if any(can(method, setup) for setup in of_kind) else "cannot"
+
+
+def kinds_of(setup):
+    return [kind + ALONE * setup.is_alone for kind in setup.kinds]
 
 
 def paired_table(scores):
@@ -738,21 +753,21 @@ def paired_table(scores):
 
 
 def costs(cells):
-    """Return {method: {device: {setup: (seconds, memory above the start in MB)}}}, medians over seeds."""
+    """Return {method: {device: {setup: (seconds, peak memory in MB)}}}, medians over seeds.
+
+    Of those cells that had the machine most to themselves.
+    """
     found = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for key, cell in cells.items():
         name, title, _, device = key.split("|")
         if "seconds" in cell and title in METHODS:
             memory = cell["memory_mb"] if device == "cpu" else cell["gpu_mb"]
-            found[title][device][name].append((cell["seconds"], memory))
-    return {
-        title: {
-            device: {name: tuple(np.median(values, axis=0)) for name, values in setups.items()}
-            for device, setups in found[title].items()
-        }
-        for title in METHODS
-        if title in found
-    }
+            found[title][device][name].append((cell["jobs"], cell["seconds"], memory))
+    for setups in (setups for devices in found.values() for setups in devices.values()):
+        for name, measured in setups.items():
+            least = min(measured)[0]
+            setups[name] = tuple(np.median([rest for jobs, *rest in measured if jobs == least], axis=0))
+    return found
 
 
 def spent(title, cost):
@@ -766,6 +781,10 @@ def spent(title, cost):
     return None, {}
 
 
+def short(seconds):
+    return f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.2g}"
+
+
 def cost_table(cells):
     """Yield seconds and memory on the whole networks, and what each method has vectors for."""
     cost = costs(cells)
@@ -774,7 +793,7 @@ def cost_table(cells):
     yield "|---|---|---|---|---|" + "--:|" * (2 * len(NETWORKS))
     for title, method in METHODS.items():
         device, some = spent(title, cost)
-        numbers = [f"{some[name][0]:.2g}" if name in some else "" for name in NETWORKS]
+        numbers = [short(some[name][0]) if name in some else "" for name in NETWORKS]
         numbers += [f"{some[name][1]:.0f}" if name in some else "" for name in NETWORKS]
         able = ("yes" if method.reach >= LATER else "no", "yes" if method.reach >= OTHER else "no")
         where = {"cpu": "CPU", "cuda": "GPU", None: ""}[device]
@@ -810,7 +829,7 @@ def draw(cells):
             continue
         seconds = np.exp(np.mean([np.log(value[0]) for value in some.values()]))
         color = BLUE if title.startswith("SPINE") else RED if METHODS[title].is_neural else GREY
-        reach, height = METHODS[title].reach, np.mean(list(points.values()))
+        reach, height = METHODS[title].reach, max(np.mean(list(points.values())), 0.1)
         shape = "os"[device != "cpu"]
         filled = color if reach == OTHER else "white"
         axis.scatter(seconds, height, s=44, marker=shape, facecolor=filled, edgecolor=color, zorder=3)
@@ -821,7 +840,9 @@ def draw(cells):
     axis.scatter([], [], facecolor="white", edgecolor=GREY, label="not for another network")
     axis.scatter([], [], marker="s", color=GREY, label="on a GPU")
     axis.set_xscale("log")
+    axis.set_yscale("log")
     axis.invert_yaxis()
+    axis.yaxis.set_major_formatter("{x:g}")
     axis.set_xlabel("seconds to fit and embed, geometric mean of four networks")
     axis.set_ylabel("points below the best, mean over the tasks it can do\n(in brackets: how many)")
     axis.legend(loc="lower right", fontsize=8)
@@ -838,7 +859,9 @@ def write_page(cells):
     before, _, rest = PAGE.read_text().partition(FIRST)
     if not rest:
         sys.exit(f"{PAGE.name} must hold the line {FIRST}")
-    written = "\n".join(tables(cells)).rstrip()
+    picture = "![Points below the best against seconds](figures/league.svg)\n\n"
+    drawn = picture if (DOCS / "figures" / "league.svg").exists() else ""
+    written = drawn + "\n".join(tables(cells)).rstrip()
     PAGE.write_text(f"{before}{FIRST}\n{written}\n{LAST}{rest.partition(LAST)[2]}")
 
 
@@ -857,7 +880,7 @@ def main():
     parser.add_argument("--cell-minutes", default=10, type=float)
     parser.add_argument("--out", default=RESULTS, type=Path)
     parser.add_argument("--merge", default=[], type=Path, nargs="+")
-    for name in ("--retry", "--list", "--show", "--figure", "--page"):
+    for name in ("--retry", "--fresh", "--list", "--show", "--figure", "--page"):
         parser.add_argument(name, action="store_true")
     arguments = parser.parse_args()
     store = Store(arguments.out)

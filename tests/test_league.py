@@ -49,7 +49,15 @@ def test_a_method_that_fails_is_stored_as_such_and_measured_again_on_demand(leag
     store.cells["organisation|SPINE|0|cpu"] = {"error": "ValueError: no"}
     store.write(is_last=True)
     arguments = league.argparse.Namespace(
-        setups="organisation", methods="SPINE", seeds="1", device="cpu", threads=1, retry=False
+        setups="organisation",
+        methods="SPINE",
+        seeds="1",
+        device="cpu",
+        threads=1,
+        retry=False,
+        fresh=False,
+        jobs=1,
+        gpu_jobs=1,
     )
     store = league.Store(tmp_path / "league.json")
     assert "organisation|SPINE|0|cpu" not in [key for key, *_ in league.wanted(arguments, store)]
