@@ -302,3 +302,12 @@ def test_a_saved_model_gives_the_same_vectors(model, planted, tmp_path, data):
     np.testing.assert_array_equal(loaded.transform(planted.graph).vectors, model.embeddings_.vectors)
     assert loaded.generator_.parts == model.generator_.parts
     assert loaded.generator_.learned == model.generator_.learned
+
+
+def test_where_links_are_few_roles_count_less(planted):
+    graph, rng = planted.graph, np.random.default_rng(0)
+    thinned = hidden_links(graph, 0.8, rng)[0]
+    whole, thin = (SPINE(dim=32).fit(each).generator_.weights["role"] for each in (graph, thinned))
+    mean_degree = 2 * thinned.num_edges / len(thinned)
+    assert mean_degree < 2
+    assert thin == pytest.approx(whole * (mean_degree / 3) ** 2)

@@ -20,6 +20,7 @@ from spinegraph.structure.pagerank import RootedPageRank
 # Length of place and role beside content, and of role to place without it where place predicts links well.
 _PLACE, _ROLE, _ROLE_TO_PLACE = 0.2, 0.15, 0.25
 _LEAST = 0.05  # share of its length that place keeps where it says nothing about links
+_FEW_NEIGHBORS = 3.0  # mean degree below which a node's links say too little about its role
 _CHANCE = 0.2  # strength of place that small networks without any may have
 _SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws; of the walks that meet the nodes to fit on
 _FEW_EDGES = 10  # too few to learn from
@@ -118,7 +119,8 @@ class Generator:
             around = replace(around, near=around.near[nodes])
             columns = role_columns(graph, config, nodes, around, profile_of(graph, config, nodes))
             role = Role.fit(columns, widths["role"], config.seed)
-        basic = _balance(content is not None, strength(graph, config) if place is not None else 0.0)
+        neighbors = 2 * graph.num_edges / max(len(graph), 1)
+        basic = _balance(content is not None, strength(graph, config) if place is not None else 0.0, neighbors)
         given = config.weights or {}
         weights = {name: basic[name] * given.get(name, 1.0) for name in widths}
         if not any(weights.values()):
@@ -267,11 +269,12 @@ class Generator:
         return vectors
 
 
-def _balance(has_content: bool, strength: float) -> dict[str, float]:
-    """Return the length of every part, given how much place says about links."""
+def _balance(has_content: bool, strength: float, neighbors: float) -> dict[str, float]:
+    """Return the length of every part, given how much place says about links, and the mean degree."""
     strength = max(0.0, strength - _CHANCE) / (1 - _CHANCE)
     if has_content:
-        return {"content": 1.0, "place": _PLACE * min(max(2 * strength, _LEAST), 1.0), "role": _ROLE}
+        role = _ROLE * float(np.clip(neighbors / _FEW_NEIGHBORS, 0.1, 1)) ** 2
+        return {"content": 1.0, "place": _PLACE * min(max(2 * strength, _LEAST), 1.0), "role": role}
     odds = _ROLE_TO_PLACE * (1 - strength) / max(strength, 1e-2)
     return {"place": float(1 / np.sqrt(1 + odds**2)), "role": float(odds / np.sqrt(1 + odds**2))}
 
