@@ -24,7 +24,8 @@ _FEW_NEIGHBORS = 3.0  # mean degree below which a node's links say too little ab
 _CHANCE = 0.2  # strength of place that small networks without any may have
 _SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws; of the walks that meet the nodes to fit on
 _FEW_EDGES = 10  # too few to learn from
-_COLUMNS, ROWS = 64, 65_536  # smoothed, and finished, at a time: bounds memory
+_COLUMNS, _VALUES = 64, 1 << 26  # smoothed at a time, at most: bounds memory
+ROWS = 65_536  # finished at a time
 
 
 class Chunk(NamedTuple):
@@ -176,7 +177,7 @@ class Generator:
     def embed(self, graph: GraphLike, known: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes, given their training positions; see ``known``."""
         vectors = np.zeros((len(graph), self.dim), np.float32)
-        for chunk in self.chunks(known):
+        for chunk in self.chunks(graph, known):
             vectors[:, self.at(chunk)] = self.smoothed(graph, chunk, known)
         around = self.surroundings(graph)
         for start in range(0, len(graph), ROWS):
@@ -184,15 +185,16 @@ class Generator:
             self.finish(vectors[some[0] : some[-1] + 1], self.role_rows(graph, some, around))
         return vectors
 
-    def chunks(self, known: NDArray[np.int64] | None) -> list[Chunk]:
+    def chunks(self, graph: GraphLike, known: NDArray[np.int64] | None) -> list[Chunk]:
         """Return what smoothing makes of the vectors of all nodes, in pieces that can be made apart."""
+        columns = int(np.clip(_VALUES // max(len(graph), 1), 8, _COLUMNS))
         widths = {"content": 0 if self.content is None else len(self.content.offset)}
         if self.place is not None and known is not None:
             widths["place"] = self.place.positions.shape[1]
         return [
-            Chunk(name, slice(start, min(start + _COLUMNS, width)))
+            Chunk(name, slice(start, min(start + columns, width)))
             for name, width in widths.items()
-            for start in range(0, width, _COLUMNS)
+            for start in range(0, width, columns)
         ]
 
     def at(self, chunk: Chunk) -> slice:
