@@ -65,8 +65,8 @@ class Place:
         if len(graph) > MAX_POSITIONS:
             best = np.sort(np.argsort(-graph.degrees, kind="stable")[:MAX_POSITIONS])
             graph = graph.with_features(None).subgraph(graph.names[best].tolist())
-        found = positions(graph, width, config)
         near = Smoother.of(graph, config.near, tolerance=config.tolerance, threads=config.threads)
+        found = near.smooth(positions(graph, width, config))  # smoothed here as well, walks are noisy
         places = near.smooth(found)
         mean = places.mean(axis=0)
         places -= mean
