@@ -131,7 +131,8 @@ class Lookup:
         index = _Index(new_index(unit, 0 if is_first else 1, is_wanted), snapshot.overlay.base, len(unit))
         with self._lock:
             latest = self._latest or snapshot
-            if latest.overlay.base is snapshot.overlay.base:  # else compacted meanwhile: positions differ
+            # Else it is not whole, or the store was compacted meanwhile: positions differ.
+            if is_wanted() and latest.overlay.base is snapshot.overlay.base:
                 index.update(latest, self._since[self._since < len(unit)])
                 self._index = index
 
