@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -253,7 +253,6 @@ def test_unit_rows_have_length_one(vectors):
     np.testing.assert_allclose(np.linalg.norm(unit_rows(vectors).astype(np.float64), axis=1), 1, atol=1e-6)
 
 
-@settings(max_examples=40)
 @given(strategies.graphs(max_nodes=9), st.integers(1, 10))
 def test_structural_search_is_a_scan_of_all_distances(graph, n):
     profile = rooted_pagerank(graph, k=6)
