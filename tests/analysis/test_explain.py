@@ -6,7 +6,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
@@ -46,7 +46,6 @@ weights_of_parts = st.none() | st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(strategies.graphs(min_nodes=3), weights_of_parts, st.sampled_from([3, 12, 60]), st.booleans())
 def test_the_shares_of_parts_add_up_to_the_score_of_search(graph, weights, dim, is_known):
     generator = fitted(graph, dim=dim)
@@ -69,7 +68,6 @@ def test_the_shares_of_parts_add_up_to_the_score_of_search(graph, weights, dim, 
     json.dumps(found.to_json(), allow_nan=False)
 
 
-@settings(max_examples=60, deadline=None)
 @given(strategies.graphs(min_nodes=3, features=True), st.sampled_from([2, 8]), st.sampled_from([0.5, 2.0]))
 def test_the_shares_of_columns_add_up_to_those_of_their_part(graph, dim, weight):
     generator = fitted(graph, dim=dim, parts=("content", "role"))
@@ -91,7 +89,6 @@ def test_the_shares_of_columns_add_up_to_those_of_their_part(graph, dim, weight)
             assert found.columns.weight[chosen].sum() == pytest.approx(expected, abs=1e-4)
 
 
-@settings(max_examples=40, deadline=None)
 @given(strategies.graphs(min_nodes=2, features=True), st.sampled_from(["tanh", "relu", "elu", "identity"]))
 def test_columns_of_the_papers_generator_add_up_to_the_cosine(graph, activation):
     generator = random_paper_generator(graph, activation=activation)
@@ -124,7 +121,6 @@ def test_a_model_of_version_0_1_with_structural_columns_is_explained(smoothed):
     assert listed == ["around: " * smoothed + name for name in columns["columns"]]
 
 
-@settings(max_examples=40, deadline=None)
 @given(strategies.graphs(min_nodes=3))
 def test_an_explanation_is_the_same_from_both_sides(graph):
     generator = fitted(graph)
@@ -139,7 +135,6 @@ def test_an_explanation_is_the_same_from_both_sides(graph):
     assert one.relation == other.relation
 
 
-@settings(max_examples=60, deadline=None)
 @given(strategies.graphs(min_nodes=2, features=False))
 def test_what_lies_around_is_what_networkx_counts(graph):
     generator = fitted(graph)

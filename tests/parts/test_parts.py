@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from paper.protocols import mirrored
 from scipy.sparse import csr_array
@@ -52,7 +52,6 @@ def test_the_width_is_divided_without_a_rest(dim, num_features, wanted):
     assert list(widths) == list(names[: len(widths)])
 
 
-@settings(max_examples=25, deadline=None)
 @given(strategies.graphs(max_nodes=9), st.integers(1, 40))
 def test_any_network_gets_finite_vectors_of_the_asked_length(graph, dim):
     model = SPINE(dim=dim).fit(graph)
@@ -61,7 +60,6 @@ def test_any_network_gets_finite_vectors_of_the_asked_length(graph, dim):
     assert np.isfinite(some).all()
 
 
-@settings(max_examples=15, deadline=None)
 @given(strategies.graphs(min_nodes=3, max_nodes=9, features=True), st.randoms())
 def test_content_and_role_do_not_depend_on_the_order_of_nodes(graph, random):
     order = np.array(random.sample(range(len(graph)), len(graph)))
