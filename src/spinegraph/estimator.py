@@ -192,7 +192,7 @@ class SPINE:
         embeddings = None
         if vectors:
             report_progress("embedding", 0, 0)
-            known = None if generator.place is None else np.arange(len(whole))
+            known = generator.known(whole, same_network=True)
             embeddings = _embeddings_of(graph, engine.embed(generator, whole, known), generator.parts)
 
         # Nothing before this line: an interrupted fit leaves the model as it was.

@@ -6,7 +6,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
@@ -46,7 +46,6 @@ weights_of_parts = st.none() | st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(strategies.graphs(min_nodes=3), weights_of_parts, st.sampled_from([3, 12, 60]), st.booleans())
 def test_the_shares_of_parts_add_up_to_the_score_of_search(graph, weights, dim, is_known):
     generator = fitted(graph, dim=dim)
@@ -69,7 +68,6 @@ def test_the_shares_of_parts_add_up_to_the_score_of_search(graph, weights, dim, 
     json.dumps(found.to_json(), allow_nan=False)
 
 
-@settings(max_examples=60, deadline=None)
 @given(strategies.graphs(min_nodes=3, features=True), st.sampled_from([2, 8]), st.sampled_from([0.5, 2.0]))
 def test_the_shares_of_columns_add_up_to_those_of_their_part(graph, dim, weight):
     generator = fitted(graph, dim=dim, parts=("content", "role"))
@@ -99,7 +97,6 @@ def test_a_model_of_the_paper_is_explained_without_columns():
     assert "their similarity is" in found.words[0]
 
 
-@settings(max_examples=40, deadline=None)
 @given(strategies.graphs(min_nodes=3))
 def test_an_explanation_is_the_same_from_both_sides(graph):
     generator = fitted(graph)
@@ -114,7 +111,6 @@ def test_an_explanation_is_the_same_from_both_sides(graph):
     assert one.relation == other.relation
 
 
-@settings(max_examples=60, deadline=None)
 @given(strategies.graphs(min_nodes=2, features=False))
 def test_what_lies_around_is_what_networkx_counts(graph):
     generator = fitted(graph)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.metrics import adjusted_rand_score
@@ -121,7 +121,6 @@ def test_a_real_network_without_features_has_several_roles(club, name):
     assert len(Roles.find(graph, club)) > 1
 
 
-@settings(max_examples=30)
 @given(strategies.graphs(), st.integers(0, 3))
 def test_memberships_sum_to_one_and_the_largest_is_the_role(club, graph, seed):
     found = Roles.find(graph, club, seed=seed)
@@ -133,7 +132,6 @@ def test_memberships_sum_to_one_and_the_largest_is_the_role(club, graph, seed):
     assert all(0 <= typical.neighbors_low <= typical.neighbors_high for typical in found.typical)
 
 
-@settings(max_examples=30)
 @given(strategies.graphs_and_orders())
 def test_another_order_of_nodes_is_another_order_of_roles(club, case):
     graph, order = case

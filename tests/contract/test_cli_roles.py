@@ -61,7 +61,7 @@ def cora(tmp_path_factory):
 @pytest.mark.data
 @needs_cora
 def test_the_roles_of_cora_are_described_in_words_and_numbers(cora):
-    run = spine("roles", cora, env={**os.environ, "COLUMNS": "100"})
+    run = spine("roles", cora, columns=100)
     assert run.returncode == 0, run.stderr
     assert re.search(r"^\d roles of 2,708 nodes$", run.stdout, re.M)
     text = " ".join(run.stdout.split())

@@ -58,7 +58,7 @@ def cora(tmp_path_factory):
 def test_similar_lists_whom_the_search_finds_with_reasons(office):
     folder, model = office
     name = model.graph_.names[3]
-    run = spine("similar", folder, name, "-n", 4, env={**os.environ, "COLUMNS": "120"})
+    run = spine("similar", folder, name, "-n", 4, columns=120)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith(f"Most like {name}, by all parts")
     for match in Search(model.embeddings_).similar(name, 4):
@@ -267,7 +267,7 @@ def test_another_network_is_searched_with_graph(tmp_path):
 )
 def test_bad_arguments_end_in_one_clear_message(two_clubs, tmp_path, arguments, code, message):
     given = [str(two_clubs) if one == "MODEL" else one for one in arguments]
-    run = spine(*given, cwd=tmp_path, env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"})
+    run = spine(*given, cwd=tmp_path, columns=200)
     assert run.returncode == code, run.stderr
     assert message in joined(run.stderr)
     assert "Traceback" not in run.stderr

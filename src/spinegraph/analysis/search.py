@@ -205,34 +205,39 @@ def can_index() -> bool:
     return find_spec("usearch") is not None
 
 
-class NearestIndex:
-    """A usearch index of unit vectors (n, d): finds most of the nearest, and orders exactly what it finds.
+def new_index(
+    unit: NDArray[np.float32], threads: int = 0, is_wanted: Callable[[], bool] = lambda: True
+) -> Any:
+    """Return usearch's index of unit vectors (n, d), by their positions.
 
     ``threads`` build it, 0 for all. The build stops early once ``is_wanted`` returns False.
     """
+    try:
+        from usearch.index import Index
+    except ImportError as error:
+        raise MissingPackageError(
+            "an index needs usearch: pip install 'spinegraph[search]', or pass exact=True"
+        ) from error
+    index = Index(
+        ndim=unit.shape[1],
+        metric="ip",
+        dtype="f32",
+        connectivity=_CONNECTIVITY,
+        expansion_add=_EXPANSION_ADD,
+        expansion_search=_EXPANSION_SEARCH,
+    )
+    for start in range(0, len(unit), _BATCH):
+        if is_wanted():
+            some = np.arange(start, min(start + _BATCH, len(unit)))
+            index.add(some, unit[some], threads=threads)
+    return index
 
-    def __init__(
-        self, unit: NDArray[np.float32], threads: int = 0, is_wanted: Callable[[], bool] = lambda: True
-    ) -> None:
-        try:
-            from usearch.index import Index
-        except ImportError as error:
-            raise MissingPackageError(
-                "an index needs usearch: pip install 'spinegraph[search]', or pass exact=True"
-            ) from error
-        self._unit = unit
-        self._index = Index(
-            ndim=unit.shape[1],
-            metric="ip",
-            dtype="f32",
-            connectivity=_CONNECTIVITY,
-            expansion_add=_EXPANSION_ADD,
-            expansion_search=_EXPANSION_SEARCH,
-        )
-        for start in range(0, len(unit), _BATCH):
-            if is_wanted():
-                some = np.arange(start, min(start + _BATCH, len(unit)))
-                self._index.add(some, unit[some], threads=threads)
+
+class NearestIndex:
+    """An index of unit vectors (n, d): finds most of the nearest, and orders exactly what it finds."""
+
+    def __init__(self, unit: NDArray[np.float32]) -> None:
+        self._unit, self._index = unit, new_index(unit)
 
     def nearest(self, query: NDArray[np.float32], n: int, excluded: int | None) -> Nearest:
         """Return the ``n`` nearest that are found, without one."""
