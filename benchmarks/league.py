@@ -45,6 +45,7 @@ from benchmarks.accuracy import (
 )
 from benchmarks.machine import describe, resident, thread_environment
 from paper.originals import load_ppi
+from paper.probe import probe, probe_cv
 from paper.protocols import Removal, load, probe_multilabel, stacked
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from scipy.special import iv
@@ -54,8 +55,6 @@ from spinegraph.analysis import baselines
 from spinegraph.analysis.evaluation import (
     hide_edges,
     neighbour_scores,
-    probe,
-    probe_cv,
     random_split,
     ranking_auc,
     score_links,
