@@ -1,5 +1,6 @@
 """Settings that every test shares, and the count of faults that were injected."""
 
+import gc
 import json
 import os
 from collections import Counter
@@ -34,6 +35,11 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.get_closest_marker("data"):
                 item.add_marker(pytest.mark.skip(reason="SPINEGRAPH_DATA names no folder of networks"))
+
+
+def pytest_collection_finish():
+    """Keep what was imported out of the garbage collector: looking through it takes 0.3 s each time."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):
