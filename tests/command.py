@@ -28,6 +28,7 @@ PRELOADED = (
     "spinegraph.apps.cli.serve",
     "spinegraph.apps.server.app",
     "spinegraph.estimator",
+    "warmed",
 )
 CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
 QUICK = ("--dim", "8", "--threads", "1")

@@ -10,8 +10,8 @@ import _pytest.nodes
 import pytest
 from hypothesis import Phase, settings
 
-# Looked through for doctests, two of them would be modules of one name.
-collect_ignore_glob = ["*/conftest.py"]
+# Looked through for doctests, two of the first would be modules of one name, and the other would fit a model.
+collect_ignore_glob = ["*/conftest.py", "*/warmed.py"]
 
 # No deadline: a kernel's first call compiles it, whichever example that is. make test tries the same few
 # examples every time, make soak many others: tests set no number of their own, so that it can.
