@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import strategies
 from spinegraph import SPINE, Graph, made
 from spinegraph.analysis.explain import Columns, Explanation, Part, Rank, Relation, Surroundings, explain
-from spinegraph.analysis.search import Search, StructuralSearch
+from spinegraph.analysis.search import Search
 from spinegraph.config import Config, PaperConfig
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import MissingFeaturesError, ParameterError, UnknownNodeError
@@ -117,9 +117,8 @@ def test_a_model_of_version_0_1_with_structural_columns_is_explained(smoothed):
     )
     found = explain(club, random_paper_generator(club, inputs=inputs), 0, 33)
     assert found.columns.alike.sum() == pytest.approx(found.similarity, abs=1e-5)
-    assert [column.name for column in found.columns.structural()] == [
-        "around: " * smoothed + name for name in columns["columns"]
-    ]
+    listed = [column["name"] for column in found.to_json()["structural_columns"]]
+    assert listed == ["around: " * smoothed + name for name in columns["columns"]]
 
 
 @given(strategies.graphs(min_nodes=3))
@@ -224,16 +223,12 @@ def test_columns_that_make_nodes_alike_are_in_both_and_in_order(office):
 
 def test_ranks_count_who_is_nearer(office):
     graph, vectors = office.graph_, office.embeddings_
-    profile = office.generator_.profile(graph)
-    search, roles = Search(vectors), StructuralSearch(graph, profile)
+    search = Search(vectors)
     a, b = graph.names[[7, 300]].tolist()
-    found = explain(graph, office.generator_, a, b, embeddings=vectors, profile=profile)
+    found = explain(graph, office.generator_, a, b, embeddings=vectors)
     order = [match.name for match in search.similar(a, len(graph))]
     assert found.rank == Rank(order.index(b), len(graph) - 1)
-    order = [match.name for match in roles.similar(a, len(graph))]
-    assert found.role_rank == Rank(order.index(b), len(graph) - 1)
-    again = explain(graph, office.generator_, a, b, embeddings=search, profile=roles)
-    assert (again.rank, again.role_rank) == (found.rank, found.role_rank)
+    assert explain(graph, office.generator_, a, b, embeddings=search).rank == found.rank
     nearest = search.similar(a, 1)[0].name
     assert explain(graph, office.generator_, a, nearest, embeddings=search).rank.nearer == 0
 

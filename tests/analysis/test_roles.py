@@ -217,10 +217,10 @@ def test_roles_survive_json(office, roles):
         ("scale", [0.0] * 4, "above 0"),
         ("communities", {"centers": [[1.0, float("nan")]], "member_of": [0]}, "finite"),
         ("communities", {"centers": [[1.0, 0.0]], "member_of": [3]}, "each of 1 centres"),
-        ("roles", [], "1 to 12 roles"),
-        ("whole", {"share": 1}, "must be"),
+        ("roles", [], r"of shape \(0,\)"),
+        ("whole", {"share": 1}, "missing|describe"),
         ("least_typical", None, "finite number"),
-        ("scores", {"many": 1.0}, "numbers of roles"),
+        ("scores", {"many": 1.0}, "many"),
     ],
 )
 def test_roles_of_a_broken_file_are_refused(roles, key, value, words):
