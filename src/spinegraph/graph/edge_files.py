@@ -1170,7 +1170,7 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
     """
     name, arrays = display_name(path), read_npz(path)
     if "edges" in arrays:
-        contents = _from_layout(arrays, name, options)
+        contents = npz_contents(arrays, name, options)
     elif "format" in arrays and "shape" in arrays:
         matrix = sparse_matrix(arrays, name)
         if matrix.shape[1] != matrix.shape[0]:
@@ -1193,7 +1193,8 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
     return contents if options.names != "text" else replace(contents, names=names.astype(str).astype(object))
 
 
-def _from_layout(arrays: Arrays, path: str, options: EdgeOptions) -> FileContents:
+def npz_contents(arrays: Arrays, path: str, options: EdgeOptions) -> FileContents:
+    """Return the network of the arrays of an npz file."""
     edges = arrays["edges"]
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise GraphFormatError(

@@ -216,15 +216,25 @@ class EdgeReport:
         return f"{head}: {', '.join(clauses)}." if clauses else f"{head}."
 
 
-class CleanEdges(NamedTuple):
-    """Symmetric CSR arrays and the report of how they came about."""
+class Rows(NamedTuple):
+    """Rows of neighbours in CSR form."""
 
     indptr: NDArray[np.int64]  # (n + 1,)
-    indices: NDArray[np.int32]  # (nnz,) sorted within rows
-    weights: NDArray[np.float32] | None  # (nnz,)
-    outward: NDArray[np.float32] | None = None  # (nnz,) of directed edges, as in ``Graph``
+    indices: NDArray[Any]  # (entries,) positions in the whole graph, sorted within rows
+    weights: NDArray[np.float32] | None  # (entries,)
+    outward: NDArray[np.float32] | None = None  # (entries,) of directed edges, as in ``Graph``
     inward: NDArray[np.float32] | None = None
-    report: EdgeReport = EdgeReport(0, 0)
+
+    def chosen(self, indptr: NDArray[np.int64], entries: NDArray[Any]) -> "Rows":
+        """Return some of the entries, in rows that begin at ``indptr``."""
+        return Rows(
+            indptr, self.indices[entries], *(each if each is None else each[entries] for each in self[2:])
+        )
+
+    def with_ways(self, outward: NDArray[np.float32], inward: NDArray[np.float32]) -> "Rows":
+        """Return the rows with other directions; the larger one is the weight."""
+        weights = None if self.weights is None else np.maximum(outward, inward)
+        return Rows(self.indptr, self.indices, weights, outward, inward)
 
 
 def clean_edges(
@@ -236,7 +246,7 @@ def clean_edges(
     directed: bool = False,
     one_way: bool = False,
     reciprocal: Reciprocal = "error",
-) -> CleanEdges:
+) -> tuple[Rows, EdgeReport]:
     """Merge listed edges into symmetric CSR arrays by the package's rules.
 
     Unweighted, an edge counts once however often and in whichever direction it is listed. Weighted, listings
@@ -302,7 +312,7 @@ def clean_edges(
     if not directed:
         lost = edges - len(backward) if one_way else 0
         report = replace(report, edges=edges, reciprocal=len(backward), one_way=lost)
-    return _symmetric(above, high, combined, flows)._replace(report=report)
+    return _symmetric(above, high, combined, flows), report
 
 
 def check_directions(directed: bool, reciprocal: Reciprocal) -> None:
@@ -398,7 +408,7 @@ def _symmetric(
     high: NDArray[np.int32],
     weights: NDArray[np.float32] | None,
     flows: NDArray[np.float32] | None,
-) -> CleanEdges:
+) -> Rows:
     """Return the CSR arrays of both directions of edges that are given from their smaller end.
 
     ``flows`` (m, 2) are the weights from there and back, of directed edges.
@@ -418,11 +428,11 @@ def _symmetric(
 
     rows = pointers(above + below), interleaved(high, turned.indices)
     if flows is None:
-        return CleanEdges(*rows, None if weights is None else interleaved(weights, turned.data))
+        return Rows(*rows, None if weights is None else interleaved(weights, turned.data))
     both = None if weights is None else interleaved(weights, weights[turned.data])
     out, back = flows[:, 0], flows[:, 1]
     ways = interleaved(out, back[turned.data]), interleaved(back, out[turned.data])
-    return CleanEdges(*rows, both, *ways)
+    return Rows(*rows, both, *ways)
 
 
 def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:
