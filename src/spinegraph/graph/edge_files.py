@@ -149,6 +149,9 @@ def choose_columns(
     note += "no weights" if weight is None else f"weights are column {shown[weight]}"
     note += " (numbers, taken as weights; weighted=False leaves them out)" if is_guess else ""
     ignored = [shown[position] for position in others if position != weight]
+    if titles is not None and weight is None:
+        amounts = [position for position in others if letters(titles[position]) in _AMOUNTS]
+        note += "".join(f" ({shown[position]} holds other than numbers from 0 on)" for position in amounts)
     if ignored:
         more = f" and {len(ignored) - 5} more" if len(ignored) > 5 else ""
         note += f"; ignored: {', '.join(ignored[:5])}{more}"
