@@ -239,6 +239,7 @@ _WORD = re.compile(r"[^\W\d_][^\W\d]*(?:[ ./()-][^\W\d]*)*")
 _DELIMITER_LINE = re.compile(r"(?i)sep=([^\s\w])")  # Excel's first line
 # What Python's str.strip takes away; DuckDB's trim would leave all but the space.
 _BLANKS = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+_BLANK = r"[\s\x{b}\x{1c}-\x{1f}\x{85}\pZ]"  # the same for DuckDB's regular expressions
 
 
 class Record(NamedTuple):
@@ -339,11 +340,12 @@ def open_text(
 
 def _are_integers(data: bytes, delimiter: str) -> bool:
     """Return whether lines hold only integers as usually written: no 007, +7, 1e3 or text."""
-    signs = f"0123456789-\n{delimiter}".encode()
-    kinds = b"\n" + data.translate(
-        bytes.maketrans(signs, b"0111111111\n\n\n"), bytes(set(range(256)) - set(signs))
-    )
-    return len(kinds) > len(data) and b"\n00" not in kinds and b"\n01" not in kinds
+    kinds = bytearray(b"x" * 256)
+    kinds[48:58] = b"0111111111"
+    for mark in f"-\n{delimiter}".encode():
+        kinds[mark] = 10
+    found = data.translate(bytes(kinds))
+    return b"x" not in found and not any(found.startswith(n) or b"\n" + n in found for n in (b"00", b"01"))
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, bool]]:
@@ -693,7 +695,7 @@ class Listing:
             return True
         is_wrong, has_blanks, are_integers = self.first(
             "SELECT bool_or(n = '' OR contains(n, chr(10)) OR contains(n, chr(0))), "
-            f"bool_or(n <> {trim('n')}), bool_and({as_integer('n')} IS NOT NULL) FROM spine_names"
+            f"bool_or(regexp_matches(n, '^{_BLANK}|{_BLANK}$')), bool_and({as_integer('n')} IS NOT NULL) FROM spine_names"
         )
         if is_wrong:
             self.explain("a name is empty, or a quote is not closed on its line")

@@ -24,7 +24,7 @@ from spinegraph.errors import (
     ParameterError,
     SkippedColumnWarning,
 )
-from spinegraph.graph.edges import row_sums
+from spinegraph.graph.edges import first_not_finite, row_sums
 from spinegraph.graph.tables import (
     as_table,
     booleans_of,
@@ -818,11 +818,7 @@ def _check_matrix(matrix: Any) -> Matrix:
     with np.errstate(over="ignore"):
         found = found.astype(np.float32, copy=False)
     if not all(np.isfinite(chunk).all() for chunk in _chunks(found.data if sparse else found, _CHUNK)):
-        if sparse:
-            entry = int(np.flatnonzero(~np.isfinite(found.data))[0])
-            row, column = int(np.searchsorted(found.indptr, entry, side="right") - 1), found.indices[entry]
-        else:
-            row, column = np.argwhere(~np.isfinite(found))[0]
+        row, column = first_not_finite(found)
         raise GraphFormatError(
             f"features must be finite 32-bit floats; row {row}, column {column} is not (NaN, infinite or too "
             "large). Fill gaps first, or pass a table, whose missing values an encoder fills"
