@@ -149,7 +149,7 @@ def choose_columns(
     note += "no weights" if weight is None else f"weights are column {shown[weight]}"
     note += " (numbers, taken as weights; weighted=False leaves them out)" if is_guess else ""
     ignored = [shown[position] for position in others if position != weight]
-    if titles is not None and weight is None:
+    if titles is not None and weight is None and options.weighted is None:
         amounts = [position for position in others if letters(titles[position]) in _AMOUNTS]
         note += "".join(f" ({shown[position]} holds other than numbers from 0 on)" for position in amounts)
     if ignored:
@@ -695,7 +695,8 @@ class Listing:
             return True
         is_wrong, has_blanks, are_integers = self.first(
             "SELECT bool_or(n = '' OR contains(n, chr(10)) OR contains(n, chr(0))), "
-            f"bool_or(regexp_matches(n, '^{_BLANK}|{_BLANK}$')), bool_and({as_integer('n')} IS NOT NULL) FROM spine_names"
+            f"bool_or(regexp_matches(n, '^{_BLANK}|{_BLANK}$')), "
+            f"bool_and({as_integer('n')} IS NOT NULL) FROM spine_names"
         )
         if is_wrong:
             self.explain("a name is empty, or a quote is not closed on its line")
@@ -797,7 +798,7 @@ def _by_hash(listing: Listing) -> Numbered:
     table[slots] = rank
     table[slots[1:][slots[1:] == slots[:-1]]] = -1
     sides, weights = listing.read(*(f"hash({end}, {salt})" for end in ends))
-    edges = np.empty((2, len(sides[0])), np.int32)
+    edges: NDArray[Any] = np.empty((2, len(sides[0])), np.int32)
     for row in edges:
         start = 0
         for chunk in sides.pop(0).chunks:

@@ -541,10 +541,8 @@ def as_features(features: Any, names: NDArray[Any]) -> Features:
             "Tables with text, dates or gaps go through FeatureEncoder first"
         )
     with np.errstate(over="ignore"):  # what overflows to infinity is named below
-        if not issparse(features):
-            found = np.ascontiguousarray(array, dtype=np.float32)
-        else:
-            found = csr_array(array, dtype=np.float32)
+        found: Any = csr_array(array, dtype=np.float32) if issparse(features) else None
+        found = np.ascontiguousarray(array, dtype=np.float32) if found is None else found
     if issparse(found):
         try:
             found.check_format(full_check=True)

@@ -307,12 +307,7 @@ class Overlay:
         return self._add(names, edges, features, weights, reciprocal)
 
     def _add(
-        self,
-        names: Iterable[Any],
-        edges: Any,
-        features: Any,
-        weights: Any,
-        reciprocal: Reciprocal = "error",
+        self, names: Iterable[Any], edges: Any, features: Any, weights: Any, reciprocal: Reciprocal = "error"
     ) -> "Overlay":
         """Do what :meth:`add` says; warnings point at the caller's caller."""
         new, weighted = as_names(names), self.base.weights is not None
@@ -651,7 +646,7 @@ class AddedNames:
     def tolist(self) -> list[Any]:
         """Return the names as a list."""
         before = [] if self._parent is None else self._parent.tolist()
-        return before + self._names.values.tolist()
+        return [*before, *self._names.values.tolist()]
 
 
 class AddedFeatures:
