@@ -201,6 +201,93 @@ def near(folder, count=300):
     }
 
 
+def kills(name, models, stores, count):
+    """Kill a service with SIGKILL under the mixed load, again and again; count what was lost of changes.
+
+    A change is lost if it was acknowledged and is not there after the restart.
+    """
+    requests, rng = Requests(network(name), seed=2), np.random.default_rng(2)
+    model, there, gone = fitted(name, models), set(), set()
+    found = {"machine": describe("numba", "uvicorn", "fastapi"), "kills": 0, "acknowledged": 0, "lost": 0}
+    version, starts = 0, []
+    for number in range(count + 1):
+        service = Service(model, stores / f"{name}_killed")
+        starts.append(round(service.seconds_to_answer, 2))
+        try:
+            changed = (
+                {*there, *gone} if number == count else set(rng.permutation(sorted({*there, *gone}))[:200])
+            )
+            answers = asyncio.run(statuses(service, sorted(changed)))
+            lost = [one for one, status in answers.items() if status != (200 if one in there else 404)]
+            moment = json.loads(asyncio.run(ask_once(service, "/v1/nodes/0"))[1])["version"]
+            found["lost"] += len(lost) + (moment < version)
+            if lost or moment < version:
+                print(f"  lost after kill {number}: {lost[:5]}, version {moment} of {version}", flush=True)
+            if number < count:
+                seconds = float(rng.uniform(1, 4))
+                done = asyncio.run(until_killed(service, requests, seconds, there, gone))
+                found["kills"], version = number + 1, max([moment, *done])
+                found["acknowledged"] += len(done)
+        finally:
+            service.process.kill()
+            service.process.wait(60)
+        if number % 10 == 9:
+            print(f"  {name}: {found['kills']} kills, {found['acknowledged']} acknowledged", flush=True)
+    return {**found, "median_start_s": float(np.median(starts[1:])), "largest_start_s": max(starts[1:])}
+
+
+async def ask_once(service, path):
+    """Return status and body of one request."""
+    connection = Connection(service)
+    answer = await connection.ask("GET", path)
+    connection.close()
+    return answer
+
+
+async def statuses(service, names):
+    """Return whether nodes are there, by status."""
+    connection, found = Connection(service), {}
+    for name in names:
+        found[name] = (await connection.ask("GET", f"/v1/nodes/{quote(name)}"))[0]
+    connection.close()
+    return found
+
+
+async def until_killed(service, requests, seconds, there, gone):
+    """Send the mixed load until the service is killed; return the versions of acknowledged changes.
+
+    Names of nodes that are surely there and surely gone are kept in the sets; others are in neither.
+    """
+    look_ups, changes = requests.mixed_load(waiting=20)
+    versions = []
+
+    async def send(stream, pause):
+        connection = Connection(service)
+        try:
+            while True:
+                method, path, body = next(stream)
+                name = body["name"] if body else path.rpartition("/")[2].replace("%20", " ")
+                if method == "DELETE":
+                    if name not in there:
+                        continue
+                    there.discard(name)
+                status, answer = await connection.ask(method, path, body)
+                if method != "GET" and status < 300:
+                    (gone if method == "DELETE" else there).add(name)
+                    versions.append(json.loads(answer)["version"])
+                await asyncio.sleep(pause)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+
+    async def kill():
+        await asyncio.sleep(seconds)
+        service.process.kill()
+
+    loads = [send(look_ups, 0.016) for _ in range(8)] + [send(changes, 0.06) for _ in range(8)]
+    await asyncio.gather(kill(), *loads)
+    return versions
+
+
 class Service:
     """A service process of its own with one thread for BLAS."""
 
@@ -363,7 +450,7 @@ class Requests:
         while True:
             yield "GET", f"/v1/nodes/{self._some(1)[0]}/similar?n=10", None
 
-    def mixed_load(self):
+    def mixed_load(self, waiting=100):
         """Return look-ups, and inserts with a removal of the oldest of them after every fifth."""
 
         def changes():
@@ -374,7 +461,7 @@ class Requests:
                     made.append(node["name"])
                     yield "POST", "/v1/nodes", node
                 # Of a node whose insert was answered long before.
-                if len(made) > 100:
+                if len(made) > waiting:
                     yield "DELETE", f"/v1/nodes/{quote(made.pop(0))}", None
                 else:
                     yield "GET", "/healthz", None
@@ -459,17 +546,21 @@ def main():
     parser.add_argument("--network", action="append", choices=[*_NAMES], help="measure this one")
     parser.add_argument("--memory", action="store_true", help="measure memory")
     parser.add_argument("--near", action="store_true", help="compare with a transform of the whole graph")
+    parser.add_argument("--kills", type=int, default=0, help="kill the services of the networks so often")
     parser.add_argument("--table", action="store_true", help="only write the table from the results")
     parser.add_argument("--seconds", type=float, default=15, help="of each run")
     parser.add_argument("--requests", type=int, default=100_000, help="while memory is watched")
     parser.add_argument("--models", type=Path, help="folder that keeps the fitted models for the next time")
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
-    is_all = not (given.network or given.memory or given.near or given.table)
+    is_all = not (given.kills or given.network or given.memory or given.near or given.table)
     results = json.loads(given.results.read_text()) if given.results.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         stores, models = Path(folder) / "stores", given.models or Path(folder) / "models"
-        for name in [*_NAMES] if is_all else given.network or []:
+        for name in (given.network or ["cora", "ego_twitter"]) if given.kills else []:
+            results.setdefault("kills", {})[name] = kills(name, models, stores, given.kills)
+            given.results.write_text(json.dumps(results, indent=1) + "\n")
+        for name in [*_NAMES] if is_all else [] if given.kills else given.network or []:
             results[name] = measure(name, models, stores, given.seconds)
             given.results.write_text(json.dumps(results, indent=1) + "\n")
         if is_all or given.memory:

@@ -276,7 +276,7 @@ def test_deferred_updates_end_within_the_same_bounds(model, deferred):
         new = live.generator.embed_some(after.overlay, after.refreshed, after.known)
         np.testing.assert_array_equal(after.vectors.take(after.refreshed), new)
         if place % 7 == 6:
-            live.refresh(0)  # a little
+            live.take(live.next_work()())  # a little
     settled = live.refresh()
     assert settled.refreshed_to == settled.version == 60
     assert not settled.due
@@ -410,9 +410,9 @@ def test_look_ups_find_as_many_as_are_asked_for_where_all_look_alikes_are_gone()
 
 
 def test_look_ups_are_ready_once_the_first_index_is_made(model, monkeypatch):
-    may_go_on, make = Event(), lookup_module.NearestIndex
+    may_go_on, make = Event(), lookup_module.new_index
     monkeypatch.setattr(
-        lookup_module, "NearestIndex", lambda *given, **named: may_go_on.wait(30) and make(*given, **named)
+        lookup_module, "new_index", lambda *given, **named: may_go_on.wait(30) and make(*given, **named)
     )
     live, lookup = begun(model), Lookup(exact_up_to=10)
     assert lookup.is_ready

@@ -63,7 +63,7 @@ def until(is_so, seconds=60):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_it_ends_with_a_service_that_is_killed(model_folder, tmp_path):
-    with Running(model_folder, tmp_path / "store") as running:
+    with Running(model_folder, tmp_path / "store", draws=True) as running:
         pid = running.process.pid
         drawn_already = tmp_path / "store" / MAP
         assert until(lambda: drawn_already.exists() or started_by(pid))
@@ -79,7 +79,7 @@ def started_by(pid):
 
 
 def test_nothing_of_it_is_left_when_the_service_stops(model_folder, tmp_path):
-    with Running(model_folder, tmp_path / "store") as running:
+    with Running(model_folder, tmp_path / "store", draws=True) as running:
         until(lambda: list((tmp_path / "store").glob("drawing-*")), seconds=5)
         running.stop()
     assert not list((tmp_path / "store").glob("drawing-*"))

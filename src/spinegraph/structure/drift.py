@@ -17,9 +17,16 @@ from spinegraph.graph.edges import Rows
 from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.overlay import REMOVED, Overlay
 from spinegraph.kernels.push import push_back
+from spinegraph.structure.columns import structural_columns
 
 # Share of the tolerance that pushing back may leave behind; the rest is each root's own.
 _LEFT = 0.125
+# Columns made of the degrees of a node's neighbours, and of the links between them.
+_OF_DEGREES = (
+    *("log_smaller_neighbors", "log_h_index"),
+    *("neighbor_log_degree_mean", "neighbor_log_degree_deviation"),
+)
+_OF_LINKS = ("clustering", "overlap_10", "overlap_25", "overlap_50")
 
 
 class Drift:
@@ -84,11 +91,11 @@ class Drift:
 class NeighborDrift:
     """A bound on how far a node's structural columns moved because its neighbours' links changed.
 
-    Columns read a node's own row and its neighbours'. A change at u cannot move the counts of a neighbour of
-    smaller degree than u has before and after; it moves shares of common neighbours and means of log degrees
-    by at most 2c / (d - 1), where u has degree d and c links came or went. A link between two of a node's k
-    neighbours moves its clustering by 2 / (k (k - 1)). Such moves add up in ``moved``; neighbours of larger
-    degree are always recomputed. What neighbours of neighbours read is not followed.
+    Columns read a node's own row and its neighbours'. What counts or averages neighbours' degrees is compared
+    before and after. Where c links came or went at a neighbour, the share of common neighbours with it moves
+    by at most c / (d - 1), d being the larger of the two degrees. A link between two of a node's k neighbours
+    moves its clustering by 2 / (k (k - 1)). Where these bounds lead over the tolerance, all columns are
+    compared. The moves add up in ``moved``. What neighbours of neighbours read is not followed.
     """
 
     def __init__(self, num_nodes: int, tolerance: float) -> None:
@@ -96,23 +103,33 @@ class NeighborDrift:
         self.moved = np.zeros(num_nodes)
 
     def change(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
-        """Return the neighbours of touched nodes to recompute, ascending, after one ``add`` or ``remove``."""
+        """Return the neighbours of touched nodes to recompute, ascending, after some changes."""
         self.moved = np.concatenate((self.moved, np.zeros(len(after) - len(self.moved))))
         old = after.touched[after.touched < len(before)]
-        was, now = before.degrees_at(old), after.degrees_at(old)
         rows = after.rows_at(old)
-        counts, near = np.diff(rows.indptr), rows.indices.astype(np.int64)
-        smaller = np.repeat(np.minimum(was, now), counts)
-        is_exact = after.degrees_at(near) >= smaller
-        links = np.abs(now - was)  # that came or went
+        is_there, was_there = (_links(each, len(after)) for each in (rows, before.rows_at(old)))
+        changed = abs(is_there - was_there)
+        links, logarithms = changed.sum(axis=1), np.zeros(len(old))
         if after.directed:
             ways = ((before.out_degrees, after.out_degrees), (before.in_degrees, after.in_degrees))
             links = np.maximum(links, sum(np.abs(new[old] - one[old]) for one, new in ways))
-        moves = 2 * np.repeat(links, counts) / np.maximum(smaller - 1, 1)
-        np.add.at(self.moved, near, moves)
-        triangles = _triangles(before.rows_at(old), rows, old, len(after))
-        self.moved += triangles / np.maximum(after.degrees * (after.degrees - 1) / 2, 1)
-        return self.computed(np.unique(near[is_exact | (self.moved[near] > self.tolerance)]))
+            logarithms = sum(np.abs(np.log1p(new[old]) - np.log1p(one[old])) for one, new in ways)
+        counts, near = np.diff(rows.indptr), rows.indices.astype(np.int64)
+        smaller = np.minimum(before.degrees_at(old), after.degrees_at(old))
+        degrees = np.maximum(after.degrees_at(near), np.repeat(smaller, counts))
+        directed = np.bincount(near, np.repeat(logarithms, counts), minlength=len(after))
+        shares = np.repeat(links, counts) / np.maximum(degrees - 1, 1)
+        shares = np.bincount(near, shares, minlength=len(after))
+        if (between := changed[:, old]).nnz:
+            triangles = (between @ is_there).multiply(is_there).sum(axis=0) / 2
+            shares = shares + triangles / np.maximum(after.degrees * (after.degrees - 1) / 2, 1)
+        near = np.unique(near)
+        near = near[near < len(before)]  # the others are new
+        moves = shares[near] + _moves(before, after, near, _OF_DEGREES)
+        is_over = (self.moved + directed)[near] + moves > self.tolerance
+        moves[is_over] = _moves(before, after, near[is_over], _OF_DEGREES + _OF_LINKS)
+        self.moved[near] += directed[near] + moves
+        return self.computed(near[self.moved[near] > self.tolerance])
 
     def computed(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Reset the bound of nodes that are recomputed."""
@@ -142,17 +159,19 @@ def row_changes(before: Rows, after: Rows) -> NDArray[np.float64]:
     return changes
 
 
-def _triangles(before: Rows, after: Rows, nodes: NDArray[np.int64], width: int) -> NDArray[np.float64]:
-    """Count, for every node (width,), the links that came or went between two of some nodes, both near it."""
-    old, new = (
-        csr_array((np.ones(len(rows.indices)), rows.indices, rows.indptr), shape=(len(nodes), width))
-        for rows in (before, after)
+def _moves(
+    before: Overlay, after: Overlay, nodes: NDArray[np.int64], names: tuple[str, ...]
+) -> NDArray[np.float64]:
+    """Return the largest move of some columns of each node, (nodes,)."""
+    old, new = (structural_columns(graph, nodes, names=names, threads=1).values for graph in (before, after))
+    return np.abs(new - old).max(axis=1, initial=0).astype(np.float64)
+
+
+def _links(rows: Rows, width: int) -> csr_array:
+    """Return rows of neighbours as a matrix of ones, (rows, width)."""
+    return csr_array(
+        (np.ones(len(rows.indices)), rows.indices, rows.indptr), shape=(len(rows.indptr) - 1, width)
     )
-    links = abs(new - old)[:, nodes]
-    if not links.nnz:  # the most frequent change: a new node, linked to others
-        return np.zeros(width)
-    found: NDArray[np.float64] = (links @ new).multiply(new).sum(axis=0) / 2
-    return found
 
 
 def _steps(rows: Rows, width: int, given: NDArray[np.float32] | None) -> csr_array:

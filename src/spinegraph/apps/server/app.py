@@ -367,6 +367,7 @@ def run(
             lifespan="on",
             http=Connection,
             ws="none",
+            proxy_headers=False,
         )
         # Short pauses: threads that wait get their turn soon, and garbage is not sought in what stays.
         sys.setswitchinterval(_SWITCH_INTERVAL)
@@ -418,11 +419,11 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        routes=router.routes,  # an included router would match every path twice
     )
     app.state.service = service
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     install_problems(app)
-    app.include_router(router)
     pages = _pages()
     for path, page in pages.items():
         app.add_api_route(path, page, include_in_schema=False, name=f"page {path}")

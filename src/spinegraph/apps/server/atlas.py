@@ -62,9 +62,8 @@ class Atlas:
         self._assigned: tuple[int, RoleAssignment | None] = (-1, None)  # version, roles of all nodes
 
     def start(self, snapshot: Snapshot) -> None:
-        """Draw the map of a snapshot: roughly at once, better in the background."""
+        """Draw the map of a snapshot in the background; until then there is a rough one."""
         self._remove_folders()
-        self._sketch(snapshot, ALL)
         self._thread = Thread(target=self._draw, args=(snapshot,), name="atlas", daemon=True)
         self._thread.start()
 

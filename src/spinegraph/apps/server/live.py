@@ -1,11 +1,11 @@
 """The state of a running service: a pure function of the base graph and of the ordered changes since."""
 
 import json
-import time
 from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import groupby, pairwise
 from typing import Any
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from spinegraph.analysis.search import unit_rows
+from spinegraph.embeddings import part_weights, unit_length
 from spinegraph.graph.edges import frozen
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import REMOVED, Overlay
@@ -25,7 +27,7 @@ Name = str | int
 BLOCK_ROWS = 128  # cheap to copy, yet large enough for fast products
 TOLERANCE = 0.05  # by which a node's rooted PageRank may drift before its vector is updated
 DEFERRED_FROM = 100_000  # edges of the base graph, from which moved vectors are updated after the answer
-_TOGETHER = 2  # vectors updated between two looks at the clock
+_TOGETHER = 8  # vectors updated at a time
 _MAX_ROUNDS = 4  # updates of columns that change other columns, in models of 0.1.0 that smooth their columns
 
 
@@ -94,9 +96,11 @@ class RowBlocks:
 
     def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return some rows, (r, d)."""
-        if len(positions) == 1:
-            return np.array(self._blocks[positions[0] // BLOCK_ROWS][positions % BLOCK_ROWS])
         rows = np.empty((len(positions), self.width), np.float32)
+        if len(positions) <= BLOCK_ROWS:
+            for row, position in enumerate(positions.tolist()):
+                rows[row] = self._blocks[position // BLOCK_ROWS][position % BLOCK_ROWS]
+            return rows
         for number, some in _runs(positions):
             rows[some] = self._blocks[number][positions[some] % BLOCK_ROWS]
         return rows
@@ -113,8 +117,8 @@ class RowBlocks:
         return RowBlocks(blocks, length, self.width)
 
     def products(self, right: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return every row times a matrix (d, p) or a vector (d,): (n, p) or (n,)."""
-        found = np.empty((len(self._blocks) * BLOCK_ROWS, *right.shape[1:]), np.float32)
+        """Return every row times a vector (d,): (n,)."""
+        found = np.empty(len(self._blocks) * BLOCK_ROWS, np.float32)
         for number, block in enumerate(self._blocks):
             np.dot(block, right, out=found[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS])
         return found[: self._length]
@@ -141,7 +145,8 @@ class Snapshot:
     parts: dict[str, slice]  # p parts: their columns of the vectors
     known: NDArray[np.int64] | None  # (n,) positions in the training network, -1; None in another network
     vectors: RowBlocks  # (n, d) by position; rows of removed nodes are 0
-    norms: NDArray[np.float32]  # (n, p) of the parts of the vectors
+    unit: RowBlocks  # (n, d + 1) as vectors are compared; see ``unit_parts``
+    has: NDArray[np.bool_]  # (n, p) which parts of a vector are not 0
     refreshed: NDArray[np.int64]  # positions whose vectors were updated last
     refreshed_to: int  # version up to which all vectors were updated
     due: dict[int, int]  # positions whose own edges changed since they were updated: the version
@@ -198,17 +203,19 @@ class Live:
         """Start from a graph whose vectors are not known yet."""
         count, parts = len(overlay), self.generator.parts
         self.drift = Drift(count, self._continuation, self.tolerance)
-        self.neighbor_drift = NeighborDrift(count, self.tolerance)
-        vectors = RowBlocks.from_matrix(np.zeros((count, self.generator.dim), np.float32))
-        norms, none = np.zeros((count, len(parts)), np.float32), np.zeros(0, np.int64)
-        self.snapshot = Snapshot(version, overlay, parts, known, vectors, norms, none, version, {})
+        # In a small graph vectors are cheap to update, and what is not followed counts for more.
+        self.neighbor_drift = NeighborDrift(count, self.tolerance / (1 if self.is_deferred else 5))
+        vectors, unit = (RowBlocks([], 0, width) for width in (self.generator.dim, self.generator.dim + 1))
+        has, none = np.zeros((0, len(parts)), bool), np.zeros(0, np.int64)
+        self.snapshot = Snapshot(version, overlay, parts, known, vectors, unit, has, none, version, {})
         self._smoothed: NDArray[np.float32] | None = None  # (n, s) structural columns that the model smooths
         self._staged: Overlay = overlay
         self._touched: list[NDArray[np.int64]] = []  # by each staged change
         self.boundary: int | None = None
         self._graph = overlay  # whose changes are accounted for in the drifts
         self._target = version  # its version
-        self._waiting = none  # positions to update by it
+        self._waiting: NDArray[np.int64] | None = None  # positions to update by it; None until they are found
+        self.is_between = True  # no group of changes is half done, so that :meth:`state` is one
         self._later: deque[tuple[int, NDArray[np.int64]]] = deque()  # later versions, and what they touched
         self._groups: deque[list[Change]] = deque()  # of the log, that were updated together
 
@@ -223,7 +230,7 @@ class Live:
             vectors[np.setdiff1d(np.arange(len(graph)), graph.standing)] = 0
         if isinstance(self.generator, PaperGenerator) and self._smooths_columns:
             self._smoothed = self.generator.inputs.structural(graph)
-        self._set_vectors(np.arange(len(graph)), vectors)
+        self.snapshot = self._with_vectors(np.arange(len(graph)), vectors)
 
     def apply(self, change: Change) -> Snapshot:
         """Apply one change and return the new snapshot; an invalid one raises and changes nothing."""
@@ -262,37 +269,23 @@ class Live:
         now, version = self.snapshot, self.snapshot.version + len(self._touched)
         if self.is_deferred and joined is None:
             joined = self.joining()
-        touched, after = self._take_staged()
-        is_gone = after.patch.row_ids[: len(now.overlay)] == REMOVED
-        gone = np.flatnonzero(is_gone & (now.overlay.patch.row_ids != REMOVED))
-        new = np.arange(len(now.overlay), len(after))
-        zeros = np.zeros((len(gone) + len(new), self.generator.dim), np.float32)
-        vectors = now.vectors.replaced(np.concatenate((gone, new)), zeros, len(after))
-        norms = _padded(now.norms, len(after))
-        norms[gone] = 0
-        known = now.known_in(after)
-        if not self.is_deferred:
-            stale = self._affected(self._graph, after)
-            self._graph = after
-            self.snapshot = Snapshot(
-                version, after, now.parts, known, vectors, norms, stale, version, now.due
-            )
-            self._set_vectors(stale, self.generator.embed_some(after, stale, known))
-            return self.snapshot
-        self._later.append((version, touched))
-        for position in touched[touched < len(now.overlay)].tolist():
-            now.due[position] = version
-        self.snapshot = Snapshot(
-            version, after, now.parts, known, vectors, norms, new, now.refreshed_to, now.due
-        )
-        self._set_vectors(new, zeros[:0] if joined is None else joined)
-        return self.snapshot
-
-    def _take_staged(self) -> tuple[NDArray[np.int64], Overlay]:
-        """Return the positions that staged changes touched, and the graph after them."""
         after = _touching(self._staged, self._touched)
         self._staged, self._touched = after, []
-        return after.touched, after
+        is_gone = after.patch.row_ids[: len(now.overlay)] == REMOVED
+        gone = np.flatnonzero(is_gone & (now.overlay.patch.row_ids != REMOVED))
+        known, refreshed_to = now.known_in(after), version
+        if joined is None:
+            new = self._affected(self._graph, after)
+            self._graph, joined = after, self.generator.embed_some(after, new, known)
+        else:
+            new, refreshed_to = np.arange(len(now.overlay), len(after)), now.refreshed_to
+            self._later.append((version, after.touched))
+            for position in after.touched[after.touched < len(now.overlay)].tolist():
+                now.due[position] = version
+        rows = np.concatenate((np.zeros((len(gone), self.generator.dim), np.float32), joined))
+        at = {"version": version, "overlay": after, "known": known, "refreshed_to": refreshed_to}
+        self.snapshot = self._with_vectors(np.concatenate((gone, new)), rows, refreshed=new, **at)
+        return self.snapshot
 
     def _affected(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
         """Return the positions whose vectors may have moved too far, ascending; their bounds start at 0."""
@@ -333,69 +326,78 @@ class Live:
         """Whether vectors wait to be updated."""
         return self.snapshot.refreshed_to < self.snapshot.version
 
-    @property
-    def is_between(self) -> bool:
-        """Whether no group of changes is half done, so that :meth:`state` is one."""
-        return not len(self._waiting)
-
-    def refresh(self, seconds: float = float("inf")) -> Snapshot:
-        """Update vectors that wait, for about so many seconds; return the new snapshot."""
-        until = time.monotonic() + seconds
-        updated = [np.zeros(0, np.int64)]
-        while self.is_behind:
-            if not len(self._waiting):
-                self._begin_group()
-            if not len(self._waiting):
-                self._end_group()
-                continue
-            some, self._waiting = np.split(self._waiting, [_TOGETHER])
-            known = None if self.snapshot.known is None else self.snapshot.known[: len(self._graph)]
-            rows = self.generator.embed_some(self._graph, some, known)
-            is_there = self.snapshot.overlay.patch.row_ids[some] != REMOVED
-            self._set_vectors(some[is_there], rows[is_there])
-            updated.append(some[is_there])
-            for position in some.tolist():
-                if self.snapshot.due.get(position, self._target + 1) <= self._target:
-                    del self.snapshot.due[position]
-            if not len(self._waiting):
-                self._end_group()
-            if time.monotonic() > until:
-                break
-        self.snapshot = replace(self.snapshot, refreshed=np.unique(np.concatenate(updated)))
+    def refresh(self) -> Snapshot:
+        """Update all vectors that wait."""
+        while (work := self.next_work()) is not None:
+            self.take(work())
         return self.snapshot
 
-    def _end_group(self) -> None:
-        self.snapshot = replace(self.snapshot, refreshed_to=self._target)
-        for position, version in list(self.snapshot.due.items()):
-            if version <= self._target:  # removed since
-                del self.snapshot.due[position]
+    def next_work(self) -> Callable[[], NDArray[Any]] | None:
+        """Return the next piece of updating vectors, None if none wait.
+
+        It may run in another thread beside changes, and :meth:`take` takes what it returns.
+        """
+        if not self.is_behind:
+            return None
+        if self._waiting is None:
+            self.is_between, before = False, self._graph
+            self._begin_group()
+            return partial(self._affected, before, self._graph)
+        known = None if self.snapshot.known is None else self.snapshot.known[: len(self._graph)]
+        return partial(self.generator.embed_some, self._graph, self._waiting[:_TOGETHER], known)
+
+    def take(self, found: NDArray[Any]) -> Snapshot:
+        """Take over the result of :meth:`next_work`; return the new snapshot."""
+        some, due = np.zeros(0, np.int64), self.snapshot.due
+        if self._waiting is None:
+            self._waiting = found
+        else:
+            some, self._waiting = np.split(self._waiting, [_TOGETHER])
+            is_there = self.snapshot.overlay.patch.row_ids[some] != REMOVED
+            for position in some.tolist():
+                if due.get(position, self._target + 1) <= self._target:
+                    del due[position]
+            some, found = some[is_there], found[is_there]
+            self.snapshot = self._with_vectors(some, found)
+        if not len(self._waiting):
+            self._waiting, self.is_between = None, True
+            for position, version in list(due.items()):
+                if version <= self._target:  # removed since
+                    del due[position]
+            self.snapshot = replace(self.snapshot, refreshed_to=self._target)
+        self.snapshot = replace(self.snapshot, refreshed=some)
+        return self.snapshot
 
     def _begin_group(self) -> None:
-        """Find the vectors to update after the next group of the log, or after all changes so far."""
-        before = self._graph
+        """Take the next group of changes of the log, or else all changes so far."""
         if self._groups:
             changes = self._groups.popleft()
             self._target += len(changes)
-            after, touched = before.branch(), []
+            after, touched = self._graph.branch(), []
             for change in _merged(changes):
                 after = change.apply(after)
                 touched.append(after.touched)
-            after = _touching(after, touched)
+            self._graph = _touching(after, touched)
             while self._later and self._later[0][0] <= self._target:
                 self._later.popleft()
         else:
             self._target = self.boundary = self.snapshot.version
-            after = _touching(self.snapshot.overlay, [touched for _, touched in self._later])
+            self._graph = _touching(self.snapshot.overlay, [touched for _, touched in self._later])
             self._later.clear()
-        self._graph, self._waiting = after, self._affected(before, after)
 
-    def _set_vectors(self, positions: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        norms = self.snapshot.norms.copy()
-        for index, columns in enumerate(self.snapshot.parts.values()):
-            squares = np.square(vectors[:, columns], dtype=np.float64)
-            norms[positions, index] = np.sqrt(squares.sum(axis=1))
-        rows = self.snapshot.vectors.replaced(positions, vectors, len(self.snapshot.overlay))
-        self.snapshot = replace(self.snapshot, vectors=rows, norms=norms)
+    def _with_vectors(
+        self, positions: NDArray[np.int64], vectors: NDArray[np.float32], **changes: Any
+    ) -> Snapshot:
+        """Return the snapshot with other vectors (r, d) at some positions, and with other changes."""
+        now = replace(self.snapshot, **changes)
+        order, count = np.argsort(positions), len(now.overlay)
+        positions, vectors = positions[order], vectors[order]
+        has = _padded(now.has, count)
+        for index, columns in enumerate(now.parts.values()):
+            has[positions, index] = vectors[:, columns].any(axis=1)
+        rows = now.vectors.replaced(positions, vectors, count)
+        unit = now.unit.replaced(positions, unit_parts(now.parts, vectors), count)
+        return replace(now, vectors=rows, unit=unit, has=has)
 
     def replay(self, changes: Sequence[Change]) -> None:
         """Apply changes to the graph alone, when :meth:`load_state` follows."""
@@ -456,7 +458,7 @@ class Live:
         self.drift.moved[:], self.drift.pending[:] = state["moved"], state["pending"]
         self.neighbor_drift.moved[:] = state["near"]
         self._smoothed = state["columns"] if self._smooths_columns else None
-        self._set_vectors(np.arange(len(overlay)), state["vectors"])
+        self.snapshot = self._with_vectors(np.arange(len(overlay)), state["vectors"])
 
     def compacted(self) -> tuple[Graph, dict[str, NDArray[Any]]]:
         """Return a new base graph with all changes, and the state by its positions; all vectors updated."""
@@ -470,6 +472,16 @@ class Live:
         self._reset(Overlay.of(graph), self.snapshot.version, None)
         self.load_state(state)
         return self.snapshot
+
+
+def unit_parts(
+    parts: Mapping[str, slice], vectors: NDArray[np.float32], weights: Mapping[str, float] | None = None
+) -> NDArray[np.float32]:
+    """Return vectors (m, d) as ``Embeddings.weighted`` does, of length 1, (m, d + 1); see ``unit_rows``."""
+    found = np.empty_like(vectors)
+    for name, factor in part_weights(parts, weights).items():
+        found[:, parts[name]] = unit_length(vectors[:, parts[name]]) * np.float32(np.sqrt(factor))
+    return unit_rows(found)
 
 
 def encoded(vectors: NDArray[np.float32]) -> str:

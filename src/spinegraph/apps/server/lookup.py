@@ -3,16 +3,16 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from threading import Lock, Thread, get_native_id
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spinegraph.analysis.search import EXACT_UP_TO, Nearest, NearestIndex, can_index, ordered, unit_rows
-from spinegraph.apps.server.live import RowBlocks, Snapshot
+from spinegraph.analysis.search import EXACT_UP_TO, Nearest, can_index, new_index, ordered
+from spinegraph.apps.server.live import Snapshot, unit_parts
 from spinegraph.apps.server.problems import ProblemError
-from spinegraph.embeddings import part_weights, unit_length
+from spinegraph.embeddings import part_weights
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import REMOVED
 from spinegraph.parts.generator import Generator
@@ -22,7 +22,6 @@ from spinegraph.structure.similarity import comparison
 _ROUNDING = 1e-5  # of a float32 product; candidates this close are ordered in float64
 _CANDIDATES, _MORE_CANDIDATES = 2, 16  # times n, asked of the index: some may be removed or have moved
 _QUICK = 5_000  # nodes that are compared in a millisecond
-_MAX_CHANGED = 5_000  # nodes that joined or moved since the index was built, before it is rebuilt
 _NICENESS = 10  # of 19, of the thread that rebuilds the index
 _SAME_DIRECTION = 0.98  # cosine of a vector to its indexed one, above which it has not moved
 _TIE = 1e-4  # relative; distances of profiles are float32
@@ -36,8 +35,8 @@ class Lookup:
 
     Similarity is the mean of the parts' cosines, with weights if given; see ``Embeddings.weighted``. Up to
     20,000 nodes, without usearch, or with weights, every node is compared. Beyond that an index proposes
-    candidates, nodes that joined or moved since it was built are compared one by one, and all candidates are
-    ordered by their present vectors. When such nodes are many, the index is rebuilt in the background.
+    candidates, which are ordered by their present vectors. It is built in the background; vectors that join
+    or move later are added to it.
     """
 
     def __init__(self, exact_up_to: int = EXACT_UP_TO) -> None:
@@ -52,30 +51,42 @@ class Lookup:
     def nearest(
         self,
         snapshot: Snapshot,
-        vector: NDArray[np.float32],
+        vector: NDArray[np.float32] | None,
         n: int,
         itself: int | None = None,
         weights: Mapping[str, float] | None = None,
     ) -> Nearest:
-        """Return the ``n`` nodes most similar to a vector (d,), best first, except the node ``itself``."""
-        index, query = self._index, _Query(snapshot.parts, vector, weights)
-        if weights is None and index is not None and index.snapshot.overlay.base is snapshot.overlay.base:
+        """Return the ``n`` nodes most similar to a vector (d,), best first, except the node ``itself``.
+
+        Without a vector, that of the node itself.
+        """
+        query, index = _query(snapshot, vector, itself, weights), self._index
+        if weights is None and index is not None and index.base is snapshot.overlay.base:
             for times in (_CANDIDATES, _MORE_CANDIDATES):
-                near = index.candidates(snapshot, query, times * n + 8)
-                products = snapshot.vectors.take(near) @ query.columns
-                found = _best(snapshot, near, products, query, n, itself)
-                if len(found.positions) == n:
-                    return found
+                near = index.candidates(query, times * n + 8, len(snapshot.overlay))
+                near = near[(snapshot.overlay.patch.row_ids[near] != REMOVED) & (near != itself)]
+                if len(near) >= n:
+                    return _ordered(snapshot, near, query, n, weights)
             # Too few of the candidates are left: only comparing all nodes finds the nearest.
-        products = snapshot.vectors.products(query.columns)
-        return _best(snapshot, np.arange(len(products)), products, query, n, itself)
+        others = snapshot.overlay.standing
+        others = others if itself is None else others[others != itself]
+        n = min(n, len(others))
+        if not n:
+            return Nearest(others, np.zeros(0))
+        cosines = _cosines(snapshot, query, weights)[others]
+        threshold = np.partition(cosines, len(cosines) - n)[len(cosines) - n] - _ROUNDING
+        return _ordered(snapshot, others[cosines >= threshold], query, n, weights)
 
     def cosines(
-        self, snapshot: Snapshot, vector: NDArray[np.float32], weights: Mapping[str, float] | None = None
+        self,
+        snapshot: Snapshot,
+        vector: NDArray[np.float32] | None,
+        itself: int | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> NDArray[np.float32]:
         """Return the similarity (n,) of every node to a vector (d,), in the order of ``overlay.standing``."""
-        query, standing = _Query(snapshot.parts, vector, weights), snapshot.overlay.standing
-        return query.cosines(snapshot.vectors.products(query.columns)[standing], snapshot.norms[standing])
+        query = _query(snapshot, vector, itself, weights)
+        return _cosines(snapshot, query, weights)[snapshot.overlay.standing]
 
     def is_quick(self, snapshot: Snapshot, weights: Mapping[str, float] | None = None) -> bool:
         """Return whether a look-up takes less than about a millisecond."""
@@ -88,21 +99,19 @@ class Lookup:
         return self._index is not None or self._building is None or not self._building.is_alive()
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Note a new snapshot; build or rebuild the index in the background if it is due."""
+        """Note a new snapshot; build the index in the background if there is none of its base graph."""
         if len(snapshot.overlay) <= self._exact_up_to or not can_index():
             return
         with self._lock:
-            self._latest, is_due = snapshot, True
-            if self._index is not None and self._index.snapshot.overlay.base is snapshot.overlay.base:
-                self._index = self._index.with_changes(snapshot)
-                limit = max(_MAX_CHANGED, len(snapshot.overlay) // 5)
-                is_due = len(self._index.changed.positions) >= limit
+            self._latest = snapshot
             if self._building is not None and self._building.is_alive():
                 self._since = np.union1d(self._since, snapshot.refreshed)
-            elif is_due:
+            elif self._index is None or self._index.base is not snapshot.overlay.base:
                 self._since = np.zeros(0, np.int64)
                 self._building = Thread(target=self._build, args=(snapshot,), name="index", daemon=True)
                 self._building.start()
+            if self._index is not None and self._index.base is snapshot.overlay.base:
+                self._index.update(snapshot, snapshot.refreshed)
 
     def wait(self) -> None:
         """Wait for an index that is being built."""
@@ -118,134 +127,87 @@ class Lookup:
         is_first = self._index is None
         if not is_first and sys.platform == "linux":  # requests go first; there threads have priorities
             os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
-        unit = _unit(snapshot.parts, snapshot.vectors.matrix())
-        index = NearestIndex(unit, 0 if is_first else 1, is_wanted=lambda: not self._is_closed)
+        unit, is_wanted = snapshot.unit.matrix(), lambda: not self._is_closed
+        index = _Index(new_index(unit, 0 if is_first else 1, is_wanted), snapshot.overlay.base, len(unit))
         with self._lock:
             latest = self._latest or snapshot
-            if latest.overlay.base is not snapshot.overlay.base:
-                return  # compacted meanwhile: positions differ
-            newer = np.arange(len(snapshot.overlay), len(latest.overlay))
-            rows = np.full(len(snapshot.overlay), -1, np.int32)
-            nothing = _Changed(np.zeros(0, np.int64), RowBlocks.from_matrix(unit[:0]), rows)
-            changed = nothing.plus(latest, np.union1d(self._since, newer).astype(np.int64))
-            self._index = _Index(index, snapshot, changed)
+            # Else it is not whole, or the store was compacted meanwhile: positions differ.
+            if is_wanted() and latest.overlay.base is snapshot.overlay.base:
+                index.update(latest, self._since[self._since < len(unit)])
+                self._index = index
 
 
-@dataclass(frozen=True, eq=False)
-class _Changed:
-    """Positions that joined or moved since an index was built, with their present unit vectors; immutable."""
-
-    positions: NDArray[np.int64]  # (m,) in order of arrival
-    unit: RowBlocks  # (m, d + 1), see ``_unit``
-    rows: NDArray[np.int32]  # (n,) the row of every known position, -1 if it has none
-
-    def plus(self, snapshot: Snapshot, positions: NDArray[np.int64]) -> "_Changed":
-        """Add positions, ascending, with their vectors in a snapshot."""
-        more, count = np.full(len(snapshot.overlay) - len(self.rows), -1, np.int32), len(self.positions)
-        rows = np.concatenate((self.rows, more))
-        new = positions[rows[positions] < 0]
-        rows[new] = np.arange(count, count + len(new))
-        order = np.argsort(rows[positions])
-        vectors = _unit(snapshot.parts, snapshot.vectors.take(positions))[order]
-        unit = self.unit.replaced(rows[positions][order].astype(np.int64), vectors, count + len(new))
-        return _Changed(np.concatenate((self.positions, new)), unit, rows)
-
-    def candidates(self, query: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-        """Return the positions most similar to a unit vector (d + 1,), unordered."""
-        products = self.unit.products(query)
-        if count >= len(products):
-            return self.positions
-        found: NDArray[np.int64] = self.positions[np.argpartition(products, -count)[-count:]]
-        return found
-
-
-@dataclass(frozen=True, eq=False)
 class _Index:
-    """An index of the vectors of one snapshot, and the nodes that changed since."""
+    """usearch's index of the unit vectors of all positions below ``count``, over one base graph."""
 
-    index: NearestIndex
-    snapshot: Snapshot
-    changed: _Changed
+    def __init__(self, index: Any, base: Graph, count: int) -> None:
+        self._index, self.base, self._count = index, base, count
+        self._lock = Lock()  # usearch may move its memory when it grows
 
-    def with_changes(self, snapshot: Snapshot) -> "_Index":
-        """Note new nodes, and nodes whose vectors turned away from the indexed ones."""
-        is_indexed = snapshot.refreshed < len(self.snapshot.overlay)
-        again, later = snapshot.refreshed[is_indexed], snapshot.refreshed[~is_indexed]
-        indexed, now = (_unit(one.parts, one.vectors.take(again)) for one in (self.snapshot, snapshot))
-        cosine = (indexed * now).sum(axis=1)
-        again = again[(cosine < _SAME_DIRECTION) | (self.changed.rows[again] >= 0)]
-        joined = np.arange(len(self.changed.rows), len(snapshot.overlay))
-        positions = np.unique(np.concatenate((again, later, joined)))
-        return replace(self, changed=self.changed.plus(snapshot, positions))
+    def update(self, snapshot: Snapshot, positions: NDArray[np.int64]) -> None:
+        """Add new nodes, and replace vectors at some positions that turned away from the indexed ones."""
+        new, known = np.arange(self._count, len(snapshot.overlay)), positions[positions < self._count]
+        if len(known):
+            indexed = np.array(self._index.get(known))
+            known = known[(indexed * snapshot.unit.take(known)).sum(axis=1) < _SAME_DIRECTION]
+        for position in np.concatenate((known, new)).tolist():
+            with self._lock:
+                if position < self._count:
+                    self._index.remove(position)
+                self._index.add(position, snapshot.unit.take(np.array([position]))[0])
+        self._count = len(snapshot.overlay)
 
-    def candidates(self, snapshot: Snapshot, query: "_Query", count: int) -> NDArray[np.int64]:
-        """Return the positions nearest to a vector in the index and among the changed nodes, ascending."""
-        known = self.index.nearest(query.unit, count, None).positions
-        # A reader's snapshot may be newer or older than what was noted.
-        newest = np.arange(min(len(self.changed.rows), len(snapshot.overlay)), len(snapshot.overlay))
-        near = np.unique(np.concatenate((known, self.changed.candidates(query.unit, count), newest)))
-        return near[near < len(snapshot.overlay)]
-
-
-class _Query:
-    """A vector (d,) that the vectors of a snapshot are compared with."""
-
-    def __init__(
-        self,
-        parts: Mapping[str, slice],
-        vector: NDArray[np.float32],
-        weights: Mapping[str, float] | None = None,
-    ) -> None:
-        self._parts, self._weights = parts, weights
-        self._factors = np.array([*part_weights(parts, weights).values()], np.float32)
-        self.unit = self.unit_rows(vector[None])[0]  # (d + 1,)
-        self.columns = np.zeros((len(vector), len(parts)), np.float32)  # (d, p): their products add up
-        for index, columns in enumerate(parts.values()):
-            self.columns[columns, index] = self.unit[columns] * np.sqrt(self._factors[index])
-
-    def unit_rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return vectors (m, d) as they are compared, of length 1, (m, d + 1)."""
-        return _unit(self._parts, vectors, self._weights)
-
-    def cosines(self, products: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the cosines (m,) to rows, given products with ``columns`` and norms of their parts, (m, p).
-
-        Zero vectors are similar to each other and to nothing else.
-        """
-        counted = (norms > 0) @ self._factors  # (m,) weight of the parts that a row has
-        if not self.columns.any():
-            return np.asarray(counted == 0, np.float32)
-        cosines = np.einsum("ij,ij->i", products, 1 / np.where(norms > 0, norms, np.float32(np.inf)))
-        return np.asarray(cosines / np.sqrt(np.where(counted > 0, counted, 1)))
+    def candidates(self, query: NDArray[np.float32], count: int, length: int) -> NDArray[np.int64]:
+        """Return positions below ``length`` near a unit vector (d + 1,), and those not indexed yet."""
+        with self._lock:
+            near = self._index.search(query, count).keys.astype(np.int64)
+        return np.concatenate((near[near < length], np.arange(self._count, length)))
 
 
-def _unit(
-    parts: Mapping[str, slice], vectors: NDArray[np.float32], weights: Mapping[str, float] | None = None
-) -> NDArray[np.float32]:
-    """Return vectors (m, d) as ``Embeddings.weighted`` does, of length 1, (m, d + 1); see ``unit_rows``."""
-    found = np.empty_like(vectors)
-    for name, factor in part_weights(parts, weights).items():
-        found[:, parts[name]] = unit_length(vectors[:, parts[name]]) * np.float32(np.sqrt(factor))
-    return unit_rows(found)
-
-
-def _best(
+def _query(
     snapshot: Snapshot,
-    positions: NDArray[np.int64],
-    products: NDArray[np.float32],
-    query: _Query,
-    n: int,
+    vector: NDArray[np.float32] | None,
     itself: int | None,
+    weights: Mapping[str, float] | None,
+) -> NDArray[np.float32]:
+    """Return a vector, or that of a node, as it is compared: (d + 1,) of length 1."""
+    if vector is None and weights is None:
+        return snapshot.unit.take(np.array([itself]))[0]
+    vector = snapshot.vectors.take(np.array([itself]))[0] if vector is None else vector
+    return unit_parts(snapshot.parts, vector[None], weights)[0]
+
+
+def _cosines(
+    snapshot: Snapshot, query: NDArray[np.float32], weights: Mapping[str, float] | None
+) -> NDArray[np.float32]:
+    """Return the cosines (n,) of all vectors to one that is of length 1."""
+    if weights is None:
+        return snapshot.unit.products(query)
+    factors = np.array([*part_weights(snapshot.parts, weights).values()], np.float32)
+    counted = snapshot.has @ factors  # (n,) weight of the parts that a vector has
+    if query[-1]:  # zero vectors are similar to each other and to nothing else
+        return np.asarray(counted == 0, np.float32)
+    scaled = query.copy()
+    for factor, columns in zip(factors, snapshot.parts.values(), strict=True):
+        scaled[columns] *= np.sqrt(factor)
+    lengths = np.sqrt(snapshot.has.sum(axis=1) / np.where(counted > 0, counted, np.inf))
+    return np.asarray(snapshot.unit.products(scaled) * lengths, np.float32)
+
+
+def _ordered(
+    snapshot: Snapshot,
+    near: NDArray[np.int64],
+    query: NDArray[np.float32],
+    n: int,
+    weights: Mapping[str, float] | None,
 ) -> Nearest:
-    """Return the best ``n`` of some positions, chosen by float32 products and ordered in float64."""
-    cosines = query.cosines(products, snapshot.norms[positions])
-    cosines[(snapshot.overlay.patch.row_ids[positions] == REMOVED) | (positions == itself)] = -np.inf
-    n = min(n, int(np.count_nonzero(cosines > -np.inf)))
-    if not n:
-        return Nearest(np.zeros(0, np.int64), np.zeros(0))
-    threshold = np.partition(cosines, len(cosines) - n)[len(cosines) - n] - _ROUNDING
-    near = positions[cosines >= threshold]
-    found = ordered(query.unit_rows(snapshot.vectors.take(near)), np.arange(len(near)), query.unit, n)
+    """Return the best ``n`` of some positions, in float64; equal ones by position."""
+    near = np.sort(near)
+    if weights is None:
+        rows = snapshot.unit.take(near)
+    else:
+        rows = unit_parts(snapshot.parts, snapshot.vectors.take(near), weights)
+    found = ordered(rows, np.arange(len(near)), query, n)
     return Nearest(near[found.positions], found.scores)
 
 
@@ -304,8 +266,7 @@ class Twins:
         last = np.partition(distances, n - 1)[n - 1]
         near = np.flatnonzero(distances <= last * (1 + _TIE) + _TIE)
         others, distances = others[near], distances[near].astype(np.float64)
-        query = _Query(snapshot.parts, snapshot.vector(position))
-        cosines = query.cosines(snapshot.vectors.take(others) @ query.columns, snapshot.norms[others])
+        cosines = snapshot.unit.take(others) @ snapshot.unit.take(np.array([position]))[0]
         order = np.lexsort((-cosines, np.round(distances / _TIE)))[:n]
         return Nearest(others[order], np.exp(-distances[order]))
 

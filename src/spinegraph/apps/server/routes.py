@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from pyarrow import parquet
 
@@ -30,13 +30,6 @@ from spinegraph.graph.names import quoted
 router = APIRouter()
 
 
-class Key(NamedTuple):
-    """The idempotency key of a request and the request's digest, and whether its change is stored."""
-
-    pair: list[str] | None
-    is_stored: bool
-
-
 class FoundNode(NamedTuple):
     """The node in a request's path, in the snapshot that answers it."""
 
@@ -45,22 +38,19 @@ class FoundNode(NamedTuple):
     now: Snapshot
 
 
-async def get_service(request: Request) -> Service:
-    """Return the service that a request is for."""
+def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
 
 
-TheService = Annotated[Service, Depends(get_service)]
-
-
-async def get_node(service: TheService, name: str) -> FoundNode:
-    """Find the node in a request's path."""
+def _found(request: Request, name: str) -> tuple[Service, FoundNode]:
+    """Return the service that a request is for, and the node in its path."""
+    service = _service(request)
     now = service.snapshot
-    return FoundNode(*find_node(now, name), now)
+    return service, FoundNode(*find_node(now, name), now)
 
 
-TheNode = Annotated[FoundNode, Depends(get_node)]
+# FastAPI's own dependencies would take longer than a look-up.
 PartQuery = Annotated[
     Literal["all", "content", "place", "role"],
     Query(description="Compare vectors by all their parts, or by one."),
@@ -75,19 +65,16 @@ WeightsQuery = Annotated[
 ]
 
 
-async def get_weights(
-    service: TheService, by: PartQuery = "all", weights: WeightsQuery = None
-) -> dict[str, float] | None:
+def _weights(now: Snapshot, by: str, weights: str | None) -> dict[str, float] | None:
     """Return the weights of parts by which vectors are compared; None if all count alike."""
-    parts = service.snapshot.parts
-    given = None if weights is None else read_weights(weights, parts)
+    given = None if weights is None else read_weights(weights, now.parts)
     if by == "all":
         return given
-    _require_part(by, service.snapshot, "by")
+    _require_part(by, now, "by")
     if given is not None:
         detail = f"weights: are for all parts together; leave them out, or by={by}"
         raise ProblemError(422, detail, field="query.weights", rule="weights or one part")
-    return {name: float(name == by) for name in parts}
+    return {name: float(name == by) for name in now.parts}
 
 
 def _require_part(name: str, now: Snapshot, field: str) -> None:
@@ -96,7 +83,6 @@ def _require_part(name: str, now: Snapshot, field: str) -> None:
         raise ProblemError(422, detail, field=f"query.{field}", rule="a part of the vectors")
 
 
-TheWeights = Annotated[dict[str, float] | None, Depends(get_weights)]
 Count = Annotated[int, Query(ge=1, le=schemas.MAX_MATCHES, description="How many.")]
 NameQuery = Annotated[str, Query(min_length=1, max_length=schemas.MAX_NAME)]
 
@@ -111,38 +97,35 @@ def reply(content: Any, status: int = 200) -> Response:
 # Changes
 
 
-async def get_key(
-    request: Request,
-    service: TheService,
-    key: Annotated[
-        str | None,
-        Header(
-            alias="Idempotency-Key",
-            min_length=1,
-            max_length=schemas.MAX_NAME,
-            description="Any text of your own: a change sent again with the same one is never applied twice.",
-        ),
-    ] = None,
-) -> Key:
-    """Return the idempotency key of a request, and whether its change is stored already."""
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=schemas.MAX_NAME,
+        description="Any text of your own: a change sent again with the same one is never applied twice.",
+    ),
+]
+
+
+async def _key(request: Request, key: str | None) -> tuple[list[str] | None, bool]:
+    """Return the idempotency key of a request with its digest, and whether its change is stored already."""
     if key is None:
-        return Key(None, False)
+        return None, False
     told = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
     pair = [key, blake2b(told, digest_size=8).hexdigest()]
-    return Key(pair, service.writer.applied(pair) is not None)
-
-
-TheKey = Annotated[Key, Depends(get_key)]
+    return pair, _service(request).writer.applied(pair) is not None
 
 
 @router.post("/v1/nodes", status_code=201, response_model=schemas.Added, tags=["changes"])
-async def add_nodes(service: TheService, key: TheKey, body: schemas.OneOrMany) -> Any:
+async def add_nodes(request: Request, body: schemas.OneOrMany, key: KeyHeader = None) -> Any:
     """Store one node or many with their edges, and return their vectors."""
-    if key.is_stored:
+    service, (pair, is_stored) = _service(request), await _key(request, key)
+    if is_stored:
         names = [node.name for node in (body.nodes if isinstance(body, schemas.NewNodes) else [body])]
         after = service.snapshot
     else:
-        names, after = await service.add_nodes(body, key.pair)
+        names, after = await service.add_nodes(body, pair)
     found = after.overlay.find(names)  # those of a repeated request may be gone
     rows = after.vectors.take(found[found >= 0])
     there = [name for name, position in zip(names, found, strict=True) if position >= 0]
@@ -151,45 +134,48 @@ async def add_nodes(service: TheService, key: TheKey, body: schemas.OneOrMany) -
 
 
 @router.post("/v1/edges", status_code=201, response_model=schemas.Changed, tags=["changes"])
-async def add_edges(service: TheService, key: TheKey, body: schemas.NewEdges) -> Any:
+async def add_edges(request: Request, body: schemas.NewEdges, key: KeyHeader = None) -> Any:
     """Store edges between known nodes; the weight of an edge that exists grows."""
-    if key.is_stored:
+    service, (pair, is_stored) = _service(request), await _key(request, key)
+    if is_stored:
         return _changed(service.snapshot, 201)
     change = service.reader.edges(body.edges, service.snapshot.overlay)
-    return _changed(await service.write(replace(change, key=key.pair)), 201)
+    return _changed(await service.write(replace(change, key=pair)), 201)
 
 
 @router.delete("/v1/edges", response_model=schemas.Changed, tags=["changes"])
-async def remove_edge(service: TheService, key: TheKey, source: NameQuery, target: NameQuery) -> Any:
+async def remove_edge(request: Request, source: NameQuery, target: NameQuery, key: KeyHeader = None) -> Any:
     """Remove the edge between two nodes."""
+    service, (pair, is_stored) = _service(request), await _key(request, key)
     now = service.snapshot
-    if key.is_stored:
+    if is_stored:
         return _changed(now)
     one, _ = find_node(now, source, "query.source")
     other, _ = find_node(now, target, "query.target")
     if other not in now.overlay.neighbors(one).tolist():
         detail = f"no edge between {quoted(one)} and {quoted(other)}"
         raise ProblemError(404, detail, field="query", rule="an edge in the graph")
-    return _changed(await service.write(Change("remove", [], [(one, other)], key=key.pair)))
+    return _changed(await service.write(Change("remove", [], [(one, other)], key=pair)))
 
 
 @router.delete("/v1/nodes/{name:path}", response_model=schemas.Changed, tags=["changes"])
-async def remove_node(service: TheService, key: TheKey, name: str) -> Any:
+async def remove_node(request: Request, name: str, key: KeyHeader = None) -> Any:
     """Remove a node and its edges."""
-    if key.is_stored:
-        return _changed(service.snapshot)
-    node = await get_node(service, name)
+    pair, is_stored = await _key(request, key)
+    if is_stored:
+        return _changed(_service(request).snapshot)
+    service, node = _found(request, name)
     if node.now.overlay.num_nodes <= 2:
         raise ProblemError(409, "the last two nodes stay", field="path.name", rule="a graph has nodes")
-    after = await service.write(Change("remove", [node.name], key=key.pair))
+    after = await service.write(Change("remove", [node.name], key=pair))
     service.atlas.forget(node.name)
     return _changed(after)
 
 
 @router.post("/v1/compact", response_model=schemas.Compacted, tags=["changes"])
-async def compact(service: TheService) -> Any:
+async def compact(request: Request) -> Any:
     """Merge all changes into a new base graph; the service does so by itself when they are many."""
-    after = await service.write(None)
+    after = await _service(request).write(None)
     overlay = after.overlay
     return reply({**_moment(after), "nodes": overlay.num_nodes, "edges": overlay.num_edges})
 
@@ -208,9 +194,10 @@ def _moment(now: Snapshot) -> dict[str, int]:
 
 @router.post("/v1/embed", response_model=schemas.TriedNodes, tags=["nodes"])
 async def embed(
-    service: TheService,
+    request: Request,
     body: schemas.OneOrMany,
-    weights: TheWeights,
+    by: PartQuery = "all",
+    weights: WeightsQuery = None,
     n: Count = 10,
     map_by: PartQuery = "all",
     why: Annotated[
@@ -218,11 +205,13 @@ async def embed(
     ] = False,
 ) -> Any:
     """Return the vectors that new nodes would have, and their most similar nodes; nothing is stored."""
+    service = _service(request)
     now = service.snapshot
+    given = _weights(now, by, weights)
     if map_by != "all":
         _require_part(map_by, now, "map_by")
     change = service.reader.nodes(body, now.overlay)
-    work = partial(_try_out, service, now, change, n=n, weights=weights, map_by=map_by, why=why)
+    work = partial(_try_out, service, now, change, n=n, weights=given, map_by=map_by, why=why)
     return reply(await service.in_thread(work))
 
 
@@ -285,11 +274,15 @@ def _role(service: Service, graph: GraphLike, name: Name) -> dict[str, Any] | No
 
 
 @router.get("/v1/nodes/{name:path}/similar", response_model=schemas.Matches, tags=["nodes"])
-async def similar(service: TheService, node: TheNode, weights: TheWeights, n: Count = 10) -> Any:
+async def similar(
+    request: Request, name: str, by: PartQuery = "all", weights: WeightsQuery = None, n: Count = 10
+) -> Any:
     """Return the nodes with the most similar vectors: by the mean cosine of their parts, or by one part."""
-    given = (node.now, await service.vector(node.now, node.position), n, node.position, weights)
+    service, node = _found(request, name)
+    factors = _weights(node.now, by, weights)
+    given = (node.now, await service.fresh(node.now, node.position), n, node.position, factors)
     # Another thread costs about 0.15 ms of processor time per request.
-    if service.lookup.is_quick(node.now, weights):
+    if service.lookup.is_quick(node.now, factors):
         found = service.lookup.nearest(*given)
     else:
         found = await service.in_thread(service.lookup.nearest, *given)
@@ -297,15 +290,17 @@ async def similar(service: TheService, node: TheNode, weights: TheWeights, n: Co
 
 
 @router.get("/v1/nodes/{name:path}/twins", response_model=schemas.Matches, tags=["nodes"])
-async def twins(service: TheService, node: TheNode, n: Count = 10) -> Any:
+async def twins(request: Request, name: str, n: Count = 10) -> Any:
     """Return a node's structural twins: nodes with the nearest profiles, anywhere in the graph."""
+    service, node = _found(request, name)
     found = await service.in_thread(service.twins.nearest, node.now, node.position, n)
     return _about(node, matches=_matches(node.now, found))
 
 
 @router.get("/v1/nodes/{name:path}/explain/{other:path}", response_model=schemas.Explanation, tags=["nodes"])
-async def explain_nodes(service: TheService, node: TheNode, other: str, weights: WeightsQuery = None) -> Any:
+async def explain_nodes(request: Request, name: str, other: str, weights: WeightsQuery = None) -> Any:
     """Explain in sentences and numbers why two nodes are similar, or not, and by which parts."""
+    service, node = _found(request, name)
     second, _ = find_node(node.now, other, "path.other")
     if node.name == second:
         detail = f"an explanation needs two nodes; got {quoted(second)} twice"
@@ -319,8 +314,9 @@ async def explain_nodes(service: TheService, node: TheNode, other: str, weights:
 
 
 @router.get("/v1/nodes/{name:path}/role", response_model=schemas.Role, tags=["nodes"])
-async def role(service: TheService, node: TheNode) -> Any:
+async def role(request: Request, name: str) -> Any:
     """Return the role of a node."""
+    service, node = _found(request, name)
     found = await service.in_thread(_role, service, node.now.overlay, node.name)
     if found is None:
         detail = "roles are being found; try again in a few seconds"
@@ -329,8 +325,9 @@ async def role(service: TheService, node: TheNode) -> Any:
 
 
 @router.get("/v1/nodes/{name:path}/row", response_model=schemas.Row, tags=["nodes"])
-async def row(service: TheService, node: TheNode) -> Any:
+async def row(request: Request, name: str) -> Any:
     """Return a node's own row of the table, and the columns that nobody kept."""
+    service, node = _found(request, name)
     table = service.table
     values = await service.in_thread(table.row, node.now, node.name, node.position)
     lost = [name for name, kind in table.kinds.items() if kind == "lost"]
@@ -338,21 +335,23 @@ async def row(service: TheService, node: TheNode) -> Any:
 
 
 @router.get("/v1/nodes/{name:path}/likeness", response_model=schemas.Likeness, tags=["nodes"])
-async def likeness(service: TheService, node: TheNode, weights: TheWeights) -> Any:
+async def likeness(request: Request, name: str, by: PartQuery = "all", weights: WeightsQuery = None) -> Any:
     """Return the similarity of every node to one, in the order of the map: by all parts, or by one."""
-    vector = await service.vector(node.now, node.position)
-    found = await service.in_thread(service.lookup.cosines, node.now, vector, weights)
+    service, node = _found(request, name)
+    given = await service.fresh(node.now, node.position), node.position, _weights(node.now, by, weights)
+    found = await service.in_thread(service.lookup.cosines, node.now, *given)
     return _about(node, values=found.astype(np.float64).round(4).tolist())
 
 
 @router.get("/v1/nodes/{name:path}/neighborhood", response_model=schemas.Around, tags=["nodes"])
 async def neighborhood(
-    service: TheService,
-    node: TheNode,
+    request: Request,
+    name: str,
     radius: Annotated[int, Query(ge=1, le=3)] = 2,
     most: Annotated[int, Query(ge=1, le=schemas.MAX_AROUND)] = 40,
 ) -> Any:
     """Return the small network around a node and where to draw it."""
+    service, node = _found(request, name)
     overlay = node.now.overlay
     ego = await service.in_thread(lambda: ego_network(overlay, node.name, radius=radius, most=most))
     return _about(
@@ -368,8 +367,9 @@ async def neighborhood(
 
 
 @router.get("/v1/nodes/{name:path}/profile", response_model=schemas.Profile, tags=["nodes"])
-async def profile(service: TheService, node: TheNode) -> Any:
+async def profile(request: Request, name: str) -> Any:
     """Return a node's largest rooted-PageRank values, scaled to sum 1, and the nodes they belong to."""
+    service, node = _found(request, name)
     rows = await service.in_thread(service.generator.profile, node.now.overlay, np.array([node.position]))
     nodes = node.now.overlay.names_at(rows.nodes[0][rows.nodes[0] >= 0].astype(np.int64))
     weights = [round(float(weight), 7) for weight in rows.weights[0][: len(nodes)]]
@@ -378,11 +378,13 @@ async def profile(service: TheService, node: TheNode) -> Any:
 
 # After the routes above: its name matches the rest of any path.
 @router.get("/v1/nodes/{name:path}", response_model=schemas.Node, tags=["nodes"])
-async def vector(service: TheService, node: TheNode) -> Any:
+async def vector(request: Request, name: str) -> Any:
     """Return the vector, its parts and the degree of a node."""
+    service, node = _found(request, name)
     degree = int(node.now.overlay.degrees_at(np.array([node.position]))[0])
     parts = {name: [columns.start, columns.stop] for name, columns in node.now.parts.items()}
-    row = await service.vector(node.now, node.position)
+    fresh = await service.fresh(node.now, node.position)
+    row = node.now.vector(node.position) if fresh is None else fresh
     return _about(node, degree=degree, vector=row.tolist(), parts=parts)
 
 
@@ -399,8 +401,9 @@ def _matches(now: Snapshot, found: Nearest) -> list[dict[str, Any]]:
 
 
 @router.get("/v1/map", response_model=schemas.Map, tags=["graph"])
-async def whole_map(service: TheService) -> Any:
+async def whole_map(request: Request) -> Any:
     """Return coordinates, degree, role and label of every node, as columns."""
+    service = _service(request)
     now = service.snapshot
     found = await service.in_thread(_map, service, now)
     service.twins.prepare(now)  # the explorer asks for twins next
@@ -436,8 +439,9 @@ def _map(service: Service, now: Snapshot) -> Response:
 
 
 @router.get("/v1/layout", response_model=schemas.Layout, tags=["graph"])
-async def whole_layout(service: TheService, by: PartQuery = "all") -> Any:
+async def whole_layout(request: Request, by: PartQuery = "all") -> Any:
     """Return coordinates of every node on the map by one part of the vectors, in the order of the map."""
+    service = _service(request)
     now = service.snapshot
     if by != "all":
         _require_part(by, now, "by")
@@ -451,8 +455,9 @@ def _layout(service: Service, now: Snapshot, by: str) -> Response:
 
 
 @router.get("/v1/columns/{name:path}", response_model=schemas.Column, tags=["graph"])
-async def column(service: TheService, name: str) -> Any:
+async def column(request: Request, name: str) -> Any:
     """Return a column's values of every node, in the order of the map."""
+    service = _service(request)
     now, name = service.snapshot, restored(name)
     if service.table.kinds.get(name, "lost") == "lost":
         detail = f"no column {quoted(name[:80])}; GET /v1/map lists them"
@@ -463,19 +468,21 @@ async def column(service: TheService, name: str) -> Any:
 
 @router.get("/v1/search", response_model=schemas.Found, tags=["graph"])
 async def search(
-    service: TheService,
+    request: Request,
     q: Annotated[str, Query(max_length=schemas.MAX_NAME, description="A piece of a name, in any case.")] = "",
     n: Count = 20,
 ) -> Any:
     """Return names that hold a text, those that begin with it first."""
+    service = _service(request)
     now = service.snapshot
     names, total = await service.in_thread(search_names, now, q, n)
     return reply({**_moment(now), "names": names, "total": total})
 
 
 @router.get("/v1/features", response_model=schemas.Columns, tags=["graph"])
-async def features(service: TheService) -> Any:
+async def features(request: Request) -> Any:
     """Return the feature columns that a new node may have, and whether edges have weights."""
+    service = _service(request)
     names, reader = service.snapshot.overlay.feature_names, service.reader
     return reply(
         {
@@ -499,8 +506,9 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
     responses={200: {"content": dict.fromkeys(_TYPES.values(), _BINARY)}},
     tags=["graph"],
 )
-async def export(service: TheService, format: Literal["parquet", "arrow"] = "parquet") -> Any:
+async def export(request: Request, format: Literal["parquet", "arrow"] = "parquet") -> Any:
     """Stream the names and vectors of all nodes: columns name and vector."""
+    service = _service(request)
     now = service.snapshot
     headers = {
         "Content-Disposition": f'attachment; filename="vectors.{format}"',
@@ -553,8 +561,9 @@ async def healthz() -> Any:
 
 
 @router.get("/readyz", response_model=schemas.Status, tags=["health"])
-async def readyz(service: TheService) -> Any:
+async def readyz(request: Request) -> Any:
     """Say that the service takes changes and answers at full speed, and what it serves."""
+    service = _service(request)
     if service.writer.fault is not None or not service.writer.is_alive():
         raise ProblemError(503, service.writer.fault or "the writer has stopped", rule="a working store")
     if not service.lookup.is_ready:
@@ -566,6 +575,7 @@ async def readyz(service: TheService) -> Any:
 
 
 @router.get("/metrics", response_class=PlainTextResponse, tags=["health"])
-async def metrics(service: TheService) -> Any:
+async def metrics(request: Request) -> Any:
     """Return counters and times for Prometheus."""
+    service = _service(request)
     return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -97,10 +97,10 @@ class Service:
         self.writer.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    async def vector(self, now: Snapshot, position: int) -> NDArray[np.float32]:
-        """Return the vector (d,) of one node; it is updated first where the node's own edges changed."""
+    async def fresh(self, now: Snapshot, position: int) -> NDArray[np.float32] | None:
+        """Return a new vector (d,) of a node whose own edges changed since it was updated, else None."""
         if now.due.get(position, now.version + 1) > now.version:
-            return now.vector(position)
+            return None
         work = partial(self.generator.embed_some, now.overlay, np.array([position]), now.known)
         return np.asarray((await self.in_thread(work))[0])
 

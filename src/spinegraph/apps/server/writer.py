@@ -5,10 +5,11 @@ import queue
 import sqlite3
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import groupby
 from threading import Event, Thread
+from typing import Any
 
 from spinegraph.apps.server.live import Change, Live, Snapshot, encoded
 from spinegraph.apps.server.store import Entry, Store
@@ -18,7 +19,6 @@ logger = logging.getLogger(__name__)
 _MAX_BATCH = 64  # changes that share one transaction
 _SAVE_EVERY = 2_000  # changes; a restart replays about as many at most
 _MAX_ADDED, _MAX_REMOVED = 10_000, 500  # nodes before the store is compacted
-_SLICE = 0.005  # seconds of updating vectors that a change may have to wait for
 MAY_BE_STORED = (
     "the change may be stored: send it again with the same Idempotency-Key, which never applies it twice, "
     "or without a key look whether it is there"
@@ -67,7 +67,10 @@ class Writer(Thread):
         self.live, self.store = live, store
         self.snapshot = live.snapshot  # what readers see; replaced, never modified
         self.fault: str | None = None
-        self._queue: queue.Queue[_Task | None] = queue.Queue(waiting)
+        self._queue: queue.SimpleQueue[_Task | Future[Any] | None] = queue.SimpleQueue()
+        self._max_waiting = waiting
+        self._refresher = ThreadPoolExecutor(1, "refresher")
+        self._refreshing: Future[Any] | None = None
         self._on_batch = on_batch or (lambda snapshots, changes, seconds: None)
         self._rebuild = rebuild
         self._is_torn = False  # the state in memory is not that of any version
@@ -84,11 +87,10 @@ class Writer(Thread):
         """Queue a change, or None to compact; the future is done once it is on disk and readers see it."""
         if self.fault is not None:
             raise ClosedError(self.fault)
+        if self.waiting >= self._max_waiting:
+            raise ClosedError(f"{self._max_waiting} changes wait already; try again in a second")
         task = _Task(Future(), change)
-        try:
-            self._queue.put_nowait(task)
-        except queue.Full:
-            raise ClosedError(f"{self._queue.maxsize} changes wait already; try again in a second") from None
+        self._queue.put(task)
         return task.done
 
     def applied(self, key: list[str] | None) -> int | None:
@@ -107,6 +109,7 @@ class Writer(Thread):
         self._closing.set()
         self._queue.put(None)
         self.join()
+        self._refresher.shutdown()
         try:
             self._finish_saving(wait=True)
             if self.fault is None and self.live.is_between and self._saved != self.snapshot.refreshed_to:
@@ -130,21 +133,43 @@ class Writer(Thread):
         self._refuse_waiting()
 
     def _work(self) -> bool:
-        """Process what waits, else update some vectors; return False once closed."""
-        try:
-            # Updating vectors takes at most half of the time: as long as it took, changes are waited for.
-            batch = [self._queue.get(timeout=self._rest if self.live.is_behind else None)]
-        except queue.Empty:
-            started, self.snapshot = time.perf_counter(), self.live.refresh(_SLICE)
-            self._rest = time.perf_counter() - started
+        """Process what waits; return False once closed."""
+        self._refresh()
+        batch: list[_Task] = []
+        is_more = True
+        while is_more:
+            item = self._queue.get()  # this thread alone takes from the queue
+            # From here on a change can no longer be cancelled.
+            if isinstance(item, _Task) and item.done.set_running_or_notify_cancel():
+                batch.append(item)
+            is_last = item is None or (isinstance(item, _Task) and item.change is None)
+            is_more = not is_last and len(batch) < _MAX_BATCH and not self._queue.empty()
+        self._process(batch)
+        return item is not None
+
+    def _refresh(self) -> None:
+        """Show vectors that the other thread updated, and have it update more if some wait."""
+        if self._refreshing is not None and self._refreshing.done():
+            self._finish_refreshing()
             self._on_batch([self.snapshot], 0, self._rest)
             self._maintain()
-            return True
-        while len(batch) < _MAX_BATCH and batch[-1] and batch[-1].change and not self._queue.empty():
-            batch.append(self._queue.get())  # this thread alone takes from the queue
-        # From here on a change can no longer be cancelled.
-        self._process([task for task in batch if task and task.done.set_running_or_notify_cancel()])
-        return batch[-1] is not None
+        if self._refreshing is None and (work := self.live.next_work()) is not None:
+            self._refreshing = self._refresher.submit(self._after_rest, work)
+            self._refreshing.add_done_callback(self._queue.put)  # wakes this thread
+
+    def _after_rest(self, work: Callable[[], Any]) -> Any:
+        # At most half of the time: as long as the last piece took, nothing is done.
+        self._closing.wait(self._rest)
+        started, found = time.perf_counter(), work()
+        self._rest = time.perf_counter() - started
+        return found
+
+    def _finish_refreshing(self) -> None:
+        if self._refreshing is not None:
+            self._is_torn, found = True, self._refreshing.result()
+            self._refreshing = None
+            self.snapshot = self.live.take(found)
+            self._is_torn = False
 
     def _process(self, batch: list[_Task]) -> None:
         started, applied = time.perf_counter(), 0
@@ -246,6 +271,7 @@ class Writer(Thread):
     def _compact(self) -> bool:
         """Compact the store; return whether it is."""
         self._finish_saving(wait=True)
+        self._finish_refreshing()
         graph, state = self.live.compacted()
         version = self.live.snapshot.version
         if not self._done(lambda: self.store.compact(version, graph, state)):
@@ -309,7 +335,7 @@ class Writer(Thread):
             self._is_torn = True
             if self._rebuild is None:
                 raise ClosedError("the state in memory is not that of the store; restart the service")
-            self.live = self._rebuild()
+            self.live, self._refreshing = self._rebuild(), None
             self._is_torn = False
         self.snapshot, self._saved = self.live.snapshot, self.store.state_version or 0
         self.fault = None
@@ -342,5 +368,5 @@ class Writer(Thread):
         """Refuse all changes that wait; none of them was written."""
         while not self._queue.empty():
             task = self._queue.get()
-            if task is not None and task.done.set_running_or_notify_cancel():
+            if isinstance(task, _Task) and task.done.set_running_or_notify_cancel():
                 task.done.set_exception(ClosedError(self.fault or "the service is stopping"))
