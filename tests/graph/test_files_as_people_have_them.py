@@ -121,6 +121,14 @@ def test_people_with_gaps_text_and_dates_are_joined(file):
     assert "age is missing" in graph.feature_names
 
 
+def test_decimal_commas_of_people_are_numbers(file):
+    people = file("name;income;about\nann;1,5;tea, maps\nbob;2;graphs\n", "people.csv")
+    graph = read_graph(
+        file("ann,bob\n"), people, encoder=FeatureEncoder({"about": "ignore", "income": "raw"})
+    )
+    assert graph.features.toarray().tolist() == [[1.5], [2.0]]
+
+
 def test_packed_files_parquet_and_json_lines_are_read(tmp_path):
     rows = {"source": ["a", "b"], "target": ["b", "c"]}
     plain = b"a,b\nb,c\n"
