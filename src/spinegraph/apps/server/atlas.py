@@ -3,13 +3,11 @@
 import json
 import logging
 import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from secrets import token_hex
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -24,16 +22,13 @@ from spinegraph.apps.server.lookup import Lookup
 from spinegraph.atomic import read_signed, whole_file, write_signed
 from spinegraph.embeddings import Embeddings, unit_length
 from spinegraph.errors import SpineError
+from spinegraph.graph.graph import Graph
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
-from spinegraph.storage.model_folder import graph_arrays, graph_of
 
 logger = logging.getLogger(__name__)
 MAP = "map.safetensors"
-_MODEL, _GRAPH = "model", "graph.safetensors"
-_FOLDER = "drawing-"  # begins the names of folders for the other process
 _NICENESS = 5  # of 19
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 _PATIENCE = 5.0  # seconds for the process to end
 ALL = "all"  # parts together
 _GROUPS, _ENOUGH = 8, 1_000  # groups by a part; nodes that are looked at for as many unlike ones
@@ -48,14 +43,12 @@ class Atlas:
     later are placed among their most similar nodes.
     """
 
-    def __init__(
-        self, model: Any, generator: Generator | PaperGenerator, lookup: Lookup, folder: Path
-    ) -> None:
-        self._model, self._generator, self._lookup, self._folder = model, generator, lookup, folder
+    def __init__(self, generator: Generator | PaperGenerator, lookup: Lookup, folder: Path) -> None:
+        self._generator, self._lookup, self._folder = generator, lookup, folder
         self._coordinates: dict[str, dict[Any, NDArray[np.float32]]] = {}  # by part, then by name
         self._groups: dict[str, dict[Any, int]] = {}
         self._thread: Thread | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: BaseProcess | None = None
         self._is_closed = False
         self._drawn: set[str] = set()  # parts with a better map than principal components
         self.roles: Roles | None = None
@@ -63,7 +56,6 @@ class Atlas:
 
     def start(self, snapshot: Snapshot) -> None:
         """Draw the map of a snapshot in the background; until then there is a rough one."""
-        self._remove_folders()
         self._thread = Thread(target=self._draw, args=(snapshot,), name="atlas", daemon=True)
         self._thread.start()
 
@@ -143,19 +135,16 @@ class Atlas:
     def _draw(self, snapshot: Snapshot) -> None:
         """Use the map and roles of the last run if they fit this snapshot, else have them made."""
         try:
-            if self._use_map(snapshot):
+            if self._use_map(snapshot) or self._is_closed:
                 return
-            with drawing(self._model, snapshot, self._folder / f"{_FOLDER}{token_hex(4)}") as process:
-                self._process = process
-                for _ in process.stdout or ():  # a line whenever another map is done
-                    self._use_map(snapshot)
-                is_drawn = not self._is_closed and process.wait() == 0 and self._use_map(snapshot)
-            if not (is_drawn or self._is_closed):
+            self._process, done = drawing(self._folder, self._generator, snapshot)
+            while done.recv() and not self._use_map(snapshot):  # whenever another map is made
+                pass
+        except EOFError:
+            if not self._is_closed:
                 logger.warning("no map or roles: the process that makes them failed")
         except (SpineError, OSError) as fault:
             logger.warning("no map or roles: %s", fault)
-        finally:
-            self._remove_folders()
 
     def _use_map(self, snapshot: Snapshot) -> bool:
         """Take over the maps in the folder; return whether all are there."""
@@ -170,10 +159,6 @@ class Atlas:
             self._groups.setdefault(by, dict(zip(names, groups.tolist(), strict=True)))
         self.roles = found.roles
         return self._drawn >= {ALL, *drawn_parts(snapshot.parts, snapshot.known is not None)}
-
-    def _remove_folders(self) -> None:
-        for left in self._folder.glob(f"{_FOLDER}*"):
-            shutil.rmtree(left, ignore_errors=True)
 
 
 def drawn_parts(parts: Collection[str], is_known: bool) -> list[str]:
@@ -210,51 +195,54 @@ def read_map(file: Path, snapshot: Snapshot) -> Maps | None:
         return None
 
 
-@contextmanager
-def drawing(model: Any, snapshot: Snapshot, folder: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    """Write a model and a snapshot to a new folder, and start the process that draws the map beside it."""
-    folder.mkdir(mode=0o700)
-    model.save(folder / _MODEL, data=False)
-    standing = snapshot.overlay.standing
-    arrays = graph_arrays(snapshot.overlay.materialize())
-    arrays |= {"vectors": snapshot.vectors.take(standing), "positions": standing}
-    about = {"version": str(snapshot.version), "same_network": json.dumps(snapshot.known is not None)}
-    write_signed(folder / _GRAPH, arrays, about)
-    command = [sys.executable, "-m", "spinegraph.apps.server.atlas", str(folder)]
-    environment = {**os.environ, **_ONE_THREAD, "PYTHONSAFEPATH": "1"}
-    # Nothing is ever written to its input; it ends when the input does, however the service ends.
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+def drawing(
+    folder: Path, generator: Generator | PaperGenerator, snapshot: Snapshot
+) -> tuple[BaseProcess, Connection]:
+    """Start the process that draws the maps of a snapshot; return it, and what tells of each."""
+    context, standing = get_context("spawn"), snapshot.overlay.standing
+    done, told = context.Pipe(duplex=False)
+    drawn = snapshot.overlay.materialize(), snapshot.vectors.take(standing)
+    about = snapshot.version, standing, snapshot.known is not None
+    process = context.Process(target=draw, args=(folder, generator, *drawn, about, told), daemon=True)
+    process.start()
+    told.close()  # it is the process's: that ends when it does
+    return process, done
 
 
-def draw(folder: Path) -> None:
-    """Make the maps and the roles of what :func:`drawing` wrote, and write them beside the folder.
+def draw(
+    folder: Path,
+    generator: Generator | PaperGenerator,
+    graph: Graph,
+    vectors: NDArray[np.float32],
+    snapshot: tuple[int, NDArray[np.int64], bool],
+    told: Connection,
+) -> None:
+    """Make the maps and the roles of a graph in a process of its own, which ends with the service.
 
-    The file is written after the first map, and again after that of each part.
+    The file is written after the first map, and again after that of each part, and ``told`` of it.
+    ``snapshot`` is version, positions (n,) and whether it is of the training network.
     """
-    from spinegraph.estimator import SPINE
+    from threadpoolctl import threadpool_limits
 
-    arrays, about = read_signed(folder / _GRAPH, ("version", "same_network"))
-    vectors, found = arrays.pop("vectors"), {"positions": arrays.pop("positions")}
-    graph, is_known = graph_of(arrays), json.loads(about.pop("same_network"))
-    generator = SPINE.load(folder / _MODEL).generator_.with_config(threads=1)
-    found[f"places.{ALL}"] = layout(vectors)
-    try:
-        roles = Roles.find(graph, generator, Embeddings(graph.names, vectors, generator.parts))
-        about["roles"] = json.dumps(roles.to_json())
-    except SpineError as fault:  # a graph may be too small for roles; the map is drawn all the same
-        print(f"no roles: {fault}", file=sys.stderr)
-        about["roles"] = "null"
-    for by in (ALL, *drawn_parts(generator.parts, is_known)):
-        if by != ALL:
-            part = np.ascontiguousarray(vectors[:, generator.parts[by]])
-            found |= {f"places.{by}": layout(part), f"groups.{by}": _groups(part)}
-        with whole_file(folder.parent / MAP) as partial:
-            write_signed(partial, found, about)
-        print(by, flush=True)
+    if (service := parent_process()) is not None:
+        Thread(target=lambda: (service.join(), os._exit(1)), daemon=True).start()
+        if hasattr(os, "nice"):
+            os.nice(_NICENESS)
+    version, positions, is_known = snapshot
+    with threadpool_limits(1):
+        found, roles = {"positions": positions, f"places.{ALL}": layout(vectors)}, None
+        try:
+            roles = Roles.find(graph, generator, Embeddings(graph.names, vectors, generator.parts)).to_json()
+        except SpineError as fault:  # a graph may be too small for roles; the map is drawn all the same
+            logger.warning("no roles: %s", fault)
+        about = {"version": str(version), "roles": json.dumps(roles)}
+        for by in (ALL, *drawn_parts(generator.parts, is_known)):
+            if by != ALL:
+                part = np.ascontiguousarray(vectors[:, generator.parts[by]])
+                found |= {f"places.{by}": layout(part), f"groups.{by}": _groups(part)}
+            with whole_file(folder / MAP) as partial:
+                write_signed(partial, found, about)
+            told.send(by)
 
 
 def _groups(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -265,22 +253,3 @@ def _groups(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
     found = MiniBatchKMeans(count, random_state=0, n_init=3, batch_size=2048).fit_predict(points)
     rank = np.argsort(np.argsort(-np.bincount(found, minlength=count), kind="stable"))
     return np.asarray(rank[found], np.int64)
-
-
-def _end_with_the_service() -> None:
-    os.read(0, 1)  # not sys.stdin: its lock would still be held at exit
-    os._exit(1)
-
-
-def _main(folder: str) -> None:
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
-    Thread(target=_end_with_the_service, daemon=True).start()
-    try:
-        draw(Path(folder))
-    except (SpineError, OSError) as fault:
-        sys.exit(f"no map or roles: {fault}")
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])
