@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from scipy.sparse import issparse
 
-from spinegraph.apps.server.atlas import Atlas
+from spinegraph.apps.server.atlas import Atlas, NodeTable
 from spinegraph.apps.server.live import Change, Live, Name, Snapshot
 from spinegraph.apps.server.lookup import Lookup, Twins
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.schemas import Edge, Limits, Link, NewNode, NewNodes
 from spinegraph.apps.server.store import open_store, restore
-from spinegraph.apps.server.table import NodeTable
 from spinegraph.apps.server.writer import Writer
 from spinegraph.embeddings import part_weights
 from spinegraph.errors import GraphFormatError, SpineError
