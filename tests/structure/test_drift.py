@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import reference
 from spinegraph import Graph
-from spinegraph.graph.overlay import Overlay, Rows
+from spinegraph.graph.edges import Rows
+from spinegraph.graph.overlay import Overlay
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors, row_changes
 from strategies import connected_graphs, edge_arrays
