@@ -74,20 +74,20 @@ def test_every_format_holds_the_same_vectors(place, tmp_path, ending):
 def test_edges_come_from_a_pipe_and_vectors_go_to_one(place, tmp_path):
     edges = (place / "edges.csv").read_text()
     files = ("-", "--features", "people.csv", "-o", "-")
-    run = spine("embed", "model", *files, "--nodes", "eve", "--nodes", "ann", input=edges, cwd=place)
+    run = spine("embed", "model", *files, "--nodes", "eve", "--nodes", "ann", piped=edges, cwd=place)
     lines = run.stdout.splitlines()
     (tmp_path / "printed.csv").write_text(run.stdout)
     parts = estimator.SPINE.load(place / "model").generator_.parts
     assert Embeddings.load(tmp_path / "printed.csv").parts == parts
     assert [line.split(",")[0] for line in lines[1:]] == ['"eve"', '"ann"']
     (tmp_path / "some.txt").write_text("eve\n\nann\n")
-    again = spine("embed", "model", *files, "--nodes", tmp_path / "some.txt", input=edges, cwd=place)
+    again = spine("embed", "model", *files, "--nodes", tmp_path / "some.txt", piped=edges, cwd=place)
     assert again.stdout == run.stdout
-    run = spine("fit", "-", "-o", tmp_path / "piped", *QUICK, input=edges)
+    run = spine("fit", "-", "-o", tmp_path / "piped", *QUICK, piped=edges)
     assert run.returncode == 0
     assert len(vectors(tmp_path, "piped")) == 12
     (tmp_path / "some.txt").write_bytes(b"caf\xe9")
-    broken = spine("embed", "model", *files, "--nodes", tmp_path / "some.txt", input=edges, cwd=place)
+    broken = spine("embed", "model", *files, "--nodes", tmp_path / "some.txt", piped=edges, cwd=place)
     assert broken.returncode == 1
     assert "some.txt: expected names as UTF-8 text, one a line" in broken.stderr.splitlines()[-1]
 
@@ -228,6 +228,20 @@ def test_cora_embeds_from_its_npz_as_from_its_tables(cora, tmp_path):
     np.testing.assert_allclose(Embeddings.load(tmp_path / "v.npz").vectors, vectors(cora), atol=1e-5)
 
 
+def test_evaluate_asks_for_links_and_clusters(place):
+    options = ("--task", "links", "--task", "clusters", "--labels", "teams.csv", "--json")
+    run = spine("evaluate", "model", *options, cwd=place)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    links = {score["vectors"]: score["auc"] for score in found["links"]}
+    assert {"SPINE", "common neighbours", "preferential attachment", "place alone"} <= links.keys()
+    assert all(0 <= auc <= 1 for auc in links.values())
+    clusters = {score["vectors"]: score for score in found["clusters"]}
+    assert -0.5 <= clusters["SPINE"]["modularity"] <= 1
+    assert (found["classes"], found["num_clusters"], found["hidden"]) == (None, 2, 3)
+
+
+@pytest.mark.slow
 @pytest.mark.data
 def test_evaluate_asks_cora_for_links_and_clusters(cora):
     options = ("--task", "links", "--task", "clusters", "--labels", "labels.csv", "--json")

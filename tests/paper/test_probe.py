@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from paper.probe import GRID, probe, probe_cv
 from scipy.sparse import csr_array
@@ -56,7 +56,6 @@ def test_scores_in_the_row_space_of_wide_vectors_equal_those_of_scikit_learn(as_
 
 
 @given(st.integers(0, 10_000), st.integers(2, 4), st.sampled_from([0.02, 1.0, 300.0]))
-@settings(max_examples=30)
 def test_probabilities_equal_those_of_scikit_learn_on_any_clouds(seed, classes, C):
     X, labels = clouds(40, 1 + seed % 7, classes, seed, spread=0.2 + seed % 3)
     train, test = np.arange(30), np.arange(30, 40)
