@@ -312,10 +312,13 @@ class Roles:
         return cls(*found, communities, least)
 
 
+_MAX_VALUE = 1e30  # larger numbers in a file would overflow when squared or divided
+
+
 def _numbers(values: Any) -> Floats:
     array = np.array(values, dtype=np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError("a number that is not finite")
+    if not (np.abs(array) <= _MAX_VALUE).all():
+        raise ValueError(f"a number that is not finite, or above {_MAX_VALUE:g}")
     return array
 
 
