@@ -32,15 +32,9 @@ Missing = Literal["fill", "zero", "error"]
 def as_graph(data: Any, encoder: FeatureEncoder | None = None) -> Any:
     """Return another library's graph, or a table of edges, as a Graph; anything else as it is.
 
-    Parameters
-    ----------
-    data : NetworkX, igraph or PyG graph, SciPy sparse matrix, or pandas, polars or Arrow table of edges
-        Node attributes, but for those that begin with an underscore, become features.
-    encoder : FeatureEncoder, optional
-        Encodes node attributes; fitted on them if it is not fitted yet.
+    Node attributes, but for those that begin with an underscore, become features by ``encoder``, which is
+    fitted on them if it is not fitted yet.
 
-    Examples
-    --------
     >>> as_graph({"source": ["ann"], "target": ["bob"]})
     Graph(2 nodes, 1 edge, names 'ann', 'bob')
     """

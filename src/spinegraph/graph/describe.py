@@ -47,35 +47,19 @@ class LabelSummary:
 
 @dataclass(frozen=True)
 class Description:
-    """A graph in numbers.
-
-    Attributes
-    ----------
-    nodes, edges : int
-    weights : (smallest, largest), or None for an unweighted graph
-    components, largest_component, isolated : int
-        Connected components, nodes in the largest, nodes without neighbours.
-    degree_median, degree_mean : float
-    degree_largest : int
-    best_connected : str
-        The name of a node of the largest degree.
-    degrees : tuple of DegreeBin
-        Degrees 0, 1, 2-3, 4-7 and so on.
-    features : FeatureSummary or None
-    labels : LabelSummary or None
-    """
+    """A graph in numbers."""
 
     nodes: int
     edges: int
-    weights: tuple[float, float] | None
+    weights: tuple[float, float] | None  # smallest and largest; None for an unweighted graph
     components: int
     largest_component: int
     isolated: int
     degree_median: float
     degree_mean: float
     degree_largest: int
-    best_connected: str
-    degrees: tuple[DegreeBin, ...]
+    best_connected: str  # the name of a node of the largest degree
+    degrees: tuple[DegreeBin, ...]  # degrees 0, 1, 2-3, 4-7 and so on
     features: FeatureSummary | None
     labels: LabelSummary | None
 
@@ -83,14 +67,8 @@ class Description:
 def describe(graph: Graph, labels: NDArray[Any] | None = None) -> Description:
     """Describe a graph in numbers.
 
-    Parameters
-    ----------
-    graph : Graph
-    labels : array (n,) or 0/1 array (n, c), optional
-        One label per node (-1, None, NaN or "" where there is none), or one column per label.
+    ``labels`` are one per node (n,), -1, None, NaN or "" where there is none, or one 0/1 column per label.
 
-    Examples
-    --------
     >>> found = describe(Graph.from_edges([("ann", "bob"), ("bob", "cy")]))
     >>> found.components, found.degree_largest, found.best_connected
     (1, 2, 'bob')
@@ -249,26 +227,14 @@ _WEIGHTS_TOGETHER = 1 << 20
 
 @dataclass(frozen=True)
 class TrainingStats:
-    """Statistics of the training graph, to warn of data that differs from it.
-
-    Attributes
-    ----------
-    num_nodes : int
-    smallest_degree, largest_degree : int
-    empty_share : float
-        Share of nodes whose features are all zero.
-    blank_columns : tuple of int
-        Feature columns that were zero for every node, so that nothing was learned of them.
-    is_weighted : bool or None
-        Whether edges had different weights; None for a model saved before this was noted.
-    """
+    """Statistics of the training graph, to warn of data that differs from it."""
 
     num_nodes: int
     smallest_degree: int
     largest_degree: int
-    empty_share: float
-    blank_columns: tuple[int, ...]
-    is_weighted: bool | None = None
+    empty_share: float  # of nodes whose features are all zero
+    blank_columns: tuple[int, ...]  # features that were zero for every node: nothing was learned of them
+    is_weighted: bool | None = None  # whether weights differed; None for a model saved before this was noted
 
     def __len__(self) -> int:
         return self.num_nodes

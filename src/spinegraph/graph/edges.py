@@ -253,22 +253,8 @@ def clean_edges(
     in one direction add; the two directions count once where they agree (to float32 precision) and are an
     error where they do not, unless ``reciprocal`` says how to combine every such pair. Directed edges keep
     both directions, and the larger of their weights for walks in either. Self-loops and listings of weight 0
-    are dropped.
-
-    Parameters
-    ----------
-    sources, targets : integer arrays (m,)
-        Positions in 0 .. n-1; already checked.
-    names : array (n,)
-        Node names, for messages.
-    weights : float array (m,), optional
-        Finite and not negative; already checked.
-    directed : bool
-        Whether edges keep their direction.
-    one_way : bool
-        Whether the listings are of a directed graph, so that those made symmetric are warned about.
-    reciprocal : {"error", "sum", "mean", "max"}
-        How two directions of different weight become one edge.
+    are dropped. Positions and weights (m,) are checked already; ``one_way`` listings are of a directed graph,
+    so that those made symmetric are counted.
     """
     check_directions(directed, reciprocal)
     n, listed = len(names), len(sources)

@@ -701,13 +701,7 @@ Column: TypeAlias = NumericColumn | LabelColumn | TextColumn
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, in lower case.
-
-    Examples
-    --------
-    >>> words_of("Audits of 12 invoices, é")
-    ['audits', 'of', '12', 'invoices']
-    """
+    """Return the words of a text, in lower case: audits, of, 12, invoices in "Audits of 12 invoices, é"."""
     return _WORD.findall(text.lower())
 
 
