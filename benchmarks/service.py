@@ -1,8 +1,9 @@
 """How fast the service answers, from another process on loopback, bounded in count and time.
 
 ``python -m benchmarks.service`` measures all, ``--network cora``, ``--network made``, ``--memory`` and
-``--near`` a part; ``--table`` measures nothing. Results go to ``benchmarks/results/service.json``, other
-parts stay as they were, and the table in ``docs/service.md`` is written from it.
+``--near`` a part; ``--kills 100`` kills services; ``--table`` measures nothing. Results go to
+``benchmarks/results/service.json``, other parts stay as they were, and the table in ``docs/service.md`` is
+written from it.
 
 - Networks: Cora, a made one of 100,000 nodes with 100 columns of features, and ego-Twitter of
   SPINEGRAPH_DATA; models with all settings as by default. The service runs in a process of its own with one
@@ -16,6 +17,8 @@ parts stay as they were, and the table in ``docs/service.md`` is written from it
   little, and the other times much.
 - Memory: the resident size of the service while 100,000 requests are answered: look-ups, nodes tried out, and
   nodes added and removed again. The slope is that of a line through the last four fifths.
+- Kills: SIGKILL after one to four seconds of look-ups, inserts and removals; after every restart a hundred of
+  the nodes that were acknowledged to be added or removed are looked for, at the end all of them.
 - Near: 300 inserts one by one in Cora, and how far all vectors are then from ``transform`` of the graph.
 """
 
@@ -201,39 +204,40 @@ def near(folder, count=300):
     }
 
 
-def kills(name, models, stores, count):
-    """Kill a service with SIGKILL under the mixed load, again and again; count what was lost of changes.
+def kills(name, models, stores, count, found):
+    """Kill a service with SIGKILL under the mixed load, again and again, and add to what was found.
 
-    A change is lost if it was acknowledged and is not there after the restart.
+    A change is lost if it was acknowledged and is not there after a restart.
     """
-    requests, rng = Requests(network(name), seed=2), np.random.default_rng(2)
-    model, there, gone = fitted(name, models), set(), set()
-    found = {"machine": describe("numba", "uvicorn", "fastapi"), "kills": 0, "acknowledged": 0, "lost": 0}
-    version, starts = 0, []
+    found = {"kills": 0, "acknowledged": 0, "lost": 0, "starts_s": [], **(found or {})}
+    found["machine"] = describe("numba", "uvicorn", "fastapi")
+    seed = [2, found["kills"]]
+    requests, rng = Requests(network(name), seed=seed), np.random.default_rng(seed)
+    model, there, gone, version = fitted(name, models), set(), set(), 0
     for number in range(count + 1):
         service = Service(model, stores / f"{name}_killed")
-        starts.append(round(service.seconds_to_answer, 2))
         try:
-            changed = (
-                {*there, *gone} if number == count else set(rng.permutation(sorted({*there, *gone}))[:200])
-            )
-            answers = asyncio.run(statuses(service, sorted(changed)))
+            changed = sorted({*there, *gone})
+            some = changed if number == count else rng.permutation(changed).tolist()[:100]
+            answers = asyncio.run(statuses(service, some))
             lost = [one for one, status in answers.items() if status != (200 if one in there else 404)]
             moment = json.loads(asyncio.run(ask_once(service, "/v1/nodes/0"))[1])["version"]
             found["lost"] += len(lost) + (moment < version)
             if lost or moment < version:
                 print(f"  lost after kill {number}: {lost[:5]}, version {moment} of {version}", flush=True)
+            if number:
+                found["starts_s"].append(round(service.seconds_to_answer, 2))
             if number < count:
                 seconds = float(rng.uniform(1, 4))
                 done = asyncio.run(until_killed(service, requests, seconds, there, gone))
-                found["kills"], version = number + 1, max([moment, *done])
+                version = max([moment, *done])
+                found["kills"] += 1
                 found["acknowledged"] += len(done)
         finally:
             service.process.kill()
             service.process.wait(60)
-        if number % 10 == 9:
-            print(f"  {name}: {found['kills']} kills, {found['acknowledged']} acknowledged", flush=True)
-    return {**found, "median_start_s": float(np.median(starts[1:])), "largest_start_s": max(starts[1:])}
+    print(f"{name}: {found['kills']} kills, {found['acknowledged']} acknowledged, {found['lost']} lost")
+    return found
 
 
 async def ask_once(service, path):
@@ -519,6 +523,14 @@ def table(results):
             f"`transform` of the final graph gives is {found['cosine_median']:.6f} at the median,",
             f"{found['cosine_hundredth']:.4f} at the lowest hundredth, {found['cosine_least']:.4f} at worst.",
         ]
+    for name, found in results.get("kills", {}).items():
+        starts = f"{np.median(found['starts_s']):.1f} s at the median, {max(found['starts_s']):.1f} s at most"
+        lines += [
+            "",
+            f"{_NAMES[name].partition(',')[0]}, killed {found['kills']} times with SIGKILL under look-ups,",
+            f"inserts and removals: {found['acknowledged']:,} changes acknowledged, {found['lost']} lost;",
+            f"answers {starts} after the next start.",
+        ]
     machines = {name: found["machine"] for name, found in results.items() if "machine" in found}
     if machines:
         loads = ", ".join(
@@ -546,7 +558,7 @@ def main():
     parser.add_argument("--network", action="append", choices=[*_NAMES], help="measure this one")
     parser.add_argument("--memory", action="store_true", help="measure memory")
     parser.add_argument("--near", action="store_true", help="compare with a transform of the whole graph")
-    parser.add_argument("--kills", type=int, default=0, help="kill the services of the networks so often")
+    parser.add_argument("--kills", type=int, default=0, help="kill services so many times more")
     parser.add_argument("--table", action="store_true", help="only write the table from the results")
     parser.add_argument("--seconds", type=float, default=15, help="of each run")
     parser.add_argument("--requests", type=int, default=100_000, help="while memory is watched")
@@ -558,7 +570,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         stores, models = Path(folder) / "stores", given.models or Path(folder) / "models"
         for name in (given.network or ["cora", "ego_twitter"]) if given.kills else []:
-            results.setdefault("kills", {})[name] = kills(name, models, stores, given.kills)
+            so_far = results.setdefault("kills", {})
+            so_far[name] = kills(name, models, stores, given.kills, so_far.get(name))
             given.results.write_text(json.dumps(results, indent=1) + "\n")
         for name in [*_NAMES] if is_all else [] if given.kills else given.network or []:
             results[name] = measure(name, models, stores, given.seconds)

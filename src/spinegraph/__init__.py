@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # for editors; at run time names are loaded on first use
     from spinegraph.parts.generator import Generator
     from spinegraph.structure.pagerank import rooted_pagerank
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name -> its module, loaded on first use (PEP 562) so that the import is quick.
 _HOMES = {

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from multiprocessing import Pipe
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,10 @@ def model():
 
 def test_it_makes_the_map_and_the_roles_of_the_snapshot(model, tmp_path):
     now = snapshot_of(model)
-    with drawing(model, now, tmp_path / "handed over") as process:
-        assert process.wait(120) == 0
+    process, done = drawing(tmp_path, model.generator_, now)
+    assert [done.recv() for _ in range(4)] == ["all", *model.embeddings_.parts]
+    process.join(120)
+    assert process.exitcode == 0
     found = read_map(tmp_path / MAP, now)
     np.testing.assert_array_equal(found.coordinates["all"], layout(model.embeddings_.vectors))
     assert set(found.coordinates) == {"all", *model.embeddings_.parts}
@@ -43,9 +46,9 @@ def test_it_makes_the_map_and_the_roles_of_the_snapshot(model, tmp_path):
 
 def test_a_map_of_another_version_or_a_damaged_one_is_none(model, tmp_path):
     now = snapshot_of(model)
-    with drawing(model, now, tmp_path / "handed over") as process:
-        process.kill()
-    draw(tmp_path / "handed over")
+    _, told = Pipe()
+    about = now.version, now.overlay.standing, True
+    draw(tmp_path, model.generator_, model.graph_, model.embeddings_.vectors, about, told)
     live = Live(model.generator_, model.graph_, version=3)
     assert read_map(tmp_path / MAP, live.snapshot) is None
     (tmp_path / MAP).write_bytes((tmp_path / MAP).read_bytes()[:-7])
@@ -78,8 +81,10 @@ def started_by(pid):
     return [int(one) for task in tasks for one in (task / "children").read_text().split()]
 
 
-def test_nothing_of_it_is_left_when_the_service_stops(model_folder, tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_it_ends_with_a_service_that_stops(model_folder, tmp_path):
     with Running(model_folder, tmp_path / "store", draws=True) as running:
-        until(lambda: list((tmp_path / "store").glob("drawing-*")), seconds=5)
+        until(lambda: started_by(running.process.pid), seconds=5)
+        begun = started_by(running.process.pid)
         running.stop()
-    assert not list((tmp_path / "store").glob("drawing-*"))
+    assert until(lambda: not any(Path(f"/proc/{child}").exists() for child in begun))

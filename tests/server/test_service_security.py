@@ -2,13 +2,13 @@
 
 import gzip
 import json
+import resource
 import socket
 import time
 
 import httpx
 import pytest
 
-import running_service
 from running_service import Running
 from spinegraph.apps.server.app import Guard, is_write, make_token, read_token
 from spinegraph.apps.server.schemas import Limits
@@ -165,18 +165,13 @@ def test_a_wrong_token_is_told_apart_from_a_missing_one(shared_service):
     assert "invalid_token" not in missing.headers["www-authenticate"]
 
 
-FEW = """
-import resource
-from spinegraph.apps.cli import main
-resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
-main()
-"""
+def allow_few_files():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
 
 
-def test_many_half_sent_headers_and_bodies_do_not_stop_it(model_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(running_service, "_START", FEW)
+def test_many_half_sent_headers_and_bodies_do_not_stop_it(model_folder, tmp_path):
     head = b"POST /v1/embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    with Running(model_folder, tmp_path / "store") as running:
+    with Running(model_folder, tmp_path / "store", before=allow_few_files) as running:
         host, port = running.url.removeprefix("http://").split(":")
         for piece in (b"GET / HTTP/1.1\r\nX-Slow: ", head + b"Content-Length: 9\r\n\r\n{", b""):
             slow = []
@@ -283,3 +278,38 @@ def test_listening_where_others_do_says_so(model_folder, tmp_path, shared_servic
     port = shared_service.url.rsplit(":", 1)[1]
     with pytest.raises(RuntimeError, match="cannot listen"):
         Running(model_folder, tmp_path / "store", ["--port", port]).start()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Authorization: Bearer other", "Authorization: Bearer TOKEN"],
+        ["Authorization: Bearer TOKEN", "Idempotency-Key: a", "Idempotency-Key: b"],
+        ["Authorization: Bearer TOKEN", "Transfer-Encoding: chunked"],
+    ],
+)
+def test_what_can_be_read_in_two_ways_is_refused(shared_service, lines):
+    lines = [line.replace("TOKEN", shared_service.token) for line in lines]
+    body = b'{"name": "either", "edges": ["n1"], "features": {}}'
+    head = ["POST /v1/nodes HTTP/1.1", "Host: localhost", "Content-Type: application/json", *lines]
+    host, port = shared_service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as opened:
+        opened.sendall("\r\n".join([*head, f"Content-Length: {len(body)}", "\r\n"]).encode() + body)
+        answer = opened.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in answer
+    assert shared_service.client.get("/v1/nodes/either").status_code == 404
+
+
+def test_an_empty_key_is_named(shared_service):
+    headers = {"Idempotency-Key": "", "Authorization": f"Bearer {shared_service.token}"}
+    edges = [{"source": "n1", "target": "n2"}]
+    answer = shared_service.client.post("/v1/edges", headers=headers, json={"edges": edges}).json()
+    assert (answer["status"], answer["field"]) == (422, "header.Idempotency-Key")
+
+
+def test_deep_nesting_is_no_json(shared_service):
+    headers = {"Content-Type": "application/json"}
+    answer = shared_service.client.post("/v1/embed", headers=headers, content=b"[" * 100_000)
+    assert answer.status_code == 400
+    assert "nested too deeply" in answer.json()["detail"]

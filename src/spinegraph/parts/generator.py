@@ -121,7 +121,9 @@ class Generator:
             columns = role_columns(graph, config, nodes, around, profile_of(graph, config, nodes))
             role = Role.fit(columns, widths["role"], config.seed)
         neighbors = 2 * graph.num_edges / max(len(graph), 1)
-        basic = _balance(content is not None, strength(graph, config) if place is not None else 0.0, neighbors)
+        basic = _balance(
+            content is not None, strength(graph, config) if place is not None else 0.0, neighbors
+        )
         given = config.weights or {}
         weights = {name: basic[name] * given.get(name, 1.0) for name in widths}
         if not any(weights.values()):

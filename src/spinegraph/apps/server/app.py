@@ -33,10 +33,11 @@ from spinegraph.errors import MissingFileError, ParameterError
 from spinegraph.graph.graph import Graph
 
 _MIN_TOKEN = 16  # characters
-_LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
+_LOCAL_NAMES = (b"localhost", b"127.0.0.1", b"::1")
 _OPEN = ("/healthz", "/readyz")  # never need the token: they say nothing about the data
 _UNBOUNDED = "/v1/export"  # may take longer than other requests
-_HOST = re.compile(rb"(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
+_HOST = re.compile(rb"(?:([a-z0-9._-]+)|\[([0-9a-f:.]+)\])(?::[0-9]{1,5})?", re.IGNORECASE)
+_ONCE = (b"authorization", b"idempotency-key")  # and Host
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -124,11 +125,18 @@ class Guard:
     def _refusal(self, scope: Scope) -> ProblemError | None:
         """Return why a request is refused by its head, or None."""
         headers, path, method = dict(scope["headers"]), scope["path"], scope["method"]
-        hosts = [value for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) > 1 or not all(map(_HOST.fullmatch, hosts)):
+        listed = [name for name, _ in scope["headers"]]
+        if b"transfer-encoding" in headers and b"content-length" in headers:
+            return ProblemError(400, "send Content-Length or Transfer-Encoding, not both", rule="one length")
+        for name in _ONCE:
+            if listed.count(name) > 1:
+                return ProblemError(400, f"{name.decode()}: is sent twice; send one", rule="sent once")
+        hosts = [_HOST.fullmatch(value) for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) > 1 or None in hosts:
             detail = "send one Host: a name or address, and a port if it is not 80"
             return ProblemError(400, detail, field="header.host", rule="host")
-        if self._is_local and _host(headers.get(b"host", b"")) not in _LOCAL_NAMES:
+        names = [(host[1] or host[2]).lower() for host in hosts if host]
+        if self._is_local and (not names or names[0] not in _LOCAL_NAMES):
             return ProblemError(421, "this service answers to localhost alone: http://127.0.0.1", rule="host")
         is_open = self._is_local or path in _OPEN or path in self._pages
         needs_token = not (self._is_local and _is_kept_by_the_page(method, path, headers))
@@ -270,7 +278,8 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def send_400_response(self, message: str) -> None:
         """Answer what is not HTTP, or has two hosts, with a problem document."""
-        body = ProblemError(400, f"this is not a valid HTTP request: {message}", rule="HTTP").response().body
+        detail = "this is not valid HTTP/1.1; send each of Host and Content-Length once"
+        body = ProblemError(400, detail, rule="HTTP").response().body
         head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}\r\n"
         self.transport.write(f"{head}Connection: close\r\n\r\n".encode() + body)
         self.transport.close()
@@ -280,26 +289,17 @@ def max_connections() -> int:
     """Return how many connections may be open, so that descriptors are left for the store."""
     if sys.platform == "win32":
         return _MAX_CONNECTIONS
-    from resource import RLIMIT_NOFILE, getrlimit
+    from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 
     limit = getrlimit(RLIMIT_NOFILE)[0]
-    return (
-        min(_MAX_CONNECTIONS, max(limit - _KEPT_DESCRIPTORS, limit // 2)) if limit > 0 else _MAX_CONNECTIONS
-    )
+    limit = _MAX_CONNECTIONS + _KEPT_DESCRIPTORS if limit == RLIM_INFINITY else limit
+    return min(_MAX_CONNECTIONS, max(limit - _KEPT_DESCRIPTORS, limit // 2))
 
 
 def _is_kept_by_the_page(method: str, path: str, headers: dict[bytes, bytes]) -> bool:
     """Return whether the service's own page adds nodes; no other site's page can name this origin."""
     origin, host = headers.get(b"origin", b""), headers.get(b"host", b"")
     return method == "POST" and path == "/v1/nodes" and bool(host) and origin == b"http://" + host
-
-
-def _host(header: bytes) -> str:
-    """Return the name in a Host header, without its port."""
-    text = header.decode("latin-1").lower()
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    return text.partition(":")[0]
 
 
 _KEEP_ALIVE = 30  # seconds that an idle connection stays open

@@ -1,43 +1,50 @@
-"""The maps and the roles of all nodes: made by a separate process, kept in the store."""
+"""What the explorer draws: maps and roles, made by another process and kept in the store, and the table."""
 
 import json
 import logging
+import math
 import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from secrets import token_hex
 from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from safetensors import SafetensorError
+from scipy.sparse import csc_array, issparse
 
 from spinegraph.analysis.layout import layout
 from spinegraph.analysis.roles import RoleAssignment, Roles
-from spinegraph.apps.server.live import Snapshot
+from spinegraph.apps.server.live import Name, Snapshot
 from spinegraph.apps.server.lookup import Lookup
 from spinegraph.atomic import read_signed, whole_file, write_signed
 from spinegraph.embeddings import Embeddings, unit_length
 from spinegraph.errors import SpineError
+from spinegraph.graph.encoder import FeatureEncoder
+from spinegraph.graph.graph import Graph
+from spinegraph.graph.tables import is_date, is_number
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
-from spinegraph.storage.model_folder import graph_arrays, graph_of
 
 logger = logging.getLogger(__name__)
 MAP = "map.safetensors"
-_MODEL, _GRAPH = "model", "graph.safetensors"
-_FOLDER = "drawing-"  # begins the names of folders for the other process
 _NICENESS = 5  # of 19
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 _PATIENCE = 5.0  # seconds for the process to end
 ALL = "all"  # parts together
 _GROUPS, _ENOUGH = 8, 1_000  # groups by a part; nodes that are looked at for as many unlike ones
 _NEAREST = 5  # nodes whose coordinates are averaged for a new node
+Values = list[float | str | None]
+_NUMBERS = ("number", "raw", "count")
+_FIELDS = {"hashed": "text"}
+_DAY = 86_400  # seconds
+_ALL_SHOWN = 60  # columns; of a wider matrix only those that are not 0 are in a row
 
 
 class Atlas:
@@ -48,14 +55,12 @@ class Atlas:
     later are placed among their most similar nodes.
     """
 
-    def __init__(
-        self, model: Any, generator: Generator | PaperGenerator, lookup: Lookup, folder: Path
-    ) -> None:
-        self._model, self._generator, self._lookup, self._folder = model, generator, lookup, folder
+    def __init__(self, generator: Generator | PaperGenerator, lookup: Lookup, folder: Path) -> None:
+        self._generator, self._lookup, self._folder = generator, lookup, folder
         self._coordinates: dict[str, dict[Any, NDArray[np.float32]]] = {}  # by part, then by name
         self._groups: dict[str, dict[Any, int]] = {}
         self._thread: Thread | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: BaseProcess | None = None
         self._is_closed = False
         self._drawn: set[str] = set()  # parts with a better map than principal components
         self.roles: Roles | None = None
@@ -63,7 +68,6 @@ class Atlas:
 
     def start(self, snapshot: Snapshot) -> None:
         """Draw the map of a snapshot in the background; until then there is a rough one."""
-        self._remove_folders()
         self._thread = Thread(target=self._draw, args=(snapshot,), name="atlas", daemon=True)
         self._thread.start()
 
@@ -143,19 +147,16 @@ class Atlas:
     def _draw(self, snapshot: Snapshot) -> None:
         """Use the map and roles of the last run if they fit this snapshot, else have them made."""
         try:
-            if self._use_map(snapshot):
+            if self._use_map(snapshot) or self._is_closed:
                 return
-            with drawing(self._model, snapshot, self._folder / f"{_FOLDER}{token_hex(4)}") as process:
-                self._process = process
-                for _ in process.stdout or ():  # a line whenever another map is done
-                    self._use_map(snapshot)
-                is_drawn = not self._is_closed and process.wait() == 0 and self._use_map(snapshot)
-            if not (is_drawn or self._is_closed):
+            self._process, done = drawing(self._folder, self._generator, snapshot)
+            while done.recv() and not self._use_map(snapshot):  # whenever another map is made
+                pass
+        except EOFError:
+            if not self._is_closed:
                 logger.warning("no map or roles: the process that makes them failed")
         except (SpineError, OSError) as fault:
             logger.warning("no map or roles: %s", fault)
-        finally:
-            self._remove_folders()
 
     def _use_map(self, snapshot: Snapshot) -> bool:
         """Take over the maps in the folder; return whether all are there."""
@@ -170,10 +171,6 @@ class Atlas:
             self._groups.setdefault(by, dict(zip(names, groups.tolist(), strict=True)))
         self.roles = found.roles
         return self._drawn >= {ALL, *drawn_parts(snapshot.parts, snapshot.known is not None)}
-
-    def _remove_folders(self) -> None:
-        for left in self._folder.glob(f"{_FOLDER}*"):
-            shutil.rmtree(left, ignore_errors=True)
 
 
 def drawn_parts(parts: Collection[str], is_known: bool) -> list[str]:
@@ -210,51 +207,54 @@ def read_map(file: Path, snapshot: Snapshot) -> Maps | None:
         return None
 
 
-@contextmanager
-def drawing(model: Any, snapshot: Snapshot, folder: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    """Write a model and a snapshot to a new folder, and start the process that draws the map beside it."""
-    folder.mkdir(mode=0o700)
-    model.save(folder / _MODEL, data=False)
-    standing = snapshot.overlay.standing
-    arrays = graph_arrays(snapshot.overlay.materialize())
-    arrays |= {"vectors": snapshot.vectors.take(standing), "positions": standing}
-    about = {"version": str(snapshot.version), "same_network": json.dumps(snapshot.known is not None)}
-    write_signed(folder / _GRAPH, arrays, about)
-    command = [sys.executable, "-m", "spinegraph.apps.server.atlas", str(folder)]
-    environment = {**os.environ, **_ONE_THREAD, "PYTHONSAFEPATH": "1"}
-    # Nothing is ever written to its input; it ends when the input does, however the service ends.
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+def drawing(
+    folder: Path, generator: Generator | PaperGenerator, snapshot: Snapshot
+) -> tuple[BaseProcess, Connection]:
+    """Start the process that draws the maps of a snapshot; return it, and what tells of each."""
+    context, standing = get_context("spawn"), snapshot.overlay.standing
+    done, told = context.Pipe(duplex=False)
+    drawn = snapshot.overlay.materialize(), snapshot.vectors.take(standing)
+    about = snapshot.version, standing, snapshot.known is not None
+    process = context.Process(target=draw, args=(folder, generator, *drawn, about, told), daemon=True)
+    process.start()
+    told.close()  # it is the process's: that ends when it does
+    return process, done
 
 
-def draw(folder: Path) -> None:
-    """Make the maps and the roles of what :func:`drawing` wrote, and write them beside the folder.
+def draw(
+    folder: Path,
+    generator: Generator | PaperGenerator,
+    graph: Graph,
+    vectors: NDArray[np.float32],
+    snapshot: tuple[int, NDArray[np.int64], bool],
+    told: Connection,
+) -> None:
+    """Make the maps and the roles of a graph in a process of its own, which ends with the service.
 
-    The file is written after the first map, and again after that of each part.
+    The file is written after the first map, and again after that of each part, and ``told`` of it.
+    ``snapshot`` is version, positions (n,) and whether it is of the training network.
     """
-    from spinegraph.estimator import SPINE
+    from threadpoolctl import threadpool_limits
 
-    arrays, about = read_signed(folder / _GRAPH, ("version", "same_network"))
-    vectors, found = arrays.pop("vectors"), {"positions": arrays.pop("positions")}
-    graph, is_known = graph_of(arrays), json.loads(about.pop("same_network"))
-    generator = SPINE.load(folder / _MODEL).generator_.with_config(threads=1)
-    found[f"places.{ALL}"] = layout(vectors)
-    try:
-        roles = Roles.find(graph, generator, Embeddings(graph.names, vectors, generator.parts))
-        about["roles"] = json.dumps(roles.to_json())
-    except SpineError as fault:  # a graph may be too small for roles; the map is drawn all the same
-        print(f"no roles: {fault}", file=sys.stderr)
-        about["roles"] = "null"
-    for by in (ALL, *drawn_parts(generator.parts, is_known)):
-        if by != ALL:
-            part = np.ascontiguousarray(vectors[:, generator.parts[by]])
-            found |= {f"places.{by}": layout(part), f"groups.{by}": _groups(part)}
-        with whole_file(folder.parent / MAP) as partial:
-            write_signed(partial, found, about)
-        print(by, flush=True)
+    if (service := parent_process()) is not None:
+        Thread(target=lambda: (service.join(), os._exit(1)), daemon=True).start()
+        if hasattr(os, "nice"):
+            os.nice(_NICENESS)
+    version, positions, is_known = snapshot
+    with threadpool_limits(1):
+        found, roles = {"positions": positions, f"places.{ALL}": layout(vectors)}, None
+        try:
+            roles = Roles.find(graph, generator, Embeddings(graph.names, vectors, generator.parts)).to_json()
+        except SpineError as fault:  # a graph may be too small for roles; the map is drawn all the same
+            logger.warning("no roles: %s", fault)
+        about = {"version": str(version), "roles": json.dumps(roles)}
+        for by in (ALL, *drawn_parts(generator.parts, is_known)):
+            if by != ALL:
+                part = np.ascontiguousarray(vectors[:, generator.parts[by]])
+                found |= {f"places.{by}": layout(part), f"groups.{by}": _groups(part)}
+            with whole_file(folder / MAP) as partial:
+                write_signed(partial, found, about)
+            told.send(by)
 
 
 def _groups(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -267,20 +267,155 @@ def _groups(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
     return np.asarray(rank[found], np.int64)
 
 
-def _end_with_the_service() -> None:
-    os.read(0, 1)  # not sys.stdin: its lock would still be held at exit
-    os._exit(1)
+class NodeTable:
+    """Values of the nodes' columns: numbers and text, None for gaps; dates are ISO 8601.
+
+    ``written`` (n, c) is the table as the user has it, in the order of the graph's nodes. Nodes that it does
+    not have, and all nodes without it, get what the features hold. ``kinds`` says of every column whether it
+    is a "number", "date", "boolean", "category" or "text", and of a column that nothing here holds "lost".
+    """
+
+    def __init__(self, graph: Graph, encoder: FeatureEncoder | None, written: pa.Table | None = None) -> None:
+        # What a model folder keeps of the encoder: kinds, means, scales and levels.
+        meta = {} if encoder is None else encoder.state()[0]
+        self._encoded = [_EncodedColumn.of(about) for about in meta.get("columns", ())]
+        self._rows: dict[Name, int] = {}
+        self._columns: dict[str, Values] = {}
+        self._numbers = {}  # of feature columns without a table
+        if encoder is not None and self._encoded:
+            held = {column.name: column.shown_kind for column in self._encoded}
+            self.kinds = {name: held.get(name, "lost") for name in encoder.kinds_}
+        else:
+            names = graph.feature_names or tuple(f"feature {number}" for number in range(graph.num_features))
+            self._numbers = {name: number for number, name in enumerate(names)}
+            self.kinds = dict.fromkeys(names, "number")
+        if written is not None:
+            self._rows = {name: row for row, name in enumerate(graph.names.tolist())}
+            for name in written.column_names:
+                kind, values = written[name].type, written[name].to_pylist()
+                known = self.kinds.get(name, "text")
+                own = "number" if is_number(kind) else "date" if is_date(kind) else "category"
+                self.kinds[name] = own if own != "category" or known in ("text", "lost", "number") else known
+                self._columns[name] = [_plain(value, self.kinds[name]) for value in values]
+
+    def fields(self) -> list[dict[str, Any]]:
+        """Return the columns that a new node's row may have: name, kind, levels and a typical value."""
+        width = sum(column.width for column in self._encoded)
+        typical = self._decoded(np.zeros((1, width), np.float32), self.kinds)
+        return [
+            {
+                "name": column.name,
+                "kind": "number" if column.kind in _NUMBERS else _FIELDS.get(column.kind, column.kind),
+                "levels": column.levels,
+                "typical": typical[column.name][0] if column.kind in ("number", "date") else None,
+            }
+            for column in self._encoded
+        ]
+
+    def column(self, snapshot: Snapshot, name: str) -> Values:
+        """Return a column's values of all nodes, in the order of ``overlay.standing``."""
+        overlay = snapshot.overlay
+        found = self._held(snapshot, overlay.standing, [name]).get(name, [None] * len(overlay.standing))
+        written = self._columns.get(name)
+        if written is None:
+            return found
+        rows = [self._rows.get(node) for node in snapshot.names()]
+        return [value if row is None else written[row] for value, row in zip(found, rows, strict=True)]
+
+    def row(self, snapshot: Snapshot, name: Name, position: int) -> dict[str, float | str | None]:
+        """Return a node's values by column; columns that nothing here holds are left out."""
+        found = {
+            column: values[0]
+            for column, values in self._held(snapshot, np.array([position]), self.kinds).items()
+        }
+        if name in self._rows:
+            found |= {column: values[self._rows[name]] for column, values in self._columns.items()}
+        if len(self._numbers) > _ALL_SHOWN:
+            return {column: value for column, value in found.items() if value}
+        return {column: found[column] for column in self.kinds if column in found}
+
+    def _held(self, snapshot: Snapshot, positions: NDArray[Any], names: Collection[str]) -> dict[str, Values]:
+        """Return what the features of some nodes hold of some columns."""
+        if not snapshot.overlay.has_features:
+            return {}
+        features = snapshot.overlay.feature_rows(positions)
+        if self._encoded:
+            return self._decoded(features, names)
+        wanted = [self._numbers[name] for name in names if name in self._numbers]
+        some = features[:, wanted].toarray() if issparse(features) else features[:, wanted]
+        return dict(zip(names, some.T.astype(np.float64).tolist(), strict=False))
+
+    def _decoded(self, features: Any, names: Collection[str]) -> dict[str, Values]:
+        matrix, found, stop = csc_array(features), {}, 0
+        for column in self._encoded:
+            start, stop = stop, stop + column.width
+            if column.name in names and column.shown_kind != "lost":
+                found[column.name] = _listed(column.decode(matrix[:, start:stop].toarray()), column.kind)
+        return found
 
 
-def _main(folder: str) -> None:
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
-    Thread(target=_end_with_the_service, daemon=True).start()
-    try:
-        draw(Path(folder))
-    except (SpineError, OSError) as fault:
-        sys.exit(f"no map or roles: {fault}")
+@dataclass(frozen=True)
+class _EncodedColumn:
+    """A column of the table as the encoder keeps it."""
+
+    name: str
+    kind: str
+    width: int  # features
+    has_gaps: bool
+    levels: list[str]
+    mean: float
+    scale: float
+
+    @classmethod
+    def of(cls, about: dict[str, Any]) -> "_EncodedColumn":
+        levels, words = about.get("levels", []), about.get("words", [])
+        width = about.get("width") or (1 if "mean" in about else len(levels) + len(words))
+        has_gaps = about["has_gaps"]
+        mean, scale = about.get("mean", 0.0), about.get("scale", 1.0)
+        return cls(about["name"], about["kind"], width + has_gaps, has_gaps, levels, mean, scale)
+
+    @property
+    def shown_kind(self) -> str:
+        """The kind of its values; "lost" where features do not tell them: counts are scaled by row."""
+        if self.kind in ("number", "raw"):
+            return "number"
+        return self.kind if self.kind in ("boolean", "category", "date") else "lost"
+
+    def decode(self, block: NDArray[np.float32]) -> NDArray[Any]:
+        """Return the values (n,) that were encoded as a block (n, width): NaN or None for gaps."""
+        if self.kind == "category":
+            known = block[:, : len(self.levels)]
+            codes = np.where(known.any(axis=1), known.argmax(axis=1), -1)
+            return np.array([*self.levels, None], dtype=object)[codes]
+        values = block[:, 0].astype(np.float64)
+        if self.kind in ("number", "date"):
+            # To the digits that float32 keeps: what was written as 52000 comes back as that.
+            step = self.scale * max(np.abs(values).max(initial=0), 1e-3) * 2.0**-23
+            values = np.round(values * self.scale + self.mean, math.floor(-math.log10(step)))
+        return np.where(block[:, -1] > 0, np.nan, values) if self.has_gaps else values
 
 
-if __name__ == "__main__":
-    _main(*sys.argv[1:])
+def _listed(values: NDArray[Any], kind: str) -> Values:
+    if values.dtype == object:
+        return list(values.tolist())
+    if kind == "boolean":
+        return [None if value != value else "yes" if value else "no" for value in values.tolist()]
+    if kind == "date":
+        return [None if value != value else _date(value) for value in values.tolist()]
+    return [None if value != value else value for value in values.tolist()]
+
+
+def _date(seconds: float) -> str:
+    when = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+    return when.date().isoformat() if seconds % _DAY == 0 else when.isoformat()
+
+
+def _plain(value: Any, kind: str) -> float | str | None:
+    """Return a value of the user's table as JSON holds it."""
+    if value is None or value != value:
+        return None
+    if kind == "number":
+        return float(value) if abs(value) < float("inf") else None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)

@@ -31,7 +31,7 @@ PROBLEMS = {  # status: title, description in the OpenAPI document
 }
 _FIELDS = {
     *("body", "query", "path", "nodes", "edges", "name", "features", "to", "weight", "source", "target"),
-    *("q", "n", "by", "weights", "radius", "most", "format", "other"),
+    *("q", "n", "by", "weights", "radius", "most", "format", "other", "header", "Idempotency-Key"),
 }
 
 
@@ -87,10 +87,14 @@ def _as_problem(error: Exception) -> ProblemError:
         return ProblemError(status, str(error), rule=type(error).__name__)
     if isinstance(error, RequestValidationError):
         return _of_validation(error)
-    if isinstance(error, HTTPException) and error.status_code == 400:  # the framework's, for broken UTF-8
-        return ProblemError(400, "the body is not JSON: send it as UTF-8", "body", "a JSON document")
+    if (
+        isinstance(error, HTTPException) and error.status_code == 400
+    ):  # the framework's, for broken UTF-8 or deep nesting
+        detail = "the body is not JSON in UTF-8, or nested too deeply"
+        return ProblemError(400, detail, "body", "a JSON document")
     if isinstance(error, HTTPException):
-        return ProblemError(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+        detail = f"{error.detail}; /openapi.json lists all routes"
+        return ProblemError(error.status_code, detail, headers=dict(error.headers or {}))
     return ProblemError(500, "the service failed; its log says how")
 
 

@@ -324,7 +324,7 @@ async def role(request: Request, name: str) -> Any:
     return _about(node, **found)
 
 
-@router.get("/v1/nodes/{name:path}/row", response_model=schemas.Row, tags=["nodes"])
+@router.get("/v1/nodes/{name:path}/row", response_model=schemas.OfMoment, tags=["nodes"])
 async def row(request: Request, name: str) -> Any:
     """Return a node's own row of the table, and the columns that nobody kept."""
     service, node = _found(request, name)
@@ -334,7 +334,7 @@ async def row(request: Request, name: str) -> Any:
     return _about(node, row=values, lost=lost)
 
 
-@router.get("/v1/nodes/{name:path}/likeness", response_model=schemas.Likeness, tags=["nodes"])
+@router.get("/v1/nodes/{name:path}/likeness", response_model=schemas.OfMoment, tags=["nodes"])
 async def likeness(request: Request, name: str, by: PartQuery = "all", weights: WeightsQuery = None) -> Any:
     """Return the similarity of every node to one, in the order of the map: by all parts, or by one."""
     service, node = _found(request, name)
@@ -400,7 +400,7 @@ def _matches(now: Snapshot, found: Nearest) -> list[dict[str, Any]]:
 # The whole graph
 
 
-@router.get("/v1/map", response_model=schemas.Map, tags=["graph"])
+@router.get("/v1/map", response_model=schemas.OfMoment, tags=["graph"])
 async def whole_map(request: Request) -> Any:
     """Return coordinates, degree, role and label of every node, as columns."""
     service = _service(request)
@@ -438,7 +438,7 @@ def _map(service: Service, now: Snapshot) -> Response:
     )
 
 
-@router.get("/v1/layout", response_model=schemas.Layout, tags=["graph"])
+@router.get("/v1/layout", response_model=schemas.OfMoment, tags=["graph"])
 async def whole_layout(request: Request, by: PartQuery = "all") -> Any:
     """Return coordinates of every node on the map by one part of the vectors, in the order of the map."""
     service = _service(request)
@@ -454,7 +454,7 @@ def _layout(service: Service, now: Snapshot, by: str) -> Response:
     return reply({**_moment(now), "by": by, "method": method, "x": x, "y": y})
 
 
-@router.get("/v1/columns/{name:path}", response_model=schemas.Column, tags=["graph"])
+@router.get("/v1/columns/{name:path}", response_model=schemas.OfMoment, tags=["graph"])
 async def column(request: Request, name: str) -> Any:
     """Return a column's values of every node, in the order of the map."""
     service = _service(request)

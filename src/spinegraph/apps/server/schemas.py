@@ -90,7 +90,10 @@ class NewEdges(_Request):
     edges: list[Edge] = Field(min_length=1, max_length=MAX_EDGES)
 
 
-class _OfMoment(BaseModel):
+class OfMoment(BaseModel):
+    """What every answer carries; fields that only the explorer reads are not listed."""
+
+    model_config = ConfigDict(extra="allow")
     version: int = Field(description="Changes since the store was created that the answer knows of.")
     refreshed_to: int = Field(
         description="Version up to which all vectors were updated. Below version, some nodes near later "
@@ -98,7 +101,7 @@ class _OfMoment(BaseModel):
     )
 
 
-class _OfNode(_OfMoment):
+class _OfNode(OfMoment):
     name: str | int
 
 
@@ -109,7 +112,7 @@ class Vector(BaseModel):
     vector: list[float]
 
 
-class Changed(_OfMoment):
+class Changed(OfMoment):
     """A change that was stored."""
 
     refreshed: int = Field(description="Number of vectors that were updated before the answer.")
@@ -159,7 +162,7 @@ class Tried(Vector):
     )
 
 
-class TriedNodes(_OfMoment):
+class TriedNodes(OfMoment):
     """Nodes that were tried out; nothing is stored."""
 
     nodes: list[Tried]
@@ -179,23 +182,9 @@ class Role(_OfNode, RoleOf):
     """The role that a known node plays."""
 
 
-class Row(_OfNode):
-    """A node's own row of the table."""
-
-    row: dict[str, float | str | None] = Field(description="Values by column, as they were in the table.")
-    lost: list[str] = Field(description="Columns of the table that the model does not keep.")
-
-
-class Likeness(_OfNode):
-    """The similarity of every node to one."""
-
-    values: list[float] = Field(description="In the order of the map; 1 is the same.")
-
-
-class Explanation(_OfMoment):
+class Explanation(OfMoment):
     """Why two nodes are similar, or not: sentences and numbers."""
 
-    model_config = ConfigDict(extra="allow")
     words: list[str]
 
 
@@ -219,57 +208,7 @@ class Around(_OfNode):
     left_out: int
 
 
-class Map(_OfMoment):
-    """Coordinates of all nodes on the map, as columns."""
-
-    method: str
-    names: list[str | int]
-    x: list[float]
-    y: list[float]
-    degree: list[int]
-    role: list[int] | None = Field(description="Indices into titles; null until roles are found.")
-    titles: list[str]
-    descriptions: list[str]
-    label: list[int] | None = Field(description="Indices into labels, -1 for a node without one.")
-    labels: list[str]
-    parts: list[str] = Field(description="Parts of the vectors that are not zero, to compare nodes by.")
-    groups: dict[str, list[int]] = Field(
-        description="Groups by a part of the vectors, once found; -1 for none."
-    )
-    columns: list["ColumnKind"] = Field(description="Columns of the nodes' table, for /v1/columns.")
-    colors: list[str] = Field(description="Of roles and other groups, in their order.")
-
-
-class Layout(_OfMoment):
-    """Coordinates of all nodes on the map by one part of the vectors."""
-
-    by: str
-    method: str = Field(description="t-SNE, or pca until that is done.")
-    x: list[float]
-    y: list[float]
-
-
-class ColumnKind(BaseModel):
-    """A column of the nodes' table."""
-
-    name: str
-    kind: str = Field(description="number, date, boolean or category.")
-
-
-class Column(ColumnKind, _OfMoment):
-    """A column's values of all nodes."""
-
-    values: list[float | str | None]
-
-
-class TableField(ColumnKind):
-    """A column that a new node's row may have."""
-
-    levels: list[str] = Field(description="Of a category.")
-    typical: float | str | None = Field(description="The mean of a number or date.")
-
-
-class Found(_OfMoment):
+class Found(OfMoment):
     """Names that hold what was typed."""
 
     names: list[str | int]
@@ -283,17 +222,17 @@ class Columns(BaseModel):
     names: list[str] | None
     table: dict[str, str] | None = Field(description="Columns of the model's table, and their kinds.")
     weighted: bool = Field(description="Whether edges carry weights.")
-    fields: list[TableField] = Field(description="Of the model's table; empty without one.")
+    fields: list[dict[str, Any]] = Field(description="Of the model's table; empty without one.")
 
 
-class Compacted(_OfMoment):
+class Compacted(OfMoment):
     """A log that was merged into a new base graph."""
 
     nodes: int
     edges: int
 
 
-class Status(_OfMoment):
+class Status(OfMoment):
     """Whether the service works."""
 
     status: str

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from scipy.sparse import issparse
 
-from spinegraph.apps.server.atlas import Atlas
+from spinegraph.apps.server.atlas import Atlas, NodeTable
 from spinegraph.apps.server.live import Change, Live, Name, Snapshot
 from spinegraph.apps.server.lookup import Lookup, Twins
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.schemas import Edge, Limits, Link, NewNode, NewNodes
 from spinegraph.apps.server.store import open_store, restore
-from spinegraph.apps.server.table import NodeTable
 from spinegraph.apps.server.writer import Writer
 from spinegraph.embeddings import part_weights
 from spinegraph.errors import GraphFormatError, SpineError
@@ -71,7 +70,7 @@ class Service:
         self.labels = {name: label for name, label in pairs if label is not None}
         waiting, on_batch = self.limits.changes, self._on_batch
         self.writer = Writer(live, opened, waiting=waiting, on_batch=on_batch, rebuild=rebuild)
-        self.atlas = Atlas(model, self.generator, self.lookup, store)
+        self.atlas = Atlas(self.generator, self.lookup, store)
         self.twins = Twins(self.generator)
         self.metrics = Metrics(lambda: self.snapshot, lambda: self.writer.waiting)
         self.reader = RequestReader(graph, model.table_encoder_)
@@ -350,21 +349,20 @@ class Metrics:
 
     def __init__(self, snapshot: Callable[[], Snapshot], waiting: Callable[[], int]) -> None:
         own: Any = {"registry": CollectorRegistry()}
+        timed: Any = {"buckets": _SECONDS, **own}
         self._registry = own["registry"]
         self._requests = Counter("spine_requests", "Requests answered.", ("method", "route", "status"), **own)
-        self._seconds = Histogram(
-            "spine_request_seconds", "Time to answer.", ("method", "route"), buckets=_SECONDS, **own
-        )
+        self._seconds = Histogram("spine_request_seconds", "Time to answer.", ("method", "route"), **timed)
         self._changes = Counter("spine_changes", "Changes written to disk.", **own)
-        self._batches = Histogram(
-            "spine_batch_seconds", "Time to apply and store a batch.", buckets=_SECONDS, **own
-        )
+        self._batches = Histogram("spine_batch_seconds", "Time to apply and store a batch.", **timed)
         self._refreshed = Counter("spine_vectors_refreshed", "Vectors updated.", **own)
-        nodes = Gauge("spine_nodes", "Nodes in the graph.", **own)
-        nodes.set_function(lambda: snapshot().overlay.num_nodes)
-        version = Gauge("spine_version", "Changes since the store was created.", **own)
-        version.set_function(lambda: snapshot().version)
-        Gauge("spine_changes_waiting", "Changes that wait for the writer.", **own).set_function(waiting)
+        for name, about, value in (
+            ("spine_nodes", "Nodes in the graph.", lambda: snapshot().overlay.num_nodes),
+            ("spine_version", "Changes since the store was created.", lambda: snapshot().version),
+            ("spine_refreshed_to", "Version of all vectors.", lambda: snapshot().refreshed_to),
+            ("spine_changes_waiting", "Changes that wait for the writer.", waiting),
+        ):
+            Gauge(name, about, **own).set_function(value)
 
     def on_request(self, scope: Any, status: int, seconds: float) -> None:
         """Count a request by its route; never by its path, which may hold any name."""
