@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, MissingPackageError, UnfamiliarDataWarning
+from spinegraph.graph.edges import pieces
 from spinegraph.graph.graph import Graph, GraphLike
 
 
@@ -222,7 +223,6 @@ def data_frame(columns: Mapping[str, Any], index: Any = None) -> Any:
 
 _UNUSUAL_SHARE = 0.2  # of nodes, before a warning
 _PIECE = 2**18  # nodes read at a time
-_WEIGHTS_TOGETHER = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -318,8 +318,7 @@ def _has_weights(graph: GraphLike) -> bool:
     weights = base.weights
     if weights is None:
         return False
-    starts = range(0, len(weights), _WEIGHTS_TOGETHER)  # most graphs differ in the first piece
-    return any(bool((weights[at : at + _WEIGHTS_TOGETHER] != weights[0]).any()) for at in starts)
+    return any(bool((some != weights[0]).any()) for some in pieces(weights))
 
 
 def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -341,7 +340,6 @@ def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return per_row, per_column
 
 
-_ENTRIES = 2**20  # read at a time: a memory-mapped array is never whole in memory
 _ANY_TEXT = ("utf-8", "surrogatepass")
 
 
@@ -367,25 +365,18 @@ def computed_fingerprint(graph: Graph) -> str:
     for part in parts:
         empty = np.zeros(0) if part is None else part
         digest.update(f"{None if part is None else part.shape}|".encode())
-        for piece in _pieces(empty):
+        for piece in pieces(empty):
             # Index arrays may be of 32 or 64 bits and mean the same.
             whole = piece.astype(np.int64, copy=False) if piece.dtype.kind == "i" else piece
             digest.update(np.ascontiguousarray(whole).data)
     digest.update(f"{None if features is None else features.shape}|{graph.feature_names}|".encode(*_ANY_TEXT))
-    for number, piece in enumerate(_pieces(graph.names)):
+    for number, piece in enumerate(pieces(graph.names)):
         if graph.names.dtype == object:
             text = "\0".join(map(_text, piece.tolist()))
             digest.update(("\0" * (number > 0) + text).encode(*_ANY_TEXT))
         else:
             digest.update(np.ascontiguousarray(piece).data)
     return digest.hexdigest()
-
-
-def _pieces(array: Any) -> Iterator[Any]:
-    """Yield an array in pieces of about a million entries."""
-    rows = max(_ENTRIES // max(int(np.prod(array.shape[1:])), 1), 1)
-    for start in range(0, len(array), rows):
-        yield array[start : start + rows]
 
 
 def _text(name: Any) -> str:

@@ -1,7 +1,7 @@
 """From raw edge listings to clean symmetric CSR arrays, with a count of all that was merged or dropped."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -603,6 +603,13 @@ def frozen_features(features: Features | None) -> Features | None:
     view = copy(features)  # the constructor could copy the index arrays into another dtype
     view.data, view.indices, view.indptr = frozen(view.data), frozen(view.indices), frozen(view.indptr)
     return view
+
+
+def pieces(array: Any, entries: int = 2**20) -> Iterator[Any]:
+    """Yield some rows at a time, about ``entries`` values: a memory map may be larger than memory."""
+    rows = max(entries // max(int(np.prod(array.shape[1:])), 1), 1)
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows]
 
 
 def row_entries(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
