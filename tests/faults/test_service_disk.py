@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,7 @@ def add(running, number):
 def limit_files(size):
     """Let no file of this process grow beyond ``size`` bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    sys.dont_write_bytecode = True  # Python would keep half a compiled module
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
