@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.machine import describe
 from paper.originals import load_ppi
+from paper.probe import probe, probe_cv
 from paper.protocols import Removal, lengths, links, load, mirror_network, once, probe_multilabel, stacked
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from scipy.stats import pearsonr
@@ -38,7 +39,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from spinegraph import SPINE, Graph, made, rooted_pagerank
 from spinegraph.analysis.baselines import node2vec
-from spinegraph.analysis.evaluation import probe, probe_cv, ranking_auc
+from spinegraph.analysis.evaluation import ranking_auc
 from spinegraph.config import MACHINE, Config
 from spinegraph.errors import SpineWarning
 from spinegraph.graph.encoder import FeatureEncoder

@@ -62,10 +62,10 @@ def fit(method, graph, score, seed, threads, limit):
 
 def measure_here(method, network, seed, threads, limit):
     """Fit once in this process and print what was found as JSON."""
+    from paper.probe import probe
     from threadpoolctl import threadpool_limits
 
     import spinegraph as sg
-    from spinegraph.analysis.evaluation import probe
 
     if method != "spine":
         import torch

@@ -177,9 +177,8 @@ def _wait(command, report_file, settings):
 
 
 def _probed(vectors_file, splits):
+    from paper.probe import probe
     from threadpoolctl import threadpool_limits
-
-    from spinegraph.analysis.evaluation import probe
 
     with np.load(vectors_file) as file, threadpool_limits(1):
         found = probe(file["vectors"], splits["labels"], splits["train"], splits["val"], splits["test"])

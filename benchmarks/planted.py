@@ -28,12 +28,12 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.machine import describe
+from paper.probe import probe_cv
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from spinegraph import SPINE, made
-from spinegraph.analysis.baselines import dense, methods, node2vec
-from spinegraph.analysis.evaluation import probe_cv
+from spinegraph.analysis.baselines import controls, dense, node2vec
 from spinegraph.analysis.roles import Roles
 
 NOISES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -74,7 +74,9 @@ def vectors_of(cell, here, there):
     """Return row name -> vectors of the fitted and of the unseen organisation, None where there are none."""
     _, strength, seed = cell
     model = SPINE(seed=seed, threads=1).fit(here.graph)
-    made_by = methods(model.generator_, here.graph, seed)
+    generator = model.generator_
+    made_by = controls(here.graph, generator.dim, generator.encoder, seed=seed, threads=1)
+    made_by["SPINE"] = lambda graph: generator.embed(graph, generator.known(graph))
     named = {"raw features": "plain columns", "PCA of T F": "smoothed columns"}
     rows = {name: made_by[named.get(name, name)] for name in ROWS[:1] + ROWS[2:]}
     vectors = {name: (made(here.graph), made(there.graph)) for name, made in rows.items()}

@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.machine import describe, processor_seconds
 
 from spinegraph.analysis.search import Search
-from spinegraph.apps.postgres import connect
+from spinegraph.apps.cli.export import connect
 from spinegraph.embeddings import Embeddings
 
 RESULTS = Path(__file__).parent / "results" / "postgres.json"

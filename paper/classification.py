@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from paper.cells import DIM, Item, Measure, Values
 from paper.methods import CONTROLS, PAPER, Method, Score, method, paper_method
 from paper.originals import load_ppi
+from paper.probe import probe
 from paper.protocols import Removal, load, once, probe_multilabel
 from spinegraph.analysis.baselines import Embed
-from spinegraph.analysis.evaluation import probe
 from spinegraph.graph.graph import Graph
 
 Networks = dict[str, tuple[Graph, NDArray[Any]]]  # split -> graph and labels (n, 121)

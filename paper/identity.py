@@ -17,9 +17,9 @@ from scipy.stats import pearsonr, spearmanr
 
 from paper.cells import DIM, Item, Measure, Values
 from paper.methods import PAPER, method
+from paper.probe import probe
 from paper.protocols import connected_users, lengths, links, load, mirror_network, perturbed
 from spinegraph.analysis.baselines import Embed, dense
-from spinegraph.analysis.evaluation import probe
 from spinegraph.graph.datasets import Dataset
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.runtime import compiled

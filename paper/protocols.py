@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
 from paper import originals
+from paper.probe import GRID, ProbeResult, decisions, logistic_path, probe, probe_cv
 from spinegraph.analysis.baselines import Embed
-from spinegraph.analysis.evaluation import GRID, ProbeResult, decisions, logistic_path, probe, probe_cv
 from spinegraph.errors import ParameterError
 from spinegraph.graph.datasets import Dataset
 from spinegraph.graph.graph import Graph

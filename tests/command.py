@@ -3,9 +3,12 @@
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -22,47 +25,123 @@ PRELOADED = (
     "spinegraph.analysis.report",
     "spinegraph.analysis.roles",
     "spinegraph.apps.cli.fit",
+    "spinegraph.apps.cli.serve",
+    "spinegraph.apps.server.app",
     "spinegraph.estimator",
 )
+CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
 QUICK = ("--dim", "8", "--threads", "1")
 
 
-def spine(*arguments, cwd=None, **options):
+def spine(*arguments, cwd=None, columns=80, **options):
     """Run the command in a process of its own and return what became of it.
 
-    The process is forked from one that has imported the package, which saves seconds; with options of
-    ``subprocess.run`` it is a new one.
+    With options of ``subprocess.run`` it is a new one, which takes seconds longer than one that is forked.
     """
-    command = [SPINE, *map(str, arguments)]
-    if options or "forkserver" not in multiprocessing.get_all_start_methods():
-        options = {"capture_output": True, "text": True, "timeout": 300, "env": ALONE, **options}
-        return subprocess.run(command, cwd=cwd, **options)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["command", *PRELOADED])
-    with tempfile.TemporaryDirectory() as folder:
-        files = Path(folder, "out"), Path(folder, "err")
-        process = context.Process(target=_run, args=(command, cwd or os.getcwd(), *files))
-        process.start()
-        process.join(300)
-        if process.is_alive():
-            process.kill()
-            process.join()
-            pytest.fail(f"{command} has not ended after 300 s")
-        texts = [file.read_text(encoding="utf-8") for file in files]
-    return subprocess.CompletedProcess(command, process.exitcode, *texts)
+    if options or not CAN_FORK:
+        environment = {**ALONE, "COLUMNS": str(columns)}
+        options = {"capture_output": True, "text": True, "timeout": 300, "env": environment, **options}
+        return subprocess.run([SPINE, *map(str, arguments)], cwd=cwd, **options)
+    with Forked(main_of, *map(str, arguments), cwd=cwd, COLUMNS=str(columns)) as process:
+        out, err = process.communicate(300)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
-def _run(command, cwd, out, err):
-    """Be the command: its arguments, folder, environment and files."""
-    os.environ.update(ALONE)
-    os.chdir(cwd)
-    for stream, path in ((0, os.devnull), (1, out), (2, err)):
-        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), stream)
-    sys.argv = command
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", errors="backslashreplace")  # noqa: SIM115
+def main_of(*arguments):
+    """Be the command."""
     from spinegraph.apps.cli import main
 
-    main(command[1:])
+    sys.argv = [SPINE, *arguments]
+    main(list(arguments))
+
+
+class Forked:
+    """A process that calls a function, forked from one that has imported the package.
+
+    It has an environment, a folder and files of its own, and is used like a ``subprocess.Popen``.
+    """
+
+    def __init__(self, function, *arguments, cwd=None, **environment):
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["command", *PRELOADED])
+        folder = tempfile.mkdtemp()
+        self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        files = [Path(folder, name) for name in ("out", "err")]
+        for file in files:
+            file.touch()
+        environment = {**os.environ, **ALONE, **environment}
+        given = (function, arguments, cwd or os.getcwd(), environment, *files)
+        self._process = context.Process(target=_become, args=given)
+        self._process.start()
+        self.pid = self._process.pid
+        self.stdout, self.stderr = (_Output(file, self.poll) for file in files)
+
+    @property
+    def returncode(self):
+        return self._process.exitcode
+
+    def poll(self):
+        return self._process.exitcode
+
+    def wait(self, timeout=None):
+        self._process.join(timeout)
+        if self.poll() is None:
+            raise subprocess.TimeoutExpired("spine", timeout)
+        return self.returncode
+
+    def communicate(self, timeout=None):
+        """Wait until it has ended and return what it wrote to both outputs."""
+        self.wait(timeout)
+        return self.stdout.read(), self.stderr.read()
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self.wait()
+        self._remove_folder()
+
+
+class _Output:
+    """What a process writes into a file, read as if it came through a pipe."""
+
+    def __init__(self, path, poll):
+        self._path, self._poll, self._seen = path, poll, 0
+
+    def readline(self):
+        while True:
+            has_ended = self._poll() is not None
+            line, end, _ = self._rest().partition(b"\n")
+            if end or has_ended:
+                self._seen += len(line + end)
+                return (line + end).decode()
+            time.sleep(0.005)
+
+    def read(self):
+        rest = self._rest()
+        self._seen += len(rest)
+        return rest.decode(errors="replace")
+
+    def _rest(self):
+        return self._path.read_bytes()[self._seen :]
+
+
+def _become(function, arguments, cwd, environment, out, err):
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(cwd)
+    for stream, path in ((0, os.devnull), (1, out), (2, err)):
+        os.dup2(os.open(path, os.O_RDWR | os.O_APPEND), stream)
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", errors="backslashreplace")  # noqa: SIM115
+    function(*arguments)
 
 
 def write_organisation(folder):

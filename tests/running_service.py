@@ -1,10 +1,8 @@
 """Real service processes for tests: started, asked, killed."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +11,9 @@ import httpx
 import numpy as np
 import pyarrow as pa
 
+from command import ALONE, CAN_FORK, Forked, main_of
+from command import SPINE as COMMAND
 from spinegraph import SPINE, Graph
-
-_START = "from spinegraph.apps.cli import main; main()"
 
 
 def small_graph(seed=0, n=90, weighted=False):
@@ -45,13 +43,26 @@ def small_model(folder, graph=None):
     return folder
 
 
+def _serve_without_maps(*arguments):
+    from spinegraph.apps.server.atlas import Atlas
+
+    Atlas._draw = lambda self, snapshot: None
+    main_of(*arguments)
+
+
 @dataclass
 class Running:
-    """A service process and a client for it."""
+    """A service process and a client for it.
+
+    Maps and roles are made by a further process, which takes seconds: only where ``draws`` asks for it. A
+    service is forked, which is quick, unless ``is_fresh`` asks for one that begins as a shell begins it.
+    """
 
     model: Path
     store: Path
     arguments: list = field(default_factory=list)
+    draws: bool = False
+    is_fresh: bool = False
 
     def start(self):
         command = [
@@ -64,14 +75,11 @@ class Running:
             "--json",
             *self.arguments,
         ]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, *command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+        if CAN_FORK and not self.is_fresh:
+            self.process = Forked(main_of if self.draws else _serve_without_maps, *command)
+        else:
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            self.process = subprocess.Popen([COMMAND, *command], **pipes, text=True, env=ALONE)
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(self.process.communicate(timeout=10)[1])
@@ -96,7 +104,8 @@ class Running:
         return self._ended()
 
     def _ended(self):
-        self.process.communicate(timeout=30)
+        with self.process:
+            self.process.communicate(timeout=30)
         return self.process.returncode
 
     def get(self, path, **query):

@@ -62,9 +62,8 @@ class GraphSage:
         return self.embed(graph), kept
 
     def _score(self, vectors, splits):
+        from paper.probe import probe
         from threadpoolctl import threadpool_limits
-
-        from spinegraph.analysis.evaluation import probe
 
         with threadpool_limits(1):
             return probe(

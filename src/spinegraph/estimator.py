@@ -192,7 +192,7 @@ class SPINE:
         embeddings = None
         if vectors:
             report_progress("embedding", 0, 0)
-            known = None if generator.place is None else np.arange(len(whole))
+            known = generator.known(whole, same_network=True)
             embeddings = _embeddings_of(graph, engine.embed(generator, whole, known), generator.parts)
 
         # Nothing before this line: an interrupted fit leaves the model as it was.
@@ -273,8 +273,8 @@ class SPINE:
         Parameters
         ----------
         node : name
-        by : {"all", "content", "place", "role", "profile"}
-            What is compared: all parts of the vectors, one of them, or profiles by their DTW distance.
+        by : {"all", "content", "place", "role"}
+            What is compared: all parts of the vectors, or one of them.
         n : int
             How many.
         weights : dict of part to float, optional
@@ -307,8 +307,7 @@ class SPINE:
         from spinegraph.analysis.explain import explain
 
         graph, generator, vectors = self._network(graph)
-        profile = generator.profile(graph)
-        return explain(graph, generator, a, b, embeddings=vectors, profile=profile, weights=weights)
+        return explain(graph, generator, a, b, embeddings=vectors, weights=weights)
 
     def roles(self, count: int | None = None, *, graph: Graph | None = None) -> "NodeRoles":
         """Find the roles of the training network's nodes, in words and with probabilities.

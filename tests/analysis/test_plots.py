@@ -70,12 +70,6 @@ def test_twins_of_an_unknown_node_are_an_error(model):
         sg.plot.twins(model, "n1", "nobody")
 
 
-def test_profiles_fall_and_two_are_matched(model):
-    figure = plain(sg.plot.profile(model, ["n1", "n9"]))
-    assert [trace["name"] for trace in figure["data"]] == ["matched", "n1", "n9"]
-    assert len(plain(sg.plot.profile(model.graph_, ["n1", "n2", "n3"]))["data"]) == 3
-
-
 def test_a_model_of_several_graphs_is_drawn_as_one():
     graphs = [sg.made.barbell(5, bridge=1), sg.made.barbell(6, bridge=2)]
     model = sg.SPINE(dim=4, parts=("role",)).fit(graphs)
@@ -84,7 +78,7 @@ def test_a_model_of_several_graphs_is_drawn_as_one():
     assert sg.plot.twins(model, (0, 1), (1, 1)).layout.annotations[1].text == "(1, 1)"
 
 
-@pytest.mark.parametrize("draw", [sg.plot.map, lambda it: sg.plot.profile(it, [0])])
+@pytest.mark.parametrize("draw", [sg.plot.map, lambda it: sg.plot.twins(it, 0, 1)])
 def test_what_is_not_fitted_is_refused(draw):
     with pytest.raises(ParameterError, match="SPINE that is not fitted"):
         draw(sg.SPINE())

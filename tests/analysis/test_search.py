@@ -4,23 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import reference
-import strategies
-from spinegraph import Embeddings, Graph, made, rooted_pagerank
-from spinegraph.analysis.search import (
-    NUM_CANDIDATES,
-    Match,
-    ProfileCandidates,
-    Search,
-    StructuralSearch,
-    unit_rows,
-)
+from spinegraph import Embeddings
+from spinegraph.analysis.search import Match, Search, unit_rows
 from spinegraph.errors import ParameterError, UnknownNodeError
-from spinegraph.structure.similarity import pair_distances
 
 
 def brute_force_cosine(one, other):
@@ -253,78 +243,7 @@ def test_unit_rows_have_length_one(vectors):
     np.testing.assert_allclose(np.linalg.norm(unit_rows(vectors).astype(np.float64), axis=1), 1, atol=1e-6)
 
 
-@settings(max_examples=40)
-@given(strategies.graphs(max_nodes=9), st.integers(1, 10))
-def test_structural_search_is_a_scan_of_all_distances(graph, n):
-    profile = rooted_pagerank(graph, k=6)
-    search = StructuralSearch(graph, profile)
-    for place, name in enumerate(graph.names.tolist()):
-        others = [other for other in range(len(graph)) if other != place]
-        distances = {other: reference.dtw(profile.weights[place], profile.weights[other]) for other in others}
-        found = search.similar(name, n)
-        assert len(found) == min(n, len(others))
-        assert name not in [match.name for match in found]
-        nearest = sorted(distances.values())[: len(found)]
-        np.testing.assert_allclose([match.score for match in found], np.exp(-np.array(nearest)), atol=1e-5)
-
-
-def test_mirror_images_play_the_same_role():
-    graph = made.barbell(5, bridge=3)
-    search = StructuralSearch(graph, rooted_pagerank(graph, k=8))
-    assert search.similar(5, 1) == [Match(7, 1.0)]
-    assert search.similar(4, 1)[0].name == 8
-
-
-def test_few_candidates_hold_most_of_the_nearest():
-    graph = made.random_graph(800, 3, heavy_tailed=True)
-    profile = rooted_pagerank(graph, k=10, tolerance=0.01)
-    like = ProfileCandidates(profile.weights)
-    exact = StructuralSearch(graph, profile)
-    hits = []
-    for place in range(0, 800, 40):
-        near = like.near(place, 100)
-        assert len(near) == 100
-        assert place not in near
-        hits += [match.name in near for match in exact.similar(place, 5)]
-    assert np.mean(hits) > 0.9
-
-
-def test_a_search_among_candidates_measures_what_it_misses():
-    graph = made.random_graph(3000, 3, heavy_tailed=True)
-    profile = rooted_pagerank(graph, k=10, tolerance=0.05)
-    search = StructuralSearch(graph, profile, exact=False)
-    assert len(search.candidates(7)) == NUM_CANDIDATES
-    assert search.recall(5, sample=40) > 0.95
-    assert StructuralSearch(graph, profile).recall() == 1
-    assert len(search.similar(7, 3)) == 3
-
-
-def test_structural_search_needs_a_profile_of_every_node():
-    graph = made.karate()
-    with pytest.raises(ParameterError, match="3 rows and 34 nodes"):
-        StructuralSearch(graph, rooted_pagerank(graph, k=4, roots=[0, 1, 2]))
-
-
-def test_structural_distances_are_those_of_the_profiles():
-    graph = made.karate()
-    profile = rooted_pagerank(graph, k=10)
-    pairs = np.column_stack([np.full(34, 3), np.arange(34)])
-    expected = pair_distances(profile.weights, pairs)
-    np.testing.assert_array_equal(StructuralSearch(graph, profile).distances(3), expected)
-
-
 def test_a_single_node_is_like_nobody():
-    alone = Graph.from_edges(np.zeros((0, 2), int), num_nodes=1)
-    roles = StructuralSearch(alone, rooted_pagerank(alone, k=3))
     search = Search(embeddings_of(np.ones((1, 2), np.float32)))
-    assert search.similar(0) == roles.similar(0) == []
+    assert search.similar(0) == []
     assert search.neighbors().positions.shape == (1, 0)
-
-
-def test_removed_nodes_are_not_searched():
-    overlay = made.barbell(4, bridge=1).overlay(["new"], []).remove([3])
-    with pytest.raises(ParameterError, match=r"1 nodes were removed .*materialize"):
-        StructuralSearch(overlay, rooted_pagerank(overlay, k=5))
-    whole = overlay.materialize()
-    found = StructuralSearch(whole, rooted_pagerank(whole, k=5)).similar("new", n=99)
-    assert 3 not in [match.name for match in found]

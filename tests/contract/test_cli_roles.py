@@ -62,10 +62,9 @@ def cora(tmp_path_factory):
 @pytest.mark.data
 @needs_cora
 def test_the_roles_of_cora_are_described_in_words_and_numbers(cora):
-    run = spine("roles", cora, "--labels", DATA / "cora.npz", env={**os.environ, "COLUMNS": "100"})
+    run = spine("roles", cora, "--labels", DATA / "cora.npz", columns=100)
     assert run.returncode == 0, run.stderr
-    assert "2,708 nodes, 5,278 edges" in run.stdout
-    assert re.search(r"^\d roles, from the centre to the rim$", run.stdout, re.M)
+    assert re.search(r"^\d roles of 2,708 nodes$", run.stdout, re.M)
     text = " ".join(run.stdout.split())
     for words in ("hub", "neighbours (typically", "know each other", "communities", "such as", "NMI 0.0"):
         assert words in text

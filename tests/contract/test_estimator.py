@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -470,7 +470,6 @@ def test_names_that_are_the_same_by_accident_give_no_place(model):
     assert model.transform(SPARSE).same_network is True
 
 
-@settings(max_examples=25)
 @given(strategies.graphs_and_orders(features=True, feature_kinds="d"))
 def test_renaming_and_reordering_nodes_permutes_their_vectors(pair):
     graph, order = pair
@@ -482,7 +481,6 @@ def test_renaming_and_reordering_nodes_permutes_their_vectors(pair):
     np.testing.assert_allclose(after, before[order], atol=1e-4)
 
 
-@settings(max_examples=25)
 @given(strategies.graphs_and_orders(features=False, max_nodes=8))
 def test_a_model_of_structure_alone_does_not_see_the_order_of_nodes(pair):
     graph, order = pair

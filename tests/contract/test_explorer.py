@@ -37,7 +37,7 @@ def network(tmp_path_factory):
     labels = [f'"{name}",{"odd" if place % 2 else HOSTILE}' for place, name in enumerate(names)]
     (folder / "labels.csv").write_text("\n".join(["node,label", *labels]))
     arguments = ["--labels", str(folder / "labels.csv")]
-    with Running(small_model(folder / "model", graph), folder / "store", arguments) as running:
+    with Running(small_model(folder / "model", graph), folder / "store", arguments, draws=True) as running:
         running.wait_for_roles("n3")
         yield running
 
@@ -304,7 +304,7 @@ def test_large_whole_numbers_stay_exact(page):
 def test_elsewhere_the_page_asks_for_the_token(chromium, network, tmp_path):
     (tmp_path / "token").write_text("a-token-of-our-own-choice")
     arguments = ["--host", "0.0.0.0", "--token-file", str(tmp_path / "token")]
-    with Running(network.model, tmp_path / "store", arguments) as public:
+    with Running(network.model, tmp_path / "store", arguments, draws=True) as public:
         page = opened(chromium, public)
         page.fill("#token", public.token)
         page.click("dialog button.main")
@@ -360,7 +360,8 @@ def people(tmp_path_factory, table):
     sg.SPINE(dim=32, k=10).fit(graph, encoder=encoder).save(folder / "model")
     rows = [f'n{place},"{ABOUT.format(place)}"' for place in range(90)]
     (folder / "about.csv").write_text("\n".join(["name,about", *rows]))
-    with Running(folder / "model", folder / "store", ["--table", str(folder / "about.csv")]) as running:
+    arguments = ["--table", str(folder / "about.csv")]
+    with Running(folder / "model", folder / "store", arguments, draws=True) as running:
         running.wait_for_roles("n3")
         until = time.monotonic() + 120
         while len(running.get("/v1/map")["groups"]) < 3:
@@ -638,7 +639,7 @@ def test_papers_of_cora_are_drawn_beside_their_twins(chromium, tmp_path):
         pytest.skip("SPINEGRAPH_DATA names no folder with the real networks")
     cora = load("cora")
     sg.SPINE(dim=16, threads=1).fit(cora.graph).save(tmp_path / "model")
-    with Running(tmp_path / "model", tmp_path / "store") as running:
+    with Running(tmp_path / "model", tmp_path / "store", draws=True) as running:
         page = opened(chromium, running, path="/#306")
         page.wait_for_selector(".why li")
         page.wait_for_function("() => document.querySelectorAll('.cards .ego').length === 6")

@@ -20,7 +20,7 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.errors import OutputError, ParameterError
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
-from spinegraph.apps.postgres import connect, copy_rows, model_fingerprint, table_parts  # noqa: E402
+from spinegraph.apps.cli.export import connect, model_fingerprint, pack_vectors, table_parts  # noqa: E402
 
 SECRET = "s3cr3t%2Fpw"  # s3cr3t/pw
 
@@ -207,9 +207,7 @@ def test_a_row_is_what_pgvector_itself_would_send():
     from pgvector import Vector
 
     embeddings = made_vectors(1, 5)
-    parts = [part for _, part in copy_rows(embeddings, numbers=True)]
-    sent = Vector(embeddings.vectors[0].tolist()).to_binary()
-    assert parts[1].endswith(len(sent).to_bytes(4, "big") + sent)
+    assert pack_vectors(embeddings.vectors) == Vector(embeddings.vectors[0].tolist()).to_binary()
 
 
 @pytest.mark.parametrize(("dim", "state"), [(2000, "made"), (2001, "none")])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from command import QUICK, spine
@@ -61,7 +61,6 @@ def test_edges_are_those_of_the_matrix(edges, weighted):
     ).directed
 
 
-@settings(deadline=None)
 @given(pairs, pairs, st.booleans())
 def test_overlay_is_the_graph_built_at_once(first, second, weighted):
     numbers = [float(1 + i % 3) for i in range(len(first) + len(second))] if weighted else None

@@ -5,7 +5,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -438,7 +438,6 @@ def test_transform_of_an_overlay_leaves_removed_nodes_out():
     np.testing.assert_allclose(found.vectors, plain.vectors, atol=1e-5)
 
 
-@settings(max_examples=25)
 @given(changed())
 def test_touched_are_the_nodes_whose_rows_changed(case):
     overlay, _, way = case

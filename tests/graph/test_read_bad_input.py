@@ -92,7 +92,7 @@ class TestLines:
         refused(file("a,b\n"), ":1: weighted=True needs a third column", weighted=True)
 
     def test_no_delimiter(self, file):
-        refused(file("a|b\nb|c\n"), ":1: expected 'source target', got 1 field", "delimiter=")
+        refused(file("a^b\nb^c\n"), ":1: expected 'source target', got 1 field", "delimiter=")
 
     def test_an_id_out_of_range(self, file):
         refused(

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 from test_store import assert_same
@@ -63,7 +63,6 @@ def outcome(function, *arguments, **options):
     reciprocal=st.sampled_from(["error", "sum", "mean", "max"]),
     directed=st.booleans(),
 )
-@settings(max_examples=80)
 def test_a_store_is_the_graph_that_is_read(
     tmp_path_factory, names, data, is_weighted, kind, reciprocal, directed
 ):
@@ -93,7 +92,6 @@ def test_a_store_is_the_graph_that_is_read(
 
 
 @given(n=st.integers(1, 12), data=st.data())
-@settings(max_examples=30)
 def test_nodes_may_be_numbered_beyond_those_listed(tmp_path_factory, n, data):
     place = tmp_path_factory.mktemp("place")
     ids = st.integers(0, n - 1)

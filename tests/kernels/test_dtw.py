@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
@@ -88,7 +88,6 @@ def test_distances_agree_with_dtaidistance_on_random_rows():
     np.testing.assert_allclose(dtw(rows, left, right), theirs, rtol=1e-5, atol=1e-12)
 
 
-@settings(max_examples=50)
 @given(tables(max_rows=2))
 def test_warping_table_ends_in_the_textbook_distance(rows):
     table, costs = warping_table(rows[0].astype(np.float64), rows[-1].astype(np.float64))

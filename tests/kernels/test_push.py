@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
@@ -17,7 +17,6 @@ def values(graph: Graph, **settings) -> np.ndarray:
     return reference.unscaled(rooted_pagerank(graph, k=len(graph), **settings))
 
 
-@settings(max_examples=40)
 @given(
     strategies.graphs(max_nodes=8),
     st.sampled_from([0.05, 0.5, 0.85, 0.99]),
@@ -142,7 +141,6 @@ def random_graph(nodes, edges, seed, weighted=False):
     return Graph.from_edges(ends, num_nodes=nodes, weights=weights)
 
 
-@settings(max_examples=40)
 @given(strategies.graphs(max_nodes=9), st.sampled_from([0.05, 0.5, 0.85]), thresholds)
 def test_what_is_unassigned_is_what_all_values_lack_together(graph, continuation, threshold):
     found = rooted_pagerank(
@@ -161,7 +159,6 @@ def test_without_a_threshold_no_more_than_the_tolerance_is_unassigned(graph, tol
     np.testing.assert_allclose(missing.sum(axis=1), found.unassigned, atol=1e-6)
 
 
-@settings(max_examples=60)
 @given(strategies.graphs_and_orders(max_nodes=12, features=True), st.integers(1, 8), thresholds)
 def test_relabelling_permutes_what_a_threshold_finds(case, k, threshold):
     graph, order = case

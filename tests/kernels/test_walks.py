@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
@@ -39,7 +39,6 @@ def test_counts_approach_the_finite_expectation_as_the_root_of_the_number_of_wal
     assert spread[1] < 0.02
 
 
-@settings(max_examples=15)
 @given(strategies.graphs(max_nodes=6), st.integers(1, 4), st.integers(1, 7))
 def test_counts_are_whole_visits_and_all_of_them(graph, walks, walk_length):
     share = visits(graph, walks=walks, walk_length=walk_length) * walks * walk_length

@@ -1,12 +1,12 @@
 """Stored results: versions, several processes, the format, the order of a run."""
 
 import json
-from multiprocessing import get_context
 
 import pytest
 from paper.cells import Cell, Item, Measure, Results
 from paper.run import bundles
 
+from command import Forked
 from paper import methods
 from spinegraph.errors import GraphFormatError
 
@@ -30,11 +30,8 @@ def test_raising_a_version_discards_the_cells_of_the_one_before(tmp_path, monkey
 
 
 def test_two_processes_lose_nothing(tmp_path):
-    writers = [get_context("spawn").Process(target=write_some, args=(tmp_path, first)) for first in (0, 20)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    with Forked(write_some, tmp_path, 0) as one, Forked(write_some, tmp_path, 20) as other:
+        assert one.communicate(60) == other.communicate(60) == ("", "")
     assert Results(tmp_path).seeds("a", "b", "HOPE") == {seed: {"value": seed} for seed in range(40)}
 
 

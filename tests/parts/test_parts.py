@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from paper.protocols import mirrored
 from scipy.sparse import csr_array
@@ -52,7 +52,6 @@ def test_the_width_is_divided_without_a_rest(dim, num_features, wanted):
     assert list(widths) == list(names[: len(widths)])
 
 
-@settings(max_examples=25, deadline=None)
 @given(strategies.graphs(max_nodes=9), st.integers(1, 40))
 def test_any_network_gets_finite_vectors_of_the_asked_length(graph, dim):
     model = SPINE(dim=dim).fit(graph)
@@ -61,7 +60,6 @@ def test_any_network_gets_finite_vectors_of_the_asked_length(graph, dim):
     assert np.isfinite(some).all()
 
 
-@settings(max_examples=15, deadline=None)
 @given(strategies.graphs(min_nodes=3, max_nodes=9, features=True), st.randoms())
 def test_content_and_role_do_not_depend_on_the_order_of_nodes(graph, random):
     order = np.array(random.sample(range(len(graph)), len(graph)))
@@ -302,3 +300,45 @@ def test_a_saved_model_gives_the_same_vectors(model, planted, tmp_path, data):
     np.testing.assert_array_equal(loaded.transform(planted.graph).vectors, model.embeddings_.vectors)
     assert loaded.generator_.parts == model.generator_.parts
     assert loaded.generator_.learned == model.generator_.learned
+
+
+def test_where_links_are_few_roles_count_less(planted):
+    graph, rng = planted.graph, np.random.default_rng(0)
+    thinned = hidden_links(graph, 0.8, rng)[0]
+    whole, thin = (SPINE(dim=32).fit(each).generator_.weights["role"] for each in (graph, thinned))
+    mean_degree = 2 * thinned.num_edges / len(thinned)
+    assert mean_degree < 2
+    assert thin == pytest.approx(whole * (mean_degree / 3) ** 2)
+
+
+def test_of_very_many_nodes_the_best_connected_have_positions(planted, monkeypatch, tmp_path):
+    graph = planted.graph.with_features(None)
+    everywhere = SPINE(dim=32).fit(graph)
+    monkeypatch.setattr("spinegraph.parts.place.MAX_POSITIONS", 300)
+    model = SPINE(dim=32).fit(graph)
+    place = model.generator_.place
+    assert len(place.positions) == len(place.names) == 300
+    is_positioned = np.isin(graph.names, place.names)
+    assert graph.degrees[is_positioned].min() >= graph.degrees[~is_positioned].max()
+    others = model.embeddings_.part("place").vectors[~is_positioned]
+    assert (np.abs(others).max(axis=1) > 0).mean() > 0.9
+    model.save(tmp_path / "model")
+    loaded = SPINE.load(tmp_path / "model").transform(graph)
+    np.testing.assert_array_equal(loaded.vectors, model.embeddings_.vectors)
+    departments = (nearest_share(each.embeddings_, planted.community) for each in (everywhere, model))
+    assert next(departments) - next(departments) < 0.1
+
+
+def nearest_share(embeddings, labels):
+    """Return the share of nodes whose nearest by place has the same label."""
+    values = embeddings.part("place").vectors
+    unit = values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -np.inf)
+    return (labels[cosines.argmax(axis=1)] == labels).mean()
+
+
+def test_columns_that_are_smoothed_together_do_not_change_a_bit(model, planted, monkeypatch):
+    monkeypatch.setattr("spinegraph.parts.generator._VALUES", 1)
+    assert len(model.generator_.chunks(planted.graph, np.arange(len(planted.graph)))) > 4
+    np.testing.assert_array_equal(model.transform(planted.graph).vectors, model.embeddings_.vectors)

@@ -12,7 +12,8 @@ def model_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def shared_service(model_folder, tmp_path_factory):
-    with Running(model_folder, tmp_path_factory.mktemp("shared") / "store") as running:
+    store = tmp_path_factory.mktemp("shared") / "store"
+    with Running(model_folder, store, draws=True, is_fresh=True) as running:
         yield running
 
 

@@ -66,7 +66,7 @@ def until(is_so, seconds=60):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_it_ends_with_a_service_that_is_killed(model_folder, tmp_path):
-    with Running(model_folder, tmp_path / "store") as running:
+    with Running(model_folder, tmp_path / "store", draws=True) as running:
         pid = running.process.pid
         drawn_already = tmp_path / "store" / MAP
         assert until(lambda: drawn_already.exists() or started_by(pid))
@@ -83,7 +83,7 @@ def started_by(pid):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_it_ends_with_a_service_that_stops(model_folder, tmp_path):
-    with Running(model_folder, tmp_path / "store") as running:
+    with Running(model_folder, tmp_path / "store", draws=True) as running:
         until(lambda: started_by(running.process.pid), seconds=5)
         begun = started_by(running.process.pid)
         running.stop()

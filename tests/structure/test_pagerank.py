@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from paper.protocols import mirrored
 from scipy.sparse import csc_array, csr_array, issparse
@@ -95,7 +95,6 @@ def test_a_tied_group_that_is_too_long_is_dropped(leaves, expected):
     np.testing.assert_allclose(row.sum(), 1, rtol=1e-6)
 
 
-@settings(max_examples=60)
 @given(
     strategies.graphs_and_orders(max_nodes=12, features=True),
     st.integers(1, 8),

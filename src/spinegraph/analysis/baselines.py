@@ -13,8 +13,6 @@ from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.walks import second_order_walks, train_negative
 from spinegraph.parts.content import scaling_of
-from spinegraph.parts.generator import Generator
-from spinegraph.parts.paper import PaperGenerator
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.smoothing import Smoother, main_directions, multiply
 
@@ -23,19 +21,6 @@ _CONTINUATION = 0.9  # of smoothing
 _MAX_COLUMNS = 256  # of hop means; of more, the main directions
 _MAX_WALKED, _WALKED_DIM = 10_000, 128  # nodes up to which node2vec is tried, and its own default dimension
 TRANSDUCTIVE = ("spectral", "node2vec")  # made of one network alone, without vectors for another
-
-
-def methods(generator: Generator | PaperGenerator, train: Graph, seed: int) -> dict[str, Embed]:
-    """Return row name -> function from a graph to the vectors of all its nodes: SPINE's and its controls.
-
-    ``train`` is the network that the model was fitted on; for the controls see ``controls``.
-    """
-
-    def vectors(graph: Graph) -> NDArray[np.float32]:
-        return generator.embed(graph, generator.known(graph))
-
-    threads = generator.config.threads
-    return {"SPINE": vectors} | controls(train, generator.dim, generator.encoder, seed=seed, threads=threads)
 
 
 def controls(

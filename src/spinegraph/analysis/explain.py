@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from spinegraph.analysis.search import Match, Search, StructuralSearch
+from spinegraph.analysis.search import Match, Search
 from spinegraph.config import PARTS
 from spinegraph.embeddings import Embeddings, part_weights
 from spinegraph.errors import ParameterError
@@ -34,7 +34,8 @@ CONTENT, PLACE, ROLE, NOTHING = "content", "place", "role", "nothing"
 HOPS = 3
 _NAMED_NEIGHBORS = 5
 _TOLERANCE = 1e-6  # of similarities that count as equal in a rank
-_COLUMNS = 12  # listed in the JSON
+_COLUMNS, _SHOWN_COLUMNS = 12, 6  # listed in the JSON, and in tables
+_BAR = 24  # characters
 ORDINARY = "ordinary"
 
 
@@ -64,10 +65,6 @@ class Column:
         """What it takes away."""
         return self.weight - self.alike
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers by name."""
-        return {**asdict(self), "apart": self.apart}
-
 
 @dataclass(frozen=True, eq=False)
 class Columns:
@@ -94,10 +91,6 @@ class Columns:
         """Return the columns that set the two nodes apart most."""
         return self._largest(self.weight - self.alike, count)
 
-    def structural(self) -> list[Column]:
-        """Return the structural columns, in order."""
-        return [self._column(index) for index in np.flatnonzero(self.is_structural)]
-
     def to_pandas(self) -> Any:
         """Return a pandas table of all columns: what each adds, what it takes away, and its two values."""
         taken = self.weight - self.alike
@@ -107,17 +100,12 @@ class Columns:
 
     def _largest(self, score: Floats, count: int) -> list[Column]:
         order = np.argsort(-score, kind="stable")[:count]
-        return [self._column(index) for index in order[score[order] > 0]]
+        return [self[index] for index in order[score[order] > 0]]
 
-    def _column(self, index: Any) -> Column:
-        one, other = self.values[:, index].tolist()
-        return Column(
-            str(self.names[index]),
-            float(self.alike[index]),
-            float(self.weight[index]),
-            (one, other),
-            bool(self.is_structural[index]),
-        )
+    def __getitem__(self, index: Any) -> Column:
+        values = tuple(self.values[:, index].tolist())
+        numbers = float(self.alike[index]), float(self.weight[index])
+        return Column(str(self.names[index]), *numbers, values, bool(self.is_structural[index]))
 
 
 @dataclass(frozen=True)
@@ -177,8 +165,6 @@ class Explanation:
         How one profile is matched to the other.
     rank : Rank or None
         Of the second node among all by similarity to the first; needs embeddings.
-    role_rank : Rank or None
-        The same by distance of profiles; needs the profile of all nodes.
     same_network : bool or None
         Whether the graph is the training network; in another one nobody has a place. None without place.
     """
@@ -193,7 +179,6 @@ class Explanation:
     profiles: NDArray[np.float32]
     warping: Warping
     rank: Rank | None = None
-    role_rank: Rank | None = None
     same_network: bool | None = None
 
     @property
@@ -212,15 +197,62 @@ class Explanation:
         listed = (_verdict(self), _origin(self), _no_place(self), *_content(self), _place(self), _role(self))
         return [sentence for sentence in listed if sentence]
 
+    def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+        """Return the numbers behind the words: heading, titles and rows of each table that is shown."""
+        alike, apart = self.columns.shared(_SHOWN_COLUMNS), self.columns.apart(_SHOWN_COLUMNS)
+        largest = max([*(column.alike for column in alike), *(column.apart for column in apart), 1e-9])
+        parts = [
+            (
+                part.name,
+                "zero" if any(part.is_zero) else f"{part.cosine:.3f}",
+                f"{part.weight:g}",
+                f"{round(part.share, 3) + 0.0:.3f}",  # no -0.000
+                _bar(part.share),
+            )
+            for part in self.parts
+        ]
+        more_at = [self.a.name if one > other else self.b.name for one, other in (c.values for c in apart)]
+        nodes = self.a, self.b
+        numbers = {
+            "neighbours": [f"{node.degree:,}" for node in nodes],
+            "nodes within 2 links": [f"{node.hops[1]:,}" for node in nodes],
+            "nodes within 3 links": [f"{node.hops[2]:,}" for node in nodes],
+            "pairs of neighbours that are linked": [
+                percent(node.clustering) if node.degree > 1 else "-" for node in nodes
+            ],
+            "neighbours of a neighbour, typically": [
+                f"{node.neighbor_degree:.1f}" if node.degree else "-" for node in nodes
+            ],
+        }
+        found = [
+            (
+                "Where the similarity comes from",
+                ("part", "cosine", "weight", "adds", ""),
+                [*parts, ("together", "", "", f"{self.similarity:.3f}", "")],
+            ),
+            (
+                "What makes them alike",
+                ("column", "adds", ""),
+                [(column_title(c.name), f"{c.alike:.3f}", _bar(c.alike / largest)) for c in alike],
+            ),
+            (
+                "What sets them apart",
+                ("column", "takes", "", "more of it at"),
+                [
+                    (column_title(c.name), f"{c.apart:.3f}", _bar(c.apart / largest), more)
+                    for c, more in zip(apart, more_at, strict=True)
+                ],
+            ),
+            ("Side by side", ("", *(node.name for node in nodes)), [(k, *v) for k, v in numbers.items()]),
+        ]
+        return [table for table in found if table[2]]
+
     def __repr__(self) -> str:
         return "\n".join(textwrap.fill(sentence, 88) for sentence in self.words)
 
     def _repr_html_(self) -> str:
-        rows = [(part.name, f"{part.cosine:.3f}", f"{part.share:.3f}") for part in self.parts]
-        rows.append(("together", "", f"{self.similarity:.3f}"))
-        sentences = "<br>".join(map(escape, self.words))
-        table = html_table("Where the similarity comes from", rows, ("part", "cosine", "adds"))
-        return f"<p>{sentences}</p>{table}"
+        tables = "".join(html_table(heading, rows, titles) for heading, titles, rows in self.tables())
+        return f"<p>{'<br>'.join(map(escape, self.words))}</p>{tables}"
 
     def to_pandas(self) -> Any:
         """Return a pandas table of what each part adds; ``columns.to_pandas()`` is that of input columns."""
@@ -229,19 +261,29 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return words and numbers as plain values; of the columns those that matter most."""
+        structural = [self.columns[index] for index in np.flatnonzero(self.columns.is_structural)]
+        listed = {
+            "shared_columns": self.columns.shared(_COLUMNS),
+            "apart_columns": self.columns.apart(_COLUMNS),
+            "structural_columns": structural,
+        }
+        plain = {
+            name: asdict(value)
+            for name in ("a", "b", "relation", "rank")
+            if (value := getattr(self, name)) is not None
+        }
         return {
             "words": self.words,
-            "a": asdict(self.a),
-            "b": asdict(self.b),
-            "relation": asdict(self.relation),
             "similarity": self.similarity,
-            "rank": None if self.rank is None else asdict(self.rank),
+            "rank": None,
+            **plain,
             "parts": [asdict(part) for part in self.parts],
             "same_network": self.same_network,
             "overlap": self.overlap,
-            "shared_columns": [column.to_json() for column in self.columns.shared(_COLUMNS)],
-            "apart_columns": [column.to_json() for column in self.columns.apart(_COLUMNS)],
-            "structural_columns": [column.to_json() for column in self.columns.structural()],
+            **{
+                name: [{**asdict(column), "apart": column.apart} for column in columns]
+                for name, columns in listed.items()
+            },
             "profiles": self.profiles.tolist(),
             "warping": {
                 "path": self.warping.path.tolist(),
@@ -249,7 +291,6 @@ class Explanation:
                 "distance": self.warping.distance,
                 "step_difference": self.step_difference,
             },
-            "role_rank": None if self.role_rank is None else asdict(self.role_rank),
         }
 
 
@@ -260,7 +301,6 @@ def explain(
     b: Any,
     *,
     embeddings: Embeddings | Search | None = None,
-    profile: RootedPageRank | StructuralSearch | None = None,
     weights: Mapping[str, float] | None = None,
     known: NDArray[np.int64] | None = None,
 ) -> Explanation:
@@ -274,8 +314,6 @@ def explain(
     embeddings : Embeddings or Search, optional
         Of all nodes, for the rank among them. A Search, by all parts with the same weights, saves time where
         there are many questions.
-    profile : RootedPageRank or StructuralSearch, optional
-        Of all nodes, with the generator's settings, for the rank of the roles.
     weights : dict of part to float, optional
         Of the parts in the similarity; 1 where not given.
     known : int64 array (n,), optional
@@ -300,7 +338,6 @@ def explain(
     vectors = generator.embed_some(graph, positions, known).astype(np.float64)
     parts, scale = _parts(vectors, generator.parts, part_weights(generator.parts, weights))
     own = generator.profile(graph, positions)
-    roles = StructuralSearch(graph, profile) if isinstance(profile, RootedPageRank) else profile
     if isinstance(embeddings, Embeddings):
         embeddings = Search(embeddings, weights=weights, exact=True)
     return Explanation(
@@ -312,17 +349,15 @@ def explain(
         own.weights,
         warping(*own.weights),
         None if embeddings is None else _rank(embeddings.cosines(a), embeddings.positions([a, b])),
-        None if roles is None else _rank(-roles.distances(a), positions),
         None if PLACE not in generator.parts else known is not None and bool((known >= 0).any()),
     )
 
 
-_SHARED_COLUMNS = 3  # shown of those that two nodes share
+_SHARED_COLUMNS = 2  # shown of those that two nodes share
 _COSINE = "score: cosine of that part, 1 is the same"
 HOW = {
     "all": ("all parts", "score: mean of the cosines of the parts, 1 is the same"),
     **{part: (part, _COSINE) for part in PARTS},
-    "profile": ("profile", "score: exp(-distance) of the profiles, 1 is the same"),
 }
 
 
@@ -334,7 +369,7 @@ class Similar(TableResult, Sequence[Match]):
     ----------
     node : name
     by : str
-        What was compared: ``"all"`` parts, one of them, or the ``"profile"``.
+        What was compared: ``"all"`` parts, or one of them.
     matches : list of Match
     reasons : list of Explanation
         Why the node and each match are alike; computed when asked for.
@@ -361,22 +396,28 @@ class Similar(TableResult, Sequence[Match]):
         """Parts of the vectors."""
         return [part.name for part in max((reason.parts for reason in self.reasons), key=len, default=())]
 
-    def rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Return titles and rows of the table that is shown."""
+    def table(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
+        """Return heading, titles, rows and note of the table that is shown."""
         parts, rows = self.parts, []
         for match, reason in zip(self.matches, self.reasons, strict=True):
-            columns = reason.columns.shared(_SHARED_COLUMNS if CONTENT in parts else 1)
             cosines = {part.name: "-" if all(part.is_zero) else f"{part.cosine:.2f}" for part in reason.parts}
-            apart = reason.relation.links_apart
             row = [f"{match.score:.3f}", shown(match.name), *(cosines.get(part, "") for part in parts)]
-            row += [f"{reason.b.degree:,}", "more than 6" if apart is None else f"{apart}"]
-            rows.append((*row, ", ".join(column_title(column.name) for column in columns)))
-        return ("score", "node", *parts, "neighbours", "links apart", "alike in"), rows
-
-    def _shown(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
+            row += [f"{reason.b.degree:,}", f"{reason.relation.links_apart or '> 6'}"]
+            rows.append((*row, self._alike_in(reason)))
         what, note = HOW[self.by]
+        if rows:
+            own = self.reasons[0].a
+            note = f"{note}\nlinks: of that node; {own.name} has {own.degree:,}; apart: links between the two"
         heading = f"Most like {titled(shown(self.node))}, by {what}"
-        return heading, *self.rows(), note if self.matches else "  none: it is the only node"
+        titles = ("score", "node", *parts, "links", "apart", "alike in")
+        return heading, titles, rows, note if rows else "none: it is the only node"
+
+    def _alike_in(self, reason: Explanation) -> str:
+        if self.by == PLACE:
+            return f"{plural(reason.relation.common, 'neighbour')} in common"
+        is_structural = self.by == ROLE or CONTENT not in self.parts
+        columns = reason.columns.shared(_SHARED_COLUMNS, structural=is_structural)
+        return ", ".join(column_title(column.name) for column in columns)
 
     def to_pandas(self) -> Any:
         """Return a pandas table with a row per match, by name."""
@@ -386,7 +427,7 @@ class Similar(TableResult, Sequence[Match]):
         columns |= {part: [each.get(part, np.nan) for each in cosines] for part in self.parts}
         columns["neighbors"] = [reason.b.degree for reason in found]
         columns["links_apart"] = [reason.relation.links_apart for reason in found]
-        columns["alike_in"] = [row[-1] for row in self.rows()[1]]
+        columns["alike_in"] = list(map(self._alike_in, found))
         table = data_frame(columns, [match.name for match in self.matches])
         return table.astype({"links_apart": "Int64"}).rename_axis("node")
 
@@ -439,14 +480,12 @@ def search_by(
     by: str = "all",
     weights: Mapping[str, float] | None = None,
     exact: bool | None = None,
-) -> Search | StructuralSearch:
-    """Return the search by all parts of a graph's vectors, by one of them, or by profile."""
+) -> Search:
+    """Return the search by all parts of a graph's vectors, or by one of them."""
     if by not in HOW:
         raise ParameterError(f"by must be one of {', '.join(map(repr, HOW))}; got {by!r}")
     if by != "all" and weights is not None:
         raise ParameterError(f"weights are for all parts together; leave them out with by={by!r}")
-    if by == "profile":
-        return StructuralSearch(graph, generator.profile(graph), exact=exact)
     if by == PLACE and embeddings.same_network is False:
         raise ParameterError(
             "this is another network than the fitted one, so its nodes have no place; "
@@ -722,8 +761,12 @@ def column_title(name: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in %."""
-    return "less than 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+    """Return a share in %, never 0 % of something."""
+    return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def _bar(share: float) -> str:
+    return "█" * round(_BAR * min(max(share, 0), 1))
 
 
 def titled(name: str) -> str:
@@ -733,27 +776,20 @@ def titled(name: str) -> str:
 
 def _verdict(found: Explanation) -> str:
     similarity, both = found.similarity, f"{titled(found.a.name)} and {titled(found.b.name)}"
-    if both.startswith("node "):
-        both = f"N{both[1:]}"
+    both = both[0].upper() + both[1:] if both.startswith("node ") else both
     if found.parts[0].name == NOTHING:
         which = "both vectors are" if similarity else "one of the vectors is"
         return f"{both} cannot be compared by what they hold: {which} zero."
     how = next((word for least, word in _ALIKE if similarity >= least), "not alike")
     verdict = f"{both} are {how}: their similarity is {similarity:.2f}, 1 being the same and 0 unrelated."
-    return verdict + _nearer(found, found.rank)
-
-
-def _nearer(found: Explanation, rank: Rank | None) -> str:
-    if rank is None:
-        return ""
-    a, b, others = titled(found.a.name), titled(found.b.name), f"{rank.others:,}"
-    if not rank.nearer:
-        return f" Of the {others} other nodes none is more like {a}."
-    count = f"{rank.nearer:,} {'is' if rank.nearer == 1 else 'are'}"
-    yet = " Yet of" if found.similarity >= _ALIKE[1][0] and rank.share > 0.1 else " Of"
-    if rank.share < 0.1:
-        return f"{yet} the {others} other nodes only {count} more like {a}."
-    return f"{yet} the {others} other nodes {count} more like {a} than {b} is."
+    if found.rank is None:
+        return verdict
+    nearer, others = found.rank.nearer, f"the {found.rank.others:,} other nodes"
+    is_far, is_are = found.rank.share >= 0.1, "is" if nearer == 1 else "are"
+    count = f"{'' if is_far else 'only '}{nearer:,} {is_are}" if nearer else "none is"
+    than = f" than {titled(found.b.name)} is" * is_far
+    yet = "Yet of" if is_far and similarity >= _ALIKE[1][0] else "Of"
+    return f"{verdict} {yet} {others} {count} more like {titled(found.a.name)}{than}."
 
 
 def _origin(found: Explanation) -> str:
@@ -761,9 +797,8 @@ def _origin(found: Explanation) -> str:
     if len(parts) < 2:
         return ""
     if found.similarity < _ALIKE[-1][0]:
-        return (
-            f"Hardly anything agrees: {_listed([f'{part.name} gives {part.share:.2f}' for part in parts])}."
-        )
+        gives = [f"{part.name} gives {part.share:.2f}" for part in parts]
+        return f"Hardly anything agrees: {_listed(gives)}."
     giving = [part for part in parts if part.share >= 0.005]
     taking = [part for part in parts if part.share <= -0.005]
     more = [f"{part.share:.2f} is {part.name} ({_MEANING[part.name]})" for part in giving]
@@ -814,9 +849,7 @@ def _place(found: Explanation) -> str:
         return "They are far from each other, more than 6 links or no way at all, and share no surroundings."
     where = "They are linked" if apart == 1 else f"They are {apart} links apart"
     if common:
-        names = ", ".join(found.relation.common_names) + (
-            ", ..." if common > len(found.relation.common_names) else ""
-        )
+        names = ", ".join(found.relation.common_names) + ", ..." * (common > len(found.relation.common_names))
         where += f", with {plural(common, 'neighbour')} in common ({names})"
     if found.overlap < 0.005:
         return f"{where}, and what lies around one hardly reaches the other."
@@ -830,35 +863,21 @@ def _role(found: Explanation) -> str:
     else:
         ties = f"{titled(a.name)} has {plural(a.degree, 'neighbour')}, {titled(b.name)} has {b.degree:,}"
     if min(a.degree, b.degree) > 1:
-        ties += f"; {_linked(a.clustering, b.clustering)}"
+        shares = " and ".join(dict.fromkeys(percent(node.clustering) for node in (a, b)))
+        ties += f"; {shares} of the pairs of these are linked"
     if max(a.degree, b.degree) > 0:
         ties += f"; within 3 links lie {a.hops[-1]:,} and {b.hops[-1]:,} nodes"
     step = found.step_difference
     by = percent(step) if step < 1 else f"a factor of {1 + step:.1f}"
-    profile = f"Their profiles differ by {by} a step"
-    if found.warping.distance < 1e-4:
-        profile = "Their profiles are the same"
-    rank = found.role_rank
-    if rank is not None:
-        nearer = f"{percent(rank.share)} of the other nodes are" if rank.nearer else "no other node is"
-        profile += f"; {nearer} closer to {titled(a.name)} in this respect"
-    return f"They {_role_word(found)}: {ties}. {profile}."
-
-
-def _linked(one: float, other: float) -> str:
-    if percent(one) != percent(other):
-        return f"{percent(one)} and {percent(other)} of the pairs of these are linked"
-    if one in (0.0, 1.0):
-        return "all of these are linked to each other" if one else "no two of these are linked"
-    return f"{percent(one)} of the pairs of these are linked, here and there"
-
-
-def _role_word(found: Explanation) -> str:
-    """Judge by how far the profiles differ, and by how many nodes are closer where that is known."""
-    step, share = found.step_difference, 1.0 if found.role_rank is None else found.role_rank.share
-    if step <= 0.05 or share <= 0.01:
-        return "play nearly the same role"
-    return "play similar roles" if step <= 0.15 or share <= 0.1 else "play different roles"
+    profile = "are the same" if found.warping.distance < 1e-4 else f"differ by {by} a step"
+    how = (
+        "play nearly the same role"
+        if step <= 0.05
+        else "play similar roles"
+        if step <= 0.15
+        else "play different roles"
+    )
+    return f"They {how}: {ties}. Their profiles {profile}."
 
 
 def _titles(columns: Sequence[Column]) -> str:

@@ -1,7 +1,6 @@
-"""Figures, as ``sg.plot``: a map of vectors, two neighbourhoods, and profiles."""
+"""Figures, as ``sg.plot``: a map of vectors, and two neighbourhoods."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -14,10 +13,8 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
 from spinegraph.structure.columns import COLUMNS, structural_columns
-from spinegraph.structure.pagerank import rooted_pagerank
-from spinegraph.structure.similarity import warping
 
-__all__ = ["map", "profile", "twins"]
+__all__ = ["map", "twins"]
 
 FONT = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK, QUIET, LINE, PALE = "#1f2933", "#66727f", "#d5dbe1", "#eef1f4"
@@ -31,7 +28,6 @@ OTHER = "#b9c2cb"
 SCALE = ((0.0, "#f0e6b0"), (0.25, "#8fc9a4"), (0.5, "#3c97a0"), (0.75, "#2f5d8a"), (1.0, "#2a2158"))
 RING_COLORS = (WARM, ACCENT, "#a9bfd4")
 _RING_SIZES = (17, 11, 7)
-_LEGEND_ABOVE = {"orientation": "h", "y": 1.12, "x": 0}
 _HIDDEN_AXIS = {"visible": False, "showgrid": False, "zeroline": False}
 _AXIS = {
     "gridcolor": PALE,
@@ -188,56 +184,6 @@ def _ego_traces(ego: Ego, graph: Graph, axis: str) -> list[Any]:
     about = {"text": [texts[index] for index in order], "hovertemplate": "%{text}<extra></extra>"}
     nodes = {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, **about}
     return [{**trace, "xaxis": f"x{axis}", "yaxis": f"y{axis}"} for trace in (edges, nodes)]
-
-
-def profile(subject: Any, nodes: Iterable[Any]) -> Any:
-    """Draw the profiles of some nodes: the values of rooted PageRank around each, largest first.
-
-    Between two nodes thin lines show which values dynamic time warping matched.
-
-    Parameters
-    ----------
-    subject : SPINE or Graph
-        A model's own settings, or the defaults of ``rooted_pagerank``.
-    nodes : iterable of names
-
-    Examples
-    --------
-    >>> import spinegraph as sg
-    >>> [trace.name for trace in sg.plot.profile(sg.made.karate(), [0, 33]).data][-2:]
-    ['0', '33']
-    """
-    listed, graph, generator = list(nodes), graph_of(subject), getattr(subject, "generator_", None)
-    positions = graph.positions(listed)
-    found = (
-        rooted_pagerank(graph, roots=positions) if generator is None else generator.profile(graph, positions)
-    )
-    return profile_curves(listed, found.weights)
-
-
-def profile_curves(names: list[Any], rows: NDArray[np.float32]) -> Any:
-    """Draw the profiles (r, k) of named nodes."""
-    shown = np.where(rows > 0, rows, np.nan)  # the axis is logarithmic
-    traces = [_matched(warping(*rows).path, shown)] if len(names) == 2 else []
-    for index, (node, row) in enumerate(zip(names, shown, strict=True)):
-        name = safe_text(node)
-        look = {"line": {"color": COLORS[index % len(COLORS)], "width": 2}, "marker": {"size": 6}}
-        hover = "place %{x}: %{y:.3f}<extra>" + name + "</extra>"
-        about = {"type": "scatter", "mode": "lines+markers", "name": name, "hovertemplate": hover}
-        traces.append({**about, **look, "x": np.arange(1, len(row) + 1), "y": row})
-    figure = _new_figure(traces, height=320, legend=_LEGEND_ABOVE)
-    figure.update_xaxes(title_text="place, the nearest first")
-    figure.update_yaxes(title_text="share of the walker's time", type="log", exponentformat="none")
-    return figure
-
-
-def _matched(path: NDArray[Any], rows: NDArray[Any]) -> dict[str, Any]:
-    """Return the lines between matched values of two profiles (2, k)."""
-    ends = np.full((len(path), 3, 2), np.nan)
-    for side in (0, 1):
-        ends[:, side, 0] = path[:, side] + 1
-        ends[:, side, 1] = rows[side][path[:, side]]
-    return {**_segments(ends, line={"color": LINE, "width": 1}), "name": "matched", "showlegend": False}
 
 
 def _segments(ends: NDArray[Any], line: dict[str, Any]) -> dict[str, Any]:

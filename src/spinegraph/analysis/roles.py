@@ -6,7 +6,7 @@ The numbers mean the same in every network, so roles found on one can be assigne
 role part of vectors agree less with planted roles (ARI .5; here .9, and .7 without communities).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import entr, softmax
 
+from spinegraph.analysis.explain import percent, plural, shown
 from spinegraph.atomic import JsonObject
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ModelFormatError, ParameterError, UnknownNodeError
@@ -73,22 +74,6 @@ class Typical:
             communities = float(linked @ measures[:, SPAN] / max(linked.sum(), 1e-9))
         share = float(weights.sum() / len(measures))
         return cls(share, median, low, high, acquainted, float(np.expm1(connected)), communities)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers by name."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, meta: Any) -> "Typical":
-        """Read what ``to_json`` returned."""
-        given = JsonObject(meta, "roles: typical")
-        median, low, high = (given.whole(f"neighbors{part}", 0, 2**62) for part in ("", "_low", "_high"))
-        acquainted, communities = (
-            None if given.meta.get(key) is None else given.number(key)
-            for key in ("acquainted", "communities")
-        )
-        share, connected = given.number("share"), given.number("connected")
-        return cls(share, median, low, high, acquainted, connected, communities)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,10 +278,10 @@ class Roles:
         return {
             "columns": list(COORDINATES[: len(self.mean)]),
             "roles": [
-                {"title": title, "description": words, "typical": typical.to_json()}
+                {"title": title, "description": words, "typical": asdict(typical)}
                 for title, words, typical in zip(self.titles, self.descriptions, self.typical, strict=True)
             ],
-            "whole": self.whole.to_json(),
+            "whole": asdict(self.whole),
             "scores": {str(count): score for count, score in self.scores.items()},
             "shares": self.mixture.shares.tolist(),
             "means": self.mixture.means.tolist(),
@@ -327,33 +312,29 @@ class Roles:
             raise ModelFormatError(
                 f"roles: columns must be the first 3 or 4 of {', '.join(COORDINATES)}; got {columns}"
             )
-        width = len(columns)
-        listed = [JsonObject(role, "roles: role") for role in given.list_of("roles", dict)]
-        if not 1 <= len(listed) <= MAX_ROLES:
-            raise ModelFormatError(f"roles: expected 1 to {MAX_ROLES} roles; got {len(listed)}")
-        scores = JsonObject(given.get("scores", dict), "roles: scores")
-        if not all(key.isdecimal() for key in scores.meta):
-            raise ModelFormatError(f"roles: scores belong to numbers of roles; got {list(scores.meta)!r:.60}")
-        usual = given.number("usual")
-        if not 0 <= usual <= 1:
-            raise ModelFormatError(f"roles: usual must be between 0 and 1; got {usual}")
-        return cls(
-            [role.get("title", str) for role in listed],
-            [role.get("description", str) for role in listed],
-            [Typical.from_json(role.get("typical", dict)) for role in listed],
-            Typical.from_json(given.get("whole", dict)),
-            {int(key): scores.number(key) for key in scores.meta},
-            Mixture(
-                _array(given, "shares", (len(listed),), positive=True),
-                _array(given, "means", (len(listed), width)),
-                _array(given, "variances", (len(listed), width), positive=True),
-            ),
-            usual,
-            _array(given, "mean", (width,)),
-            _array(given, "scale", (width,), positive=True),
-            Communities.from_json(given.get("communities", dict)) if width == len(COORDINATES) else None,
-            given.number("least_typical"),
-        )
+        listed, width = given.list_of("roles", dict), len(columns)
+        shapes = {"shares": (len(listed),), "means": (len(listed), width), "variances": (len(listed), width)}
+        arrays = {key: _array(given, key, shape) for key, shape in shapes.items()}
+        scale = _array(given, "scale", (width,))
+        if not listed or min(arrays["shares"].min(), arrays["variances"].min(), scale.min()) < 1 / _MAX_VALUE:
+            raise ModelFormatError("roles: there must be some, with shares, variances and scale above 0")
+        try:
+            known = given.meta["communities"]
+            return cls(
+                [str(role["title"]) for role in listed],
+                [str(role["description"]) for role in listed],
+                [Typical(**role["typical"]) for role in listed],
+                Typical(**given.get("whole", dict)),
+                {int(key): float(score) for key, score in given.get("scores", dict).items()},
+                Mixture(**arrays),
+                given.number("usual"),
+                _array(given, "mean", (width,)),
+                scale,
+                Communities.from_json(known) if width == len(COORDINATES) else None,
+                given.number("least_typical"),
+            )
+        except (KeyError, TypeError, ValueError) as fault:
+            raise ModelFormatError(f"roles: {fault!r:.80} in what should describe roles") from fault
 
 
 def _content_width(generator: Generator | PaperGenerator) -> int:
@@ -391,7 +372,7 @@ def _contrast(points: Floats, weights: Floats) -> Floats:
 _MAX_VALUE = 1e30  # larger numbers in a file would overflow when squared or divided
 
 
-def _array(given: JsonObject, key: str, shape: tuple[int | None, ...], *, positive: bool = False) -> Floats:
+def _array(given: JsonObject, key: str, shape: tuple[int | None, ...]) -> Floats:
     """Read an array of finite numbers; None in ``shape`` is any length."""
     try:
         values = np.array(given.get(key, list), dtype=np.float64)
@@ -404,8 +385,6 @@ def _array(given: JsonObject, key: str, shape: tuple[int | None, ...], *, positi
         raise ModelFormatError(
             f"roles: {key} must be finite, up to {_MAX_VALUE:g}, of shape {shape}; got shape {values.shape}"
         )
-    if positive and (values < 1 / _MAX_VALUE).any():
-        raise ModelFormatError(f"roles: {key} must be above 0; got {values.min()}")
     return values
 
 
@@ -493,20 +472,56 @@ class NodeRoles(TableResult):
             raise UnknownNodeError(f"no node {node!r}; the {len(self)} names are in .assigned.names")
         return self.roles.titles[int(self.assigned.roles[found[0]])]
 
-    def _shown(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
-        titles = ("role", "nodes", "share", "neighbours", "know each other", "such as")
+    def table(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
+        """Return heading, titles, rows and notes of the table that is shown."""
+        found, home, shares = self.roles, self.shares_at_home, self.assigned.shares()
+        has_communities = found.whole.communities is not None
+        titles = (
+            "role",
+            "nodes",
+            "share",
+            *["at home"] * (home is not None),
+            "neighbours",
+            "know each other",
+        )
         rows: list[tuple[str, ...]] = []
-        for role, (title, typical) in enumerate(zip(self.roles.titles, self.roles.typical, strict=True)):
+        for role, typical in enumerate([*found.typical, found.whole]):
+            is_all = role == len(found)
             low, high = typical.neighbors_low, typical.neighbors_high
-            spread = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-            linked = "-" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %"
-            like = ", ".join(map(str, self.assigned.examples(role, _EXAMPLES)))
-            share = percent(self.assigned.shares()[role])
-            rows.append((title, f"{self.counts[role]:,}", share, spread, linked, like))
-        named = zip(self.roles.titles, self.roles.descriptions, strict=True)
-        count = len(self.roles)
-        heading = f"{count} role{'s' * (count != 1)} of {len(self):,} nodes"
-        return heading, titles, rows, "\n".join(f"{title}: {words}" for title, words in named)
+            row = ["all", f"{len(self):,}", "100 %", "100 %"]
+            if not is_all:
+                row = [found.titles[role], f"{self.counts[role]:,}", percent(shares[role])]
+                row.append("" if home is None else percent(home[role]))
+            row = row if home is not None else row[:3]
+            row.append(
+                f"{typical.neighbors:,} ({low:,})"
+                if low == high
+                else f"{typical.neighbors:,} ({low:,} to {high:,})"
+            )
+            row.append("-" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %")
+            rows.append((*row, *[f"{typical.communities or 0:.1f}"] * has_communities))
+        heading = f"{plural(len(found), 'role')} of {plural(len(self), 'node')}"
+        notes = "\n".join([*self._descriptions(), *self._notes()])
+        return heading, (*titles, *["communities"] * has_communities), rows, notes
+
+    def _descriptions(self) -> Iterator[str]:
+        for role, (title, words) in enumerate(zip(self.roles.titles, self.roles.descriptions, strict=True)):
+            like = ", ".join(map(shown, self.assigned.examples(role, _EXAMPLES)))
+            yield f"{title}: {words}{f'; such as {like}' * bool(like)}"
+
+    def _notes(self) -> Iterator[str]:
+        scores, count = self.roles.scores, len(self.roles)
+        yield "Neighbours: the median, and what 80 % have; they know each other where an edge joins them."
+        if self.roles.communities is not None:
+            yield f"Communities: {len(self.roles.communities)} groups of nodes whose content is alike."
+        if count > 1:
+            yield f"Roles are soft: {percent(self.sure)} of the nodes belong to one by 80 % or more."
+        if scores:
+            most = "; more are not tried" if count == max(scores) else ""
+            yield f"Of {min(scores)} to {max(scores)} roles, {count} explain the nodes best{most}."
+        if self.shares_at_home is not None:
+            strange = percent(float(self.assigned.is_strange.mean()))
+            yield f"Unlike every role are {strange} of these nodes, and 1 % at home."
 
     def to_pandas(self) -> Any:
         """Return a pandas table of every node's role, and of its share in each."""
@@ -524,7 +539,7 @@ class NodeRoles(TableResult):
                 "nodes": counts[role],
                 "share": float(shares[role]),
                 **({} if home is None else {"share_at_home": float(home[role])}),
-                "typical": self.roles.typical[role].to_json(),
+                "typical": asdict(self.roles.typical[role]),
                 "examples": self.assigned.examples(role, _EXAMPLES),
             }
             for role in range(len(self.roles))
@@ -562,11 +577,6 @@ def find_roles(
         assigned = roles.assign(other, generator, embeddings=other_embeddings)
     agreed = None if labels is None else agreement(assigned.roles, labels, len(roles))
     return NodeRoles((graph if other is None else other).num_edges, roles, assigned, home, agreed)
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent, never 0 % of something."""
-    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def node_measures(
@@ -969,11 +979,11 @@ def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
         beside = elsewhere(str(rest.neighbors), NEIGHBORS)
         text += f" ({beside})" if beside else ""
     else:
-        some, is_ordinary = "a usual number of", role.share >= _MOST
-        if more >= _NOTABLE and role.neighbors >= _MANY * rest.neighbors and not is_ordinary:
-            some = "many"
-        elif more <= -_NOTABLE and _MANY * role.neighbors <= rest.neighbors and not is_ordinary:
-            some = "few"
+        some = "a usual number of"
+        if abs(more) >= _NOTABLE and role.neighbors != rest.neighbors and role.share < _MOST:
+            larger, smaller = sorted([role.neighbors, rest.neighbors], reverse=True)
+            words = ("many", "few") if larger >= _MANY * smaller else ("more", "fewer")
+            some = words[role.neighbors < rest.neighbors]
         beside = elsewhere(str(rest.neighbors), NEIGHBORS, "; ") if role.neighbors != rest.neighbors else ""
         text = f"{some} neighbours (typically {role.neighbors}{beside})"
     if role.acquainted is not None and role.neighbors >= 2:
@@ -986,9 +996,9 @@ def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
         text += f", {spans if role.communities >= 1.15 else 'all in one community'}"
         text += f" ({beside})" if beside else ""
     if role.neighbors >= 1:
-        if contrast[PROMINENCE] >= _NOTABLE and role.neighbors > role.connected:
+        if contrast[PROMINENCE] >= _NOTABLE and role.neighbors > round(role.connected):
             text += f"; the neighbours have fewer themselves (about {role.connected:.0f})"
-        elif contrast[PROMINENCE] <= -_NOTABLE and role.neighbors < role.connected:
+        elif contrast[PROMINENCE] <= -_NOTABLE and role.neighbors < round(role.connected):
             who = "that neighbour has" if is_single else "the neighbours have"
             text += f"; {who} more (about {role.connected:.0f})"
     return text

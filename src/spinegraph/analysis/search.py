@@ -1,4 +1,4 @@
-"""Similar nodes: those whose vectors, a part of them, or whose profiles are nearest to a node's."""
+"""Similar nodes: those whose vectors, or a part of them, are nearest to a node's."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,18 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.embeddings import Embeddings, unit_length
 from spinegraph.errors import MissingPackageError, ParameterError
-from spinegraph.graph.graph import GraphLike
-from spinegraph.kernels.dtw import OFFSET
-from spinegraph.structure.pagerank import RootedPageRank, as_roots
-from spinegraph.structure.similarity import as_rows, comparison
+from spinegraph.structure.pagerank import as_roots
 
 EXACT_UP_TO = 20_000  # nodes
 _DECIMALS = 6
 _ROUNDING = 1e-4  # relative; distances are float32
 _SAMPLE = 200
-# On 81,306 nodes the nearest ten profiles are among the 2,048 nearest in four directions in 99 of 100 cases,
-# among the 4,096 of nearest degree in 85.
-NUM_CANDIDATES, _DIRECTIONS = 2048, 4
 # usearch's parameters: on vectors of 81,306 nodes the index finds 99.7 % of the nearest ten.
 _CONNECTIVITY, _EXPANSION_ADD, _EXPANSION_SEARCH = 16, 64, 128
 _BATCH = 4_096  # vectors added at once
@@ -52,69 +46,7 @@ class Nearest:
     scores: NDArray[np.float64]
 
 
-class _NodeSearch:
-    """Searches that answer by name or for many positions; subclasses find the nearest of one position."""
-
-    exact: bool  #: Whether every node is compared.
-    _names: NDArray[Any]
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def _position(self, node: Any) -> int:
-        raise NotImplementedError
-
-    def _nearest(self, position: int, n: int, exact: bool) -> Nearest:
-        raise NotImplementedError
-
-    def similar(self, node: Any, n: int = 10) -> list[Match]:
-        """Return the ``n`` nodes most like a node, most alike first; never the node itself."""
-        return self._matches(self._nearest(self._position(node), as_count(n), self.exact))
-
-    def neighbors(
-        self, positions: ArrayLike | None = None, n: int = 10, *, progress: Progress | None = None
-    ) -> Nearest:
-        """Return the ``n`` nodes most like each of some nodes, or of all: the answers of ``similar``.
-
-        Rows (m, n) are filled with -1 and 0 where fewer nodes are found.
-
-        Examples
-        --------
-        >>> search = Search(Embeddings(np.array([7, 8, 9]), np.eye(3, dtype=np.float32)))
-        >>> search.neighbors(n=1).positions.tolist()
-        [[1], [0], [0]]
-        """
-        return self._batch(as_roots(positions, len(self)), as_count(n), self.exact, progress)
-
-    def recall(self, n: int = 10, *, sample: int = _SAMPLE, seed: int = 0) -> float:
-        """Measure what share of the true ``n`` nearest is found, over a sample of nodes; 1 where exact.
-
-        A node that is as near as the true ones counts as found: vectors and profiles may be equal.
-        """
-        if self.exact:
-            return 1.0
-        rng = np.random.default_rng(seed)
-        positions = np.sort(rng.choice(len(self), min(sample, len(self)), replace=False))
-        found, true = (self._batch(positions, n, exact, None).scores for exact in (False, True))
-        return float((found >= true[:, -1:] - _ROUNDING * np.abs(true[:, -1:])).mean())
-
-    def _batch(self, positions: NDArray[np.int64], n: int, exact: bool, progress: Progress | None) -> Nearest:
-        shape = len(positions), min(n, max(len(self) - 1, 0))
-        found = Nearest(np.full(shape, -1), np.zeros(shape))
-        for row, position in enumerate(positions.tolist()):
-            one = self._nearest(position, n, exact)
-            found.positions[row, : len(one.positions)] = one.positions
-            found.scores[row, : len(one.scores)] = one.scores
-            if progress is not None and (row + 1) % 100 == 0:
-                progress(row + 1, len(positions))
-        return found
-
-    def _matches(self, found: Nearest) -> list[Match]:
-        names = self._names[found.positions].tolist()
-        return [Match(name, score) for name, score in zip(names, found.scores.tolist(), strict=True)]
-
-
-class Search(_NodeSearch):
+class Search:
     """Nodes by the cosine of their vectors, or of one part of them; safe to use from several threads.
 
     With parts, the score is the mean of their cosines: see ``Embeddings.weighted``. A zero vector points in
@@ -148,12 +80,19 @@ class Search(_NodeSearch):
         weights: Mapping[str, float] | None = None,
         exact: bool | None = None,
     ) -> None:
-        self.embeddings, self._names = embeddings, embeddings.names
-        self.by, self.weights = by, weights
+        self.embeddings, self.by, self.weights = embeddings, by, weights
         self._unit = unit_rows(embeddings.weighted(by, weights).vectors)  # (n, d + 1)
         if exact is None:
             exact = len(embeddings) <= EXACT_UP_TO or not can_index()
         self.exact, self._index = exact, None if exact else NearestIndex(self._unit)
+
+    def __len__(self) -> int:
+        return len(self.embeddings)
+
+    def similar(self, node: Any, n: int = 10) -> list[Match]:
+        """Return the ``n`` nodes most like a node, most alike first; never the node itself."""
+        position = self.embeddings.position(node)
+        return self._matches(self._nearest(self._unit[position], as_count(n), position, self.exact))
 
     def similar_to(self, vector: ArrayLike, n: int = 10) -> list[Match]:
         """Return the ``n`` nodes whose vectors are most like a given one (d,), with all its parts.
@@ -171,7 +110,49 @@ class Search(_NodeSearch):
             )
         one = Embeddings(np.zeros(1, np.int64), given[None], self.embeddings.parts)
         query = unit_rows(one.weighted(self.by, self.weights).vectors)[0]
-        return self._matches(self._nearest_to(query, as_count(n), None, self.exact))
+        return self._matches(self._nearest(query, as_count(n), None, self.exact))
+
+    def neighbors(
+        self, positions: ArrayLike | None = None, n: int = 10, *, progress: Progress | None = None
+    ) -> Nearest:
+        """Return the ``n`` nodes most like each of some nodes, or of all: the answers of ``similar``.
+
+        Rows (m, n) are filled with -1 and 0 where fewer nodes are found.
+
+        Examples
+        --------
+        >>> search = Search(Embeddings(np.array([7, 8, 9]), np.eye(3, dtype=np.float32)))
+        >>> search.neighbors(n=1).positions.tolist()
+        [[1], [0], [0]]
+        """
+        return self._batch(as_roots(positions, len(self)), as_count(n), self.exact, progress)
+
+    def recall(self, n: int = 10, *, sample: int = _SAMPLE, seed: int = 0) -> float:
+        """Measure what share of the true ``n`` nearest is found, over a sample of nodes; 1 where exact.
+
+        A node that is as near as the true ones counts as found: vectors may be equal.
+        """
+        if self.exact:
+            return 1.0
+        rng = np.random.default_rng(seed)
+        positions = np.sort(rng.choice(len(self), min(sample, len(self)), replace=False))
+        found, true = (self._batch(positions, n, exact, None).scores for exact in (False, True))
+        return float((found >= true[:, -1:] - _ROUNDING * np.abs(true[:, -1:])).mean())
+
+    def _batch(self, positions: NDArray[np.int64], n: int, exact: bool, progress: Progress | None) -> Nearest:
+        shape = len(positions), min(n, max(len(self) - 1, 0))
+        found = Nearest(np.full(shape, -1), np.zeros(shape))
+        for row, position in enumerate(positions.tolist()):
+            one = self._nearest(self._unit[position], n, position, exact)
+            found.positions[row, : len(one.positions)] = one.positions
+            found.scores[row, : len(one.scores)] = one.scores
+            if progress is not None and (row + 1) % 100 == 0:
+                progress(row + 1, len(positions))
+        return found
+
+    def _matches(self, found: Nearest) -> list[Match]:
+        names = self.embeddings.names[found.positions].tolist()
+        return [Match(name, score) for name, score in zip(names, found.scores.tolist(), strict=True)]
 
     def positions(self, nodes: Iterable[Any]) -> NDArray[np.int64]:
         """Return the positions of some nodes among the vectors."""
@@ -179,18 +160,12 @@ class Search(_NodeSearch):
 
     def cosines(self, node: Any) -> NDArray[np.float32]:
         """Return the cosine of a node's vector to every node's, (n,); 1 to itself."""
-        position = self._position(node)
+        position = self.embeddings.position(node)
         found: NDArray[np.float32] = np.clip(self._unit @ self._unit[position], -1, 1)
         found[position] = 1
         return found
 
-    def _position(self, node: Any) -> int:
-        return self.embeddings.position(node)
-
-    def _nearest(self, position: int, n: int, exact: bool) -> Nearest:
-        return self._nearest_to(self._unit[position], n, position, exact)
-
-    def _nearest_to(self, query: NDArray[np.float32], n: int, excluded: int | None, exact: bool) -> Nearest:
+    def _nearest(self, query: NDArray[np.float32], n: int, excluded: int | None, exact: bool) -> Nearest:
         if self._index is not None and not exact:
             return self._index.nearest(query, n, excluded)
         rough = self._unit @ query  # BLAS: the last bits of equal rows may differ
@@ -202,69 +177,6 @@ class Search(_NodeSearch):
         slack = 2 * len(query) * np.finfo(np.float32).eps + 10.0**-_DECIMALS  # bounds both rounding errors
         cut = np.partition(rough, len(rough) - n)[len(rough) - n] - slack
         return ordered(self._unit, np.flatnonzero(rough >= cut), query, n)
-
-
-class StructuralSearch(_NodeSearch):
-    """Nodes by role: by the DTW distance of their profiles, anywhere in the network.
-
-    Up to 20,000 nodes every profile is compared; beyond, the 2,048 that are nearest in the four directions in
-    which the profiles' logarithms vary most. The score is exp(-distance); nodes of equal distance come in
-    graph order.
-
-    Parameters
-    ----------
-    graph : Graph or Overlay
-    profile : RootedPageRank
-        Of all its nodes.
-    exact : bool, optional
-        Compare with every node whatever their number, or never.
-
-    Examples
-    --------
-    >>> from spinegraph import made, rooted_pagerank
-    >>> graph = made.barbell(4, bridge=1)
-    >>> StructuralSearch(graph, rooted_pagerank(graph, k=5)).similar(3, n=1)  # its mirror image
-    [Match(name=5, score=1.0)]
-    """
-
-    def __init__(self, graph: GraphLike, profile: RootedPageRank, *, exact: bool | None = None) -> None:
-        if len(profile) != len(graph):
-            raise ParameterError(
-                f"profile must have one row per node; got {len(profile)} rows and {len(graph)} nodes"
-            )
-        if graph.num_nodes < len(graph):
-            raise ParameterError(
-                f"{len(graph) - graph.num_nodes} nodes were removed from the overlay, and would be found; "
-                "pass overlay.materialize() and its profile"
-            )
-        self.graph, self._names = graph, graph.names
-        self.exact = len(graph) <= EXACT_UP_TO if exact is None else exact
-        self._rows = as_rows(profile.weights, "profile")
-        self._distances = comparison("dtw", self._rows)
-        self._candidates = None if self.exact else ProfileCandidates(self._rows)
-
-    def distances(self, node: Any) -> NDArray[np.float32]:
-        """Return the DTW distance of a node's profile to every node's, (n,)."""
-        return self.distances_to(self._position(node), np.arange(len(self)))
-
-    def candidates(self, position: int, exact: bool | None = None) -> NDArray[np.int64]:
-        """Return the positions that the node at a position is compared with, ascending."""
-        if self._candidates is None or exact:
-            return np.delete(np.arange(len(self)), position)
-        return self._candidates.near(position)
-
-    def distances_to(self, position: int, others: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the DTW distances of the profile at a position to those at others (m,)."""
-        return self._distances(np.full(len(others), position), others)
-
-    def _position(self, node: Any) -> int:
-        return int(self.graph.positions([node])[0])
-
-    def _nearest(self, position: int, n: int, exact: bool) -> Nearest:
-        others = self.candidates(position, exact)
-        distances = self.distances_to(position, others)
-        order = np.argsort(distances, kind="stable")[:n]
-        return Nearest(others[order], np.exp(-distances[order].astype(np.float64)))
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -332,26 +244,3 @@ class NearestIndex:
         wanted = min(n + (excluded is not None), len(self._unit))
         near = np.sort(self._index.search(query, wanted).keys.astype(np.int64))
         return ordered(self._unit, near if excluded is None else near[near != excluded], query, n)
-
-
-class ProfileCandidates:
-    """The profiles (n, k) nearest to one in the directions in which their logarithms vary most.
-
-    Logarithms, since DTW's local cost is a ratio.
-    """
-
-    def __init__(self, rows: NDArray[np.float32]) -> None:
-        from scipy.spatial import KDTree
-
-        logarithms = np.log(rows.astype(np.float64) + OFFSET)
-        centered = logarithms - logarithms.mean(axis=0)
-        _, directions = np.linalg.eigh(centered.T @ centered)
-        self._points = centered @ directions[:, -_DIRECTIONS:]  # (n, 4)
-        self._tree = KDTree(self._points)
-
-    def near(self, position: int, count: int = NUM_CANDIDATES) -> NDArray[np.int64]:
-        """Return the positions of the ``count`` nearest, ascending; never the position itself."""
-        count = min(count, len(self._points) - 1)
-        found: NDArray[np.int64] = np.atleast_1d(self._tree.query(self._points[position], k=count + 1)[1])
-        # Among many equal profiles the position itself may be missing.
-        return np.sort(found[found != position][:count])

@@ -46,7 +46,7 @@ class LocalEngine:
         if isinstance(generator, PaperGenerator):
             return generator.embed(graph)
         vectors = np.zeros((len(graph), generator.dim), np.float32)
-        for chunk, values in self.smoothed(generator, graph, generator.chunks(known), known):
+        for chunk, values in self.smoothed(generator, graph, generator.chunks(graph, known), known):
             vectors[:, generator.at(chunk)] = values
         for shard, role in self.role_rows(generator, graph, plan(len(graph), ROWS)):
             generator.finish(vectors[shard.start : shard.stop], role)
@@ -89,7 +89,7 @@ class LocalEngine:
     ) -> Iterator[tuple[Shard, Embeddings]]:
         """Yield the vectors of missing shards; what smoothing makes lies in files until then."""
         known = generator.known(graph)
-        chunks = generator.chunks(known)
+        chunks = generator.chunks(graph, known)
         unmade = [chunk for chunk in chunks if not _file(parts.folder, chunk).exists()]
         for done, (chunk, values) in enumerate(self.smoothed(generator, graph, unmade, known)):
             if progress is not None:
@@ -123,7 +123,8 @@ def embed_to_folder(
 ) -> Path:
     """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run.
 
-    Besides what the graph itself holds (a store holds nothing), memory is that of 64 columns of all nodes.
+    Besides what the graph itself holds (a store holds nothing), memory is that of 64 columns of all nodes, or of
+    fewer beyond a million.
 
     Parameters
     ----------

@@ -22,13 +22,14 @@ from spinegraph.graph.edge_files import EdgeColumns, EdgeOptions, choose_columns
 from spinegraph.graph.edges import Features, Reciprocal, each_edge_once, matrix_entries, read_listing
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import align_features
-from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import as_array, as_names, first_few, in_order_of_appearance, is_range
 from spinegraph.graph.tables import as_table, plain
 
 if TYPE_CHECKING:
     import igraph
     import networkx
+
+    from spinegraph.graph.graph import Graph
 
 Missing = Literal["fill", "zero", "error"]
 
@@ -51,26 +52,61 @@ def as_graph(data: Any, encoder: FeatureEncoder | None = None) -> Any:
     libraries = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
     for library, convert in (("networkx", from_networkx), ("igraph", from_igraph)):
         if library in libraries:
-            return convert(data, "weight", None, "fill", False, "error", encoder or FeatureEncoder())
+            return convert(data, feature_attributes=None, encoder=encoder or FeatureEncoder())
     if "torch_geometric" in libraries:
-        return from_pyg(data, False, "error")
+        return from_pyg(data)
     if issparse(data):
-        return from_scipy(data, None, None, None, None, False, "error")
+        return from_scipy(data)
     if "pandas" in libraries or isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__"):
-        return from_dataframe(data, None, None, None, None, None, None, "fill", False, "error")
+        return from_dataframe(data)
     return data
+
+
+def _built(*given: Any, stacklevel: int = 3, **options: Any) -> "Graph":
+    from spinegraph.graph.graph import Graph
+
+    return Graph._from_positions(*given, **options, stacklevel=stacklevel)
 
 
 def from_networkx(
     graph: "networkx.Graph",
-    weight: str | None,
-    feature_attributes: Sequence[str] | None,
-    missing: Missing,
-    directed: bool,
-    reciprocal: Reciprocal,
+    weight: str | None = "weight",
+    feature_attributes: Sequence[str] | None = (),
+    *,
+    missing: Missing = "fill",
+    directed: bool = False,
+    reciprocal: Reciprocal = "error",
     encoder: FeatureEncoder | None = None,
-) -> Graph:
-    """Convert; see :meth:`Graph.from_networkx`."""
+) -> "Graph":
+    """Convert a NetworkX graph of any kind; names are its nodes.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+        Weights of parallel edges add.
+    weight : str, optional
+        Edge attribute of the weights, 1 where an edge lacks it; without any, the graph is unweighted.
+    feature_attributes : sequence of str, optional
+        Node attributes to take as feature columns; None takes all. Numbers are taken as they are; other
+        values, and gaps, go through a FeatureEncoder, which the graph holds as ``encoder``.
+    missing : {"fill", "zero", "error"}
+        What a node gets that lacks an attribute: what an encoder fills in, 0 (numbers are then sparse),
+        or an error.
+    directed : bool
+        Whether directions are kept; else a directed graph is made symmetric, with a warning.
+    reciprocal : {"error", "sum", "mean", "max"}
+        As in :meth:`Graph.from_edges`.
+    encoder : FeatureEncoder, optional
+        Encodes the attributes; fitted on them if it is not fitted yet.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> import networkx as nx
+    >>> from spinegraph import Graph
+    >>> Graph.from_networkx(nx.path_graph(3))
+    Graph(3 nodes, 2 edges)
+    """
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed", "is_multigraph")):
         raise GraphFormatError(f"expected a NetworkX graph; got {type(graph).__name__}")
     names = list(graph.nodes)
@@ -89,14 +125,26 @@ def from_networkx(
 
 def from_igraph(
     graph: "igraph.Graph",
-    weight: str | None,
-    feature_attributes: Sequence[str] | None,
-    missing: Missing,
-    directed: bool,
-    reciprocal: Reciprocal,
+    weight: str | None = "weight",
+    feature_attributes: Sequence[str] | None = (),
+    *,
+    missing: Missing = "fill",
+    directed: bool = False,
+    reciprocal: Reciprocal = "error",
     encoder: FeatureEncoder | None = None,
-) -> Graph:
-    """Convert; see :meth:`Graph.from_igraph`."""
+) -> "Graph":
+    """Convert an igraph Graph; names are the vertex attribute "name", or else positions.
+
+    The other arguments are those of :meth:`Graph.from_networkx`.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> import igraph
+    >>> from spinegraph import Graph
+    >>> Graph.from_igraph(igraph.Graph.Ring(4))
+    Graph(4 nodes, 4 edges)
+    """
     if not all(hasattr(graph, name) for name in ("vs", "es", "get_edgelist", "is_directed")):
         raise GraphFormatError(f"expected an igraph Graph; got {type(graph).__name__}")
     n, attributes = graph.vcount(), graph.vs.attributes()
@@ -128,7 +176,7 @@ def _from_attributes(
     one_way: bool,
     reciprocal: Reciprocal,
     encoder: FeatureEncoder | None,
-) -> Graph:
+) -> "Graph":
     """Build a graph from edges (m, 2), and from weights and node attributes that are None where one lacks."""
     checked = as_names(names)
     numbers = None
@@ -137,7 +185,7 @@ def _from_attributes(
     features = feature_names = None
     if columns:
         features, feature_names, encoder = _features_of_attributes(columns, checked, missing, encoder)
-    return Graph._from_positions(
+    return _built(
         ends[:, 0],
         ends[:, 1],
         checked,
@@ -196,8 +244,16 @@ def _check_missing(missing: str) -> None:
         raise ParameterError(f"missing must be one of 'fill', 'zero', 'error'; got {missing!r}")
 
 
-def to_networkx(graph: Graph, weight: str, features: bool) -> Any:
-    """Convert; see :meth:`Graph.to_networkx`."""
+def to_networkx(graph: "Graph", weight: str = "weight", *, features: bool = True) -> Any:
+    """Return a networkx.Graph, or DiGraph; feature columns become node attributes, non-zeros if sparse.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> from spinegraph import Graph
+    >>> Graph.from_edges([("ann", "bob")], weights=[2]).to_networkx()["ann"]["bob"]["weight"]
+    2.0
+    """
     package = optional_package("networkx")
     made = package.DiGraph() if graph.directed else package.Graph()
     names = graph.names.tolist()
@@ -215,8 +271,16 @@ def to_networkx(graph: Graph, weight: str, features: bool) -> Any:
     return made
 
 
-def to_igraph(graph: Graph, weight: str, features: bool) -> Any:
-    """Convert; see :meth:`Graph.to_igraph`."""
+def to_igraph(graph: "Graph", weight: str = "weight", *, features: bool = True) -> Any:
+    """Return an igraph.Graph with names under "name" and each feature column as a vertex attribute.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> from spinegraph import Graph
+    >>> Graph.from_edges([("ann", "bob")]).to_igraph().vs["name"]
+    ['ann', 'bob']
+    """
     sources, targets, weights = _edges(graph)
     pairs = np.column_stack((sources, targets)).tolist()
     made = optional_package("igraph").Graph(n=len(graph), edges=pairs, directed=graph.directed)
@@ -236,7 +300,7 @@ def to_igraph(graph: Graph, weight: str, features: bool) -> Any:
     return made
 
 
-def _attributes_of(graph: Graph) -> Iterator[dict[str, float]]:
+def _attributes_of(graph: "Graph") -> Iterator[dict[str, float]]:
     """Yield each node's features by name; of sparse features the stored entries."""
     columns, features = _column_names(graph), graph.features
     if isinstance(features, np.ndarray):
@@ -247,11 +311,11 @@ def _attributes_of(graph: Graph) -> Iterator[dict[str, float]]:
             yield {columns[column]: value for column, value in stored}
 
 
-def _edges(graph: Graph) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
+def _edges(graph: "Graph") -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
     return each_edge_once(graph.indptr, graph.indices, graph.weights, graph.outward)
 
 
-def _column_names(graph: Graph) -> list[str]:
+def _column_names(graph: "Graph") -> list[str]:
     """Return one name per feature column, made up where they are not known."""
     names = list(graph.feature_names or (f"feature_{column}" for column in range(graph.num_features)))
     if len(set(names)) < len(names):
@@ -263,8 +327,19 @@ def _column_names(graph: Graph) -> list[str]:
     return names
 
 
-def from_pyg(data: Any, directed: bool, reciprocal: Reciprocal) -> Graph:
-    """Convert; see :meth:`Graph.from_pyg`."""
+def from_pyg(data: Any, *, directed: bool = False, reciprocal: Reciprocal = "error") -> "Graph":
+    """Convert PyTorch Geometric ``Data``: edge_index, and x, edge_weight, names where it has them.
+
+    Edges that are listed in one direction alone are made symmetric, with a warning, unless directed.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> data = Graph.from_edges([(0, 1)], features=[[1, 2], [3, 4]]).to_pyg()
+    >>> from spinegraph import Graph
+    >>> Graph.from_pyg(data)
+    Graph(2 nodes, 1 edge, 2 dense features)
+    """
     if hasattr(data, "node_types"):
         raise GraphFormatError("expected a PyG Data object; got HeteroData, pass data.to_homogeneous()")
     edge_index = getattr(data, "edge_index", None)
@@ -282,7 +357,7 @@ def from_pyg(data: Any, directed: bool, reciprocal: Reciprocal) -> Graph:
     elif names is not None:
         num_nodes = len(names)  # edge_index holds positions, also where names are whole numbers
     sources, targets, names = read_listing(_array(edge_index).T, num_nodes, names)
-    return Graph._from_positions(
+    return _built(
         sources,
         targets,
         names,
@@ -292,12 +367,21 @@ def from_pyg(data: Any, directed: bool, reciprocal: Reciprocal) -> Graph:
         directed=directed,
         one_way=True,  # PyG lists both directions of an undirected edge
         reciprocal=reciprocal,
-        stacklevel=3,
     )
 
 
-def to_pyg(graph: Graph, sparse: bool) -> Any:
-    """Convert; see :meth:`Graph.to_pyg`."""
+def to_pyg(graph: "Graph", *, sparse: bool = False) -> Any:
+    """Return PyTorch Geometric ``Data`` with both directions of each undirected edge.
+
+    Features are the dense tensor ``x``; with ``sparse``, sparse features stay a sparse COO tensor.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> from spinegraph import Graph
+    >>> Graph.from_edges([(0, 1)]).to_pyg().edge_index.tolist()
+    [[0, 1], [1, 0]]
+    """
     data = optional_package("torch_geometric.data").Data()
     import torch
 
@@ -342,14 +426,34 @@ def _array(tensor: Any) -> NDArray[Any]:
 
 def from_scipy(
     matrix: Any,
-    features: Any,
-    names: Iterable[Any] | None,
-    feature_names: Iterable[str] | None,
-    weighted: bool | None,
-    directed: bool,
-    reciprocal: Reciprocal,
-) -> Graph:
-    """Convert; see :meth:`Graph.from_scipy`."""
+    features: Any = None,
+    names: Iterable[Any] | None = None,
+    *,
+    feature_names: Iterable[str] | None = None,
+    weighted: bool | None = None,
+    directed: bool = False,
+    reciprocal: Reciprocal = "error",
+) -> "Graph":
+    """Convert an adjacency matrix (n, n), sparse or dense.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array (n, n)
+        A symmetric one gives each edge once, with its weight; an asymmetric one is made symmetric, with a
+        warning, unless directed. Entries that are stored several times add, as in SciPy itself.
+    features, names, feature_names, directed, reciprocal
+        As in :meth:`Graph.from_edges`.
+    weighted : bool, optional
+        Whether entries are weights; by default, unless all but 0 are 1.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> from scipy.sparse import csr_array
+    >>> from spinegraph import Graph
+    >>> Graph.from_scipy(csr_array([[0, 2.5], [2.5, 0]])).weights.tolist()
+    [2.5, 2.5]
+    """
     matrix = matrix if issparse(matrix) else np.asarray(matrix)
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
@@ -360,7 +464,7 @@ def from_scipy(
     if len(found) != shape[0]:
         raise GraphFormatError(f"{len(found)} names for a matrix of shape {shape}")
     sources, targets, weights = matrix_entries(matrix, weighted)
-    return Graph._from_positions(
+    return _built(
         sources,
         targets,
         found,
@@ -370,24 +474,59 @@ def from_scipy(
         directed=directed,
         one_way=True,  # entries without their mirror are what makes a matrix directed
         reciprocal=reciprocal,
-        stacklevel=3,
     )
 
 
 def from_dataframe(
     edges: Any,
-    source: str | None,
-    target: str | None,
-    weight: str | bool | None,
-    nodes: Any,
-    node: str | None,
-    features: Sequence[str] | None,
-    missing: Missing,
-    directed: bool,
-    reciprocal: Reciprocal,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | bool | None = None,
+    *,
+    nodes: Any = None,
+    node: str | None = None,
+    features: Sequence[str] | None = None,
+    missing: Missing = "fill",
+    directed: bool = False,
+    reciprocal: Reciprocal = "error",
     encoder: FeatureEncoder | None = None,
-) -> Graph:
-    """Convert; see :meth:`Graph.from_dataframe`."""
+) -> "Graph":
+    """Convert a table of edges, with or without a table of nodes; pandas, polars, Arrow or a dict.
+
+    Integers in the tables are names. Nodes come in the order of ``nodes``, else of appearance.
+
+    Parameters
+    ----------
+    edges : table (m rows)
+    source, target : str, optional
+        Columns of the ends; by default those with usual titles ("source" and "target", "from" and
+        "to" ...), or else the first two.
+    weight : str or False, optional
+        Column of the weights; by default "weight" or a like title where there is one. False ignores it.
+    nodes : table, optional
+        One row per node: its name and its features.
+    node : str, optional
+        Column of the names in ``nodes``; by default the first.
+    features : sequence of str, optional
+        Feature columns of ``nodes``; by default all. Numbers are taken as they are; other columns, and
+        gaps, go through a FeatureEncoder, which the graph holds as ``encoder``.
+    missing : {"fill", "zero", "error"}
+        What a node of ``edges`` without a row in ``nodes`` gets: what an encoder fills in, zeros, or an
+        error.
+    directed, reciprocal
+        As in :meth:`Graph.from_edges`.
+    encoder : FeatureEncoder, optional
+        As in :meth:`Graph.from_networkx`.
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> edges = {"source": ["ann", "bob"], "target": ["bob", "cy"]}
+    >>> nodes = {"node": ["ann", "bob", "cy"], "age": [31, 45, 28]}
+    >>> from spinegraph import Graph
+    >>> Graph.from_dataframe(edges, nodes=nodes)
+    Graph(3 nodes, 2 edges, 1 dense feature, names 'ann', 'bob', ...)
+    """
     _check_missing(missing)
     table = as_table(edges)
     chosen = _edge_columns(table, source, target, weight)
@@ -404,7 +543,7 @@ def from_dataframe(
         if columns.num_columns:
             matrix, feature_names, encoder = _features_of_table(columns, order[:, 0] - 1, missing, encoder)
     sources, targets = codes[len(rows.codes) :].reshape(-1, 2).T
-    return Graph._from_positions(
+    return _built(
         sources,
         targets,
         names,
@@ -413,12 +552,23 @@ def from_dataframe(
         feature_names,
         directed=directed,
         reciprocal=reciprocal,
-        stacklevel=3,
     )._encoded_by(None if matrix is None else encoder)
 
 
-def to_dataframe(graph: Graph, kind: str, table: str) -> Any:
-    """Convert; see :meth:`Graph.to_dataframe`."""
+def to_dataframe(
+    graph: "Graph",
+    kind: Literal["pandas", "polars", "arrow"] = "pandas",
+    table: Literal["edges", "nodes"] = "edges",
+) -> Any:
+    """Return a table: "edges" (source, target, weight), or "nodes" (node, and its features, dense).
+
+    Examples
+    --------
+    >>> from spinegraph import Graph
+    >>> from spinegraph import Graph
+    >>> Graph.from_edges([("ann", "bob")]).to_dataframe("arrow").to_pydict()
+    {'source': ['ann'], 'target': ['bob']}
+    """
     if kind not in ("pandas", "polars", "arrow"):
         raise ParameterError(f"kind must be one of 'pandas', 'polars', 'arrow'; got {kind!r}")
     if table not in ("edges", "nodes"):
@@ -553,7 +703,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
-def _edges_table(graph: Graph) -> pa.Table:
+def _edges_table(graph: "Graph") -> pa.Table:
     sources, targets, weights = _edges(graph)
     names = _name_column(graph)
     columns = {"source": names.take(pa.array(sources)), "target": names.take(pa.array(targets))}
@@ -562,7 +712,7 @@ def _edges_table(graph: Graph) -> pa.Table:
     return pa.table(columns)
 
 
-def _nodes_table(graph: Graph) -> pa.Table:
+def _nodes_table(graph: "Graph") -> pa.Table:
     columns = {"node": _name_column(graph)}
     if graph.features is not None:
         listed = _column_names(graph)
@@ -575,7 +725,7 @@ def _nodes_table(graph: Graph) -> pa.Table:
     return pa.table(columns)
 
 
-def _name_column(graph: Graph) -> pa.Array:
+def _name_column(graph: "Graph") -> pa.Array:
     try:
         return pa.array(graph.names)
     except (pa.ArrowException, TypeError, ValueError) as error:

@@ -200,12 +200,12 @@ _WIDTH = 100  # characters of a line in a terminal
 class TableResult:
     """A result that prints as a table, in a terminal and in a notebook; subclasses say what it holds."""
 
-    def _shown(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
+    def table(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
         """Return a heading, the titles of columns, rows of text, and a note."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        heading, titles, rows, note = self._shown()
+        heading, titles, rows, note = self.table()
         table = [titles, *rows]
         widths = [max(len(row[column]) for row in table) for column in range(len(titles))]
         is_text = [any(_is_word(row[column]) for row in rows) for column in range(len(titles))]
@@ -221,7 +221,7 @@ class TableResult:
         return "\n".join([heading, *(f"  {line}" for line in cut), *notes])
 
     def _repr_html_(self) -> str:
-        heading, titles, rows, note = self._shown()
+        heading, titles, rows, note = self.table()
         table = html_table(heading, rows, titles if rows else ())
         lines = "<br>".join(map(escape, note.splitlines()))
         return f"{table}<small>{lines}</small>" if note else table

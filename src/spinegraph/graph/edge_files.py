@@ -226,13 +226,16 @@ def _is_amount(text: str) -> bool:
 # Text: DuckDB reads a plain file; where it or a check fails, a slow scan finds the line for the message.
 
 BLOCK = 2**24
-MAX_LINE = 2**20
+MAX_LINE, MAX_ROW = 2**20, 2**24  # bytes of a line of edges, of features
 WHITESPACE = " "
 _SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**18
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 NUMBER = re.compile(r"(?i)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)")
 _DATE = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}.*")
 _WORD = re.compile(r"[^\W\d_][^\W\d]*(?:[ ./()-][^\W\d]*)*")
+_DELIMITER_LINE = re.compile(r"(?i)sep=([^\s\w])")  # Excel's first line
+# What Python's str.strip takes away; DuckDB's trim would leave all but the space.
+_BLANKS = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
 class Record(NamedTuple):
@@ -299,12 +302,14 @@ def open_text(
 ) -> TextTable:
     """Find out how a text file is written, from its first thousand lines, and make it plain.
 
-    The delimiter is the first of tab, comma and semicolon that every line has (a comma first in a ``.csv``
-    file), else white space.
+    The delimiter is the first of tab, comma, semicolon and bar that every line has (a comma first in a
+    ``.csv`` file), else white space.
     """
     lines: list[tuple[int, str]] = []
     size = 0
     for line, text in _lines(source.stream, source.path, max_line):
+        if line == 1 and (named := _DELIMITER_LINE.fullmatch(text.strip())):
+            delimiter, comments = delimiter or named[1], (*comments, text.strip())
         if not _is_skipped(text, comments):
             lines.append((line, text))
         size += len(text)
@@ -314,78 +319,71 @@ def open_text(
         raise GraphFormatError(f"{source.path}: holds no {expected}")
     delimiter = delimiter or _find_delimiter([text for _, text in lines], source.path)
     sample = list(_records(lines, source.path, delimiter, comments))
-
     are_integers = all(is_integer(field.strip()) for record in sample[1:] for field in record.fields)
-
-    def cleaned() -> Iterator[tuple[bool, bytes]]:
-        nonlocal are_integers
-        for line, data, is_plain in _blocks(source.stream, source.path, max_line):
-            clean = _clean_lines(data, delimiter, comments)
-            are_integers = are_integers and _are_integers(clean, delimiter, skip=line == 1)
-            yield is_plain and clean is data, clean
-
+    is_odd = False
+    for number, (data, is_plain) in enumerate(_blocks(source.stream)):
+        clean = _clean_lines(data, delimiter, comments)
+        is_odd = is_odd or not is_plain or clean is not data
+        below = clean[clean.find(b"\n") :] if number == 0 else clean
+        are_integers = are_integers and _are_integers(below, delimiter)
     copy = source.file
-    if not all(is_clean for is_clean, _ in cleaned()):
+    if is_odd:
         copy = os.path.join(folder, "rows")
         with open(copy, "wb") as output:
-            output.writelines(clean for _, clean in cleaned())
+            output.writelines(_clean_lines(data, delimiter, comments) for data, _ in _blocks(source.stream))
     return TextTable(source.path, source.stream, comments, max_line, delimiter, sample, copy, are_integers)
 
 
-def _blocks(stream: BinaryIO, path: str, max_line: int) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield whole lines, the number of the first, and whether the file has them so.
+def _are_integers(data: bytes, delimiter: str) -> bool:
+    """Return whether lines hold only integers as usually written: no 007, +7, 1e3 or text."""
+    signs = f"0123456789-\n{delimiter}".encode()
+    kinds = b"\n" + data.translate(
+        bytes.maketrans(signs, b"0111111111\n\n\n"), bytes(set(range(256)) - set(signs))
+    )
+    return len(kinds) > len(data) and b"\n00" not in kinds and b"\n01" not in kinds
 
-    Every line ends by a line feed, also where the file has others, and a byte order mark goes.
-    """
+
+def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+    """Yield whole lines, each ended by a line feed, and whether the file has them so."""
     stream.seek(0)
-    line, rest, is_end = 1, b"", False
+    has_mark, rest, is_end = stream.read(3) == b"\xef\xbb\xbf", b"", False
+    stream.seek(3 if has_mark else 0)
     while not is_end:
         fresh = stream.read(BLOCK)
         is_end = len(fresh) < BLOCK
         whole = rest + fresh
-        is_plain = not (line == 1 and whole.startswith(b"\xef\xbb\xbf"))
-        cut = len(whole) if is_end else max(whole.rfind(b"\n"), whole.rfind(b"\r", 0, -1)) + 1
-        data, rest = whole[0 if is_plain else 3 : cut], whole[cut:]
+        cut = max(whole.rfind(b"\n"), whole.rfind(b"\r", 0, -1)) + 1
+        if is_end or len(whole) > 2 * max(BLOCK, MAX_ROW):  # that is no line
+            cut = len(whole)
+        data, rest = whole[:cut], whole[cut:]
+        is_plain = b"\r" not in data and not has_mark
         if b"\r" in data:
-            data, is_plain = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), False
-        if data and not data.endswith(b"\n"):
-            data += b"\n"
-        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
-        zero = data.find(b"\0")
-        if zero >= 0:
-            start, end = data.rfind(b"\n", 0, zero) + 1, data.find(b"\n", zero)
-            raise GraphFormatError(
-                f"{path}:{line + np.searchsorted(ends, zero)}: binary data where text was expected: "
-                f"{excerpt(data[start:end])}; expected an edge list as UTF-8 text, or a Parquet, npz or "
-                "GraphML file"
-            )
-        too_long = np.flatnonzero(np.diff(ends, prepend=-1) > max_line + 1)
-        if len(too_long) or len(rest) > max_line:
-            number = int(too_long[0]) if len(too_long) else len(ends)
-            start = int(ends[number - 1]) + 1 if number else 0
-            raise GraphFormatError(
-                f"{path}:{line + number}: a line of more than {max_line:,} bytes, beginning "
-                f"{excerpt((data + rest)[start : start + 200])}; write one edge or one node a line"
-            )
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if data:
-            yield line, data, is_plain
-        line += len(ends)
+            yield data if data.endswith(b"\n") else data + b"\n", is_plain
 
 
 def _lines(stream: BinaryIO, path: str, max_line: int) -> Iterator[tuple[int, str]]:
     """Yield the number and text of each line."""
-    for line, data, _ in _blocks(stream, path, max_line):
-        start, number = 0, line
+    number = 0
+    for data, _ in _blocks(stream):
+        start = 0
         while start < len(data):
-            end = data.index(b"\n", start)
+            end, number = data.index(b"\n", start), number + 1
+            line, start = data[start:end], end + 1
+            fault = "" if len(line) <= max_line else f"a line of more than {max_line:,} bytes, beginning "
+            rule = "write one edge or one node a line"
+            if b"\0" in line:
+                fault, rule = "binary data where text was expected: ", "expected an edge list as UTF-8 text, "
+                rule += "or a Parquet, npz or GraphML file"
             try:
-                yield number, data[start:end].decode("utf-8")
-            except UnicodeDecodeError as fault:
-                raise GraphFormatError(
-                    f"{path}:{number}: not UTF-8 text: {excerpt(data[start:end])}; "
-                    "save the file as UTF-8, or check that it is text at all"
-                ) from fault
-            start, number = end + 1, number + 1
+                text = line.decode("utf-8")
+            except UnicodeDecodeError:
+                fault = fault or "not UTF-8 text: "
+                rule = "save the file as UTF-8, or check that it is text at all"
+            if fault:
+                raise GraphFormatError(f"{path}:{number}: {fault}{excerpt(line)}; {rule}")
+            yield number, text
 
 
 def _clean_lines(data: bytes, delimiter: str, comments: Sequence[str]) -> bytes:
@@ -408,17 +406,6 @@ def _clean_lines(data: bytes, delimiter: str, comments: Sequence[str]) -> bytes:
             kept.append(line)
             is_inside ^= delimiter != WHITESPACE and line.count(b'"') % 2 == 1
     return b"".join(kept)
-
-
-def _are_integers(data: bytes, delimiter: str, skip: bool) -> bool:
-    """Return whether lines, but for the first to skip, hold only integers: no 007, +7, 1e3 or text."""
-    start = data.index(b"\n") if skip and data else 0
-    text = data[start:] if start else b"\n" + data
-    if text.translate(None, b"0123456789-\n" + delimiter.encode()):
-        return False
-    found = np.frombuffer(text, np.uint8)
-    is_digit = found >= 48  # other bytes, '-' among them, are below
-    return not ((found[1:-1] == 48) & is_digit[2:] & ~is_digit[:-2]).any()
 
 
 def _is_skipped(line: str, comments: Sequence[str]) -> bool:
@@ -471,10 +458,14 @@ def _find_delimiter(texts: Sequence[str], path: str) -> str:
     numbers = all(NUMBER.fullmatch(field) for text in texts[1:] or texts for field in text.split())
     if numbers and len(texts[0].split()) == len(texts[-1].split()):
         return WHITESPACE
+    if all(";" in text and "," not in re.sub("[0-9],[0-9]", "", text) for text in texts):
+        return ";"  # commas are those of numbers
     is_csv = path.lower().removesuffix(".gz").endswith(".csv")
     for candidate in ",\t;" if is_csv else "\t,;":
         if all(candidate in text for text in texts):
             return candidate
+    if all("|" in text for text in texts) and any(len(text.split()) == 1 for text in texts):
+        return "|"
     # One line without the delimiter is a broken line, not a reason to split elsewhere.
     for candidate in ",\t;":
         found = sum(candidate in text for text in texts)
@@ -572,8 +563,13 @@ def interruptible(database: "DuckDBPyConnection", work: Callable[[], Result]) ->
             raise
 
 
-class NotHeaderError(Exception):
-    """The first line was guessed to be a header, but its words are names."""
+class Loaded(NamedTuple):
+    """What the tables ``spine_edges`` and ``spine_names`` hold."""
+
+    listed: int  # edges
+    names: int
+    are_integers: bool
+    are_range: bool  # names are 0, 1, ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -585,8 +581,6 @@ class Listing:
     relation: str  # the table for a FROM clause
     ends: tuple[str, str]  # SQL expressions of type VARCHAR or, in tables of integers, BIGINT
     weight: str | None  # SQL expression of type DOUBLE
-    kind: str | None  # of names: "integer", "text" or None: as they are written
-    is_text: bool  # the ends are VARCHAR
     options: EdgeOptions
     note: str
     find_fault: Callable[[], None]  # raises an error that names the first bad row
@@ -627,6 +621,10 @@ class Listing:
         relation = self.run(lambda: self.database.sql(query))
         return None if relation is None else self.run(relation.to_arrow_table)
 
+    def first(self, query: str) -> list[Any]:
+        """Return the first row of a query's result."""
+        return [column[0].as_py() for column in self.execute(query).columns]
+
     def read(self, *columns: str) -> tuple[list[Any], NDArray[np.float32] | None]:
         """Return SQL expressions of all rows as Arrow columns, and the weights, which are checked."""
         weight = [] if self.weight is None else [self.weight]
@@ -640,41 +638,92 @@ class Listing:
             self.explain("a weight is negative, not finite or too large")
         return found, values.astype(np.float32)
 
-    def check_names(self, names: Any) -> bool:
-        """Check distinct names, trimmed; returns whether all of them are integers, as text or as numbers."""
-        if names.null_count:
+    def load(self) -> Loaded:
+        """Make the tables ``spine_edges`` (a, b, w) and ``spine_names`` (n), ascending by n.
+
+        A name's row is its position.
+        """
+        weight = "" if self.weight is None else f", {self.weight} AS w"
+        wrong = f"w IS NULL OR isnan(w) OR w < 0 OR w > {MAX_WEIGHT!r}" if weight else "false"
+        for ends in self.written:
+            columns = f"{ends[0]} AS a, {ends[1]} AS b{weight}"
+            self.execute(f"CREATE OR REPLACE TEMP TABLE spine_edges AS SELECT {columns} FROM {self.relation}")
+            listed, is_wrong = self.first(f"SELECT count(*), bool_or({wrong}) FROM spine_edges")
+            if is_wrong:
+                self.explain("a weight is negative, not finite or too large")
+            are_integers = self.number_names("a", "b", "spine_edges", ends == self.numbers)
+            if are_integers is not None:
+                break
+        if are_integers and ends != self.numbers:
+            self.execute("ALTER TABLE spine_edges ALTER a TYPE BIGINT")
+            self.execute("ALTER TABLE spine_edges ALTER b TYPE BIGINT")
+        number, first, last = self.first("SELECT count(*), min(n), max(n) FROM spine_names")
+        n = self.options.num_nodes
+        if n is not None:
+            if number and not 0 <= first <= last < n:
+                self.explain("a node id is out of range")
+            self.execute(f"CREATE OR REPLACE TEMP TABLE spine_names AS SELECT range AS n FROM range({n})")
+            number, first, last, are_integers = n, 0, n - 1, True
+        elif not listed:
+            raise GraphFormatError(f"{self.path}: holds no edges; {self.note}")
+        is_range = bool(are_integers) and (first, last) == (0, number - 1)
+        return Loaded(listed, number, bool(are_integers), is_range)
+
+    @property
+    def written(self) -> list[tuple[str, str]]:
+        """SQL expressions of both ends to try: as integers, as they are, and trimmed."""
+        ways = self.numbers, self.ends, (trim(self.ends[0]), trim(self.ends[1]))
+        return list(dict.fromkeys(way for way in ways if way is not None))
+
+    def number_names(self, one: str, other: str, edges: str, are_numbers: bool) -> bool | None:
+        """Make the table ``spine_names`` (n) of distinct names, ascending.
+
+        Returns whether they are integers; None if they must be read in the next way of ``written``.
+        """
+        distinct = f"SELECT DISTINCT unnest([{one}, {other}]) AS n FROM {edges}"
+        self.execute(f"CREATE OR REPLACE TEMP TABLE spine_names AS SELECT n FROM ({distinct}) ORDER BY n")
+        if self.first("SELECT bool_or(n IS NULL) FROM spine_names")[0]:
+            if are_numbers and self.numbers != self.ends:
+                return None
             self.explain("a name is empty")
-        if not is_text(names.type):
+        if are_numbers:
             return True
-        if pc.any(pc.or_(pc.equal(names, ""), pc.match_substring(names, "\n"))).as_py():
+        is_wrong, has_blanks, are_integers = self.first(
+            "SELECT bool_or(n = '' OR contains(n, chr(10)) OR contains(n, chr(0))), "
+            f"bool_or(n <> {trim('n')}), bool_and({as_integer('n')} IS NOT NULL) FROM spine_names"
+        )
+        if is_wrong:
             self.explain("a name is empty, or a quote is not closed on its line")
-        if self.guessed_header:
-            words = pa.array(self.guessed_header, names.type)
-            if pc.any(pc.is_in(names, words)).as_py():
-                raise NotHeaderError
-        if self.kind == "text":
-            return False
-        usual = pc.all(pc.match_substring_regex(names, f"^(?:{_INTEGER.pattern})$")).as_py()
-        # Beyond eighteen digits an integer may be too large for int64.
-        long = pc.filter(names, pc.greater(pc.binary_length(names), 18)) if usual else names
-        are_integers = usual and all(map(is_integer, long.to_pylist()))
-        if self.kind == "integer" and not are_integers:
+        if has_blanks:
+            return None
+        is_asked = self.options.names == "integer" or self.options.num_nodes is not None
+        if is_asked and are_integers is False:
             self.explain("a name is not an integer")
-        return bool(are_integers)
+        if not are_integers or self.options.names == "text":
+            return False
+        numbers = "SELECT n::BIGINT AS n FROM spine_names ORDER BY 1"
+        self.execute(f"CREATE OR REPLACE TEMP TABLE spine_names AS {numbers}")
+        return True
+
+    def pairs(self, found: Loaded) -> str:
+        """Return the query of all edges as positions x and y, and weights w."""
+        weight = "" if self.weight is None else ", w"
+        if found.are_range:
+            return f"SELECT a AS x, b AS y{weight} FROM spine_edges"
+        joined = "spine_edges JOIN spine_names AS p ON p.n = a JOIN spine_names AS q ON q.n = b"
+        return f"SELECT p.rowid AS x, q.rowid AS y{weight} FROM {joined}"
+
+
+def trim(column: str) -> str:
+    """Return the SQL of a text without white space at its ends."""
+    return f"trim({column}, {literal(_BLANKS)})"
 
 
 def collect(listing: Listing) -> FileContents:
     """Read the edges of a listing into memory."""
-    n, found = listing.options.num_nodes, None
-    if listing.kind != "text" and listing.numbers is not None:
-        found = _by_value(listing)
-    names, edges, weights = found or _by_hash(listing)
-    if not edges.size and n is None:
+    names, edges, weights = _by_value(listing) or _by_hash(listing)
+    if not edges.size and listing.options.num_nodes is None:
         raise GraphFormatError(f"{listing.path}: holds no edges; {listing.note}")
-    if n is not None:
-        if len(names) and (names.dtype == object or names[0] < 0 or names[-1] >= n):
-            listing.explain("a node id is out of range")
-        names, edges = np.arange(n), names[edges] if len(names) else edges
     warn_of_header(listing, stacklevel=5)
     note = f"{listing.note}; names are {'text' if names.dtype == object else 'integers'}"
     return FileContents(listing.path, names, edges.T, weights=weights, notes=(note,), is_checked=True)
@@ -696,16 +745,23 @@ def _by_value(listing: Listing) -> Numbered | None:
 
     None where some name is not written as an integer is, or where they lie far apart.
     """
-    sides, weights = listing.read(*(listing.numbers or ()))
+    if listing.numbers is None:
+        return None
+    sides, weights = listing.read(*listing.numbers)
     if any(side.null_count for side in sides):
         return None
     bounds = [pc.min_max(side).as_py() for side in sides]
     low = min((bound["min"] for bound in bounds if bound["min"] is not None), default=0)
     high = max((bound["max"] for bound in bounds if bound["max"] is not None), default=-1)
-    if high - low >= max(2**22, 4 * len(sides[0])) or high - low >= 2**31:
+    n = listing.options.num_nodes
+    if n is not None:
+        if low < 0 or high >= n:
+            listing.explain("a node id is out of range")
+        low, high = 0, n - 1
+    elif high - low >= max(2**22, 4 * len(sides[0])) or high - low >= 2**31:
         return None
     edges = np.empty((2, len(sides[0])), np.int32)
-    present = np.zeros(high - low + 1, dtype=bool)
+    present = np.full(high - low + 1, n is not None)
     for row in edges:
         np.subtract(sides.pop(0).to_numpy(), np.int64(low), out=row, casting="unsafe")
         present[row] = True
@@ -717,53 +773,41 @@ def _by_value(listing: Listing) -> Numbered | None:
 
 
 def _by_hash(listing: Listing) -> Numbered:
-    """Return the same as ``_by_value`` of any names, numbered by hashes, which are checked to differ."""
-    one, other = listing.ends
+    """Return the same as ``_by_value`` of any names, found by hashes, which are checked to differ."""
+    for ends in listing.written:
+        if listing.number_names(*ends, listing.relation, ends == listing.numbers) is not None:
+            break
+    text = "" if ends == listing.numbers else "::VARCHAR"
     for salt in count():
-        distinct = f"SELECT DISTINCT unnest([{one}, {other}]) AS n FROM {listing.relation}"
-        found = listing.execute(f"SELECT n, hash(n, {salt}) AS h FROM ({distinct})")
+        found = listing.execute(f"SELECT n, hash(n{text}, {salt}) AS h FROM spine_names")
         hashes = found["h"].to_numpy()
-        by_hash = np.argsort(hashes)
-        hashes = hashes[by_hash]
+        rank = np.argsort(hashes).astype(np.int32)
+        hashes = hashes[rank]
         if (hashes[1:] != hashes[:-1]).all():
             break
-    names, rank = _ranked(listing, found["n"])
-    rank = rank[by_hash]
     # A table of the first bits of hashes; the few that share these with another are searched for.
     shift = np.uint64(64 - min(max(len(hashes).bit_length() + 4, 8), 26))
     slots = hashes >> shift
     table = np.zeros(2 ** (64 - int(shift)), np.int32)
     table[slots] = rank
     table[slots[1:][slots[1:] == slots[:-1]]] = -1
-    sides, weights = listing.read(*(f"hash({end}, {salt})" for end in listing.ends))
+    sides, weights = listing.read(*(f"hash({end}, {salt})" for end in ends))
     edges = np.empty((2, len(sides[0])), np.int32)
     for row in edges:
         start = 0
         for chunk in sides.pop(0).chunks:
             wanted = chunk.to_numpy()
-            found = table[wanted >> shift]
-            shared = np.flatnonzero(found < 0)
-            found[shared] = rank[np.searchsorted(hashes, wanted[shared])]
-            row[start : start + len(found)] = found
-            start += len(found)
+            positions = table[wanted >> shift]
+            shared = np.flatnonzero(positions < 0)
+            positions[shared] = rank[np.searchsorted(hashes, wanted[shared])]
+            row[start : start + len(positions)] = positions
+            start += len(positions)
+    names, n = found["n"].to_numpy(), listing.options.num_nodes
+    if n is not None:
+        if len(names) and not 0 <= names[0] <= names[-1] < n:
+            listing.explain("a node id is out of range")
+        names, edges = np.arange(n), names[edges] if len(names) else edges
     return names, edges, weights
-
-
-def _ranked(listing: Listing, written: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Return distinct names in ascending order (n,), and the position of each name as it is written."""
-    keys = pa.concat_arrays(written.chunks) if written.num_chunks else pa.array([], written.type)
-    if is_text(keys.type):
-        keys = pc.utf8_trim_whitespace(keys.cast(pa.large_string()))
-    if listing.check_names(keys):
-        keys = keys.cast(pa.int64())
-    order = pc.sort_indices(keys).to_numpy()
-    ordered = keys.take(pa.array(order))
-    is_new = np.ones(len(keys), dtype=bool)
-    is_new[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
-    rank = np.empty(len(keys), np.int32)
-    rank[order] = np.cumsum(is_new, dtype=np.int32) - 1
-    names = ordered.filter(pa.array(is_new)).to_numpy(zero_copy_only=False)
-    return names.astype(object) if is_text(keys.type) else names, rank
 
 
 # The kinds of tables: each gives a listing.
@@ -848,13 +892,15 @@ def _text_listing(
     first, body = table.sample[0], table.sample[int(has_header) :]
     titles = [field.strip() for field in first.fields] if has_header else None
 
+    has_comma = table.delimiter != ","  # in decimal fractions
+
     def values(position: int) -> list[str]:
-        return [record.fields[position].strip() for record in body if len(record.fields) > position]
+        found = [record.fields[position].strip() for record in body if len(record.fields) > position]
+        return [_with_point(value) for value in found] if has_comma else found
 
     columns = choose_columns(titles, len(first.fields), options, first.place, values)
     if has_header and not body and options.num_nodes is None and len(list(islice(table.records(), 2))) < 2:
         raise GraphFormatError(f"{source.path}: holds a header but no edges; expected 'source target' lines")
-    source_values, target_values = values(columns.source), values(columns.target)
     shape = {
         (2, False): ("'source target'", "For weighted edges give every line a weight and pass weighted=True"),
         (3, True): ("'source target weight'", ""),
@@ -863,32 +909,45 @@ def _text_listing(
     def find_fault() -> None:
         for record in islice(table.records(), int(has_header), None):
             table.require_fields(record, *shape)
-            _check_record(record, columns, options)
+            _check_record(record, columns, options, has_comma)
 
     ends = f"c{columns.source}", f"c{columns.target}"
     numbers = None
-    if all(map(is_integer, source_values + target_values)):
+    if options.names != "text" and all(map(is_integer, values(columns.source) + values(columns.target))):
         one, other = (f"TRY_CAST({end} AS BIGINT)" if table.are_integers else as_integer(end) for end in ends)
         numbers = one, other
+    weight = None if columns.weight is None else f"c{columns.weight}"
+    weight = f"replace({weight}, ',', '.')" if weight and has_comma else weight
     known = {WHITESPACE: "white space", "\t": "tabs", ",": "commas"}
     separator, header = known.get(table.delimiter, repr(table.delimiter)), "a" if has_header else "no"
-    return Listing(
+    listing = Listing(
         source.path,
         database,
         table.relation(has_header),
         ends,
-        None if columns.weight is None else f"TRY_CAST(c{columns.weight} AS DOUBLE)",
-        "integer" if options.num_nodes is not None else options.names,
-        True,
+        weight and f"TRY_CAST({weight} AS DOUBLE)",
         options,
         f"fields separated by {separator}, {header} header; {columns.note}",
         find_fault,
         numbers,
         (titles[columns.source], titles[columns.target]) if is_guess and titles else None,
     )
+    if listing.guessed_header is not None:
+        words = ", ".join(map(literal, listing.guessed_header))
+        are_names = f"{trim(ends[0])} IN ({words}) OR {trim(ends[1])} IN ({words})"
+        if listing.first(f"SELECT bool_or({are_names}) FROM {listing.relation}")[0]:
+            return _text_listing(source, folder, database, replace(options, header=False))
+    return listing
 
 
-def _check_record(record: Record, columns: EdgeColumns, options: EdgeOptions) -> None:
+def _with_point(text: str) -> str:
+    """Return a number with a decimal point where it is written with a comma."""
+    return text.replace(",", ".") if re.fullmatch(r"[+-]?[0-9]*,[0-9]+", text) else text
+
+
+def _check_record(
+    record: Record, columns: EdgeColumns, options: EdgeOptions, has_comma: bool = False
+) -> None:
     """Raise an error where a row of edges breaks a rule."""
     n = options.num_nodes
     for role, position in (("source", columns.source), ("target", columns.target)):
@@ -911,6 +970,7 @@ def _check_record(record: Record, columns: EdgeColumns, options: EdgeOptions) ->
     if columns.weight is None:
         return
     weight = record.fields[columns.weight].strip()
+    weight = _with_point(weight) if has_comma else weight
     value = float(weight) if NUMBER.fullmatch(weight) else math.nan
     if not 0 <= value <= MAX_WEIGHT:
         rule = "is negative" if -math.inf < value < 0 else "is not finite"
@@ -989,15 +1049,13 @@ def _typed_listing(
             "cast them first"
         )
     rules = replace(options, names="integer" if as_integers else None)
+    roles = EdgeColumns(0, 1, 2 if len(wanted) == 3 else None)
 
     def find_fault() -> None:
-        row = count()
-        query = f"SELECT {', '.join(map(identifier, wanted))} FROM {relation}"
-        for batch in database.sql(query).to_arrow_reader(2**16):
-            for found in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                fields = ["" if value is None else str(value) for value in found]
-                record = Record(f"{path}: row {next(row)}", ", ".join(fields), fields)
-                _check_record(record, EdgeColumns(0, 1, 2 if len(wanted) == 3 else None), rules)
+        query = database.execute(f"SELECT {', '.join(map(identifier, wanted))} FROM {relation}")
+        for row, found in enumerate(iter(query.fetchone, None)):
+            fields = ["" if value is None else str(value) for value in found]
+            _check_record(Record(f"{path}: row {row}", ", ".join(fields), fields), roles, rules)
 
     one, other, *weight = map(identifier, wanted)
     kind = "BIGINT" if as_integers else "VARCHAR"
@@ -1008,9 +1066,7 @@ def _typed_listing(
         relation,
         ends,
         f"CAST({weight[0]} AS DOUBLE)" if weight else None,
-        "integer" if as_integers else "text",
-        not as_integers,
-        options,
+        options if as_integers else replace(options, names="text"),
         f"{what}; {columns.note}",
         find_fault,
         ends if as_integers else None,

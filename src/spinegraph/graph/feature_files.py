@@ -136,7 +136,10 @@ def read_labels(
         raise ParameterError(f"{found.path}: no column {label_column!r}; they are {', '.join(titles[:10])}")
     known = [title for wanted in _LABEL_TITLES for title in titles if title.strip().lower() == wanted]
     if label_column is None and not known and len(titles) != 1:
-        raise GraphFormatError(f"{found.path}: no column is called label, among {', '.join(titles[:10])}")
+        raise GraphFormatError(
+            f"{found.path}: no column is called label, among {', '.join(titles[:10])}; choose one by "
+            f"label_column={titles[0]!r}"
+        )
     rows = _row_names(found, names)
     positions = NameIndex(names).find(rows)
     unknown = rows[positions < 0]

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError
+from spinegraph.graph import convert
 from spinegraph.graph.edges import (
     EdgeReport,
     Features,
@@ -35,10 +36,6 @@ from spinegraph.graph.names import NameIndex, as_names, first_few, is_range
 from spinegraph.kernels.adjacency import Adjacency, Way, position_type
 
 if TYPE_CHECKING:
-    import igraph
-    import networkx
-
-    from spinegraph.graph.convert import Missing
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.overlay import Overlay
 
@@ -631,93 +628,6 @@ class Graph:
 
         return Overlay.of(self)._add(names, edges, features, weights).materialize()
 
-    @staticmethod
-    def from_networkx(
-        graph: "networkx.Graph",
-        weight: str | None = "weight",
-        feature_attributes: Sequence[str] | None = (),
-        *,
-        missing: "Missing" = "fill",
-        directed: bool = False,
-        reciprocal: Reciprocal = "error",
-        encoder: "FeatureEncoder | None" = None,
-    ) -> "Graph":
-        """Convert a NetworkX graph of any kind; names are its nodes.
-
-        Parameters
-        ----------
-        graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-            Weights of parallel edges add.
-        weight : str, optional
-            Edge attribute of the weights, 1 where an edge lacks it; without any, the graph is unweighted.
-        feature_attributes : sequence of str, optional
-            Node attributes to take as feature columns; None takes all. Numbers are taken as they are; other
-            values, and gaps, go through a FeatureEncoder, which the graph holds as ``encoder``.
-        missing : {"fill", "zero", "error"}
-            What a node gets that lacks an attribute: what an encoder fills in, 0 (numbers are then sparse),
-            or an error.
-        directed : bool
-            Whether directions are kept; else a directed graph is made symmetric, with a warning.
-        reciprocal : {"error", "sum", "mean", "max"}
-            As in :meth:`Graph.from_edges`.
-        encoder : FeatureEncoder, optional
-            Encodes the attributes; fitted on them if it is not fitted yet.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> Graph.from_networkx(nx.path_graph(3))
-        Graph(3 nodes, 2 edges)
-        """
-        from spinegraph.graph.convert import from_networkx
-
-        return from_networkx(graph, weight, feature_attributes, missing, directed, reciprocal, encoder)
-
-    def to_networkx(self, weight: str = "weight", *, features: bool = True) -> Any:
-        """Return a networkx.Graph, or DiGraph; feature columns become node attributes, non-zeros if sparse.
-
-        Examples
-        --------
-        >>> Graph.from_edges([("ann", "bob")], weights=[2]).to_networkx()["ann"]["bob"]["weight"]
-        2.0
-        """
-        from spinegraph.graph.convert import to_networkx
-
-        return to_networkx(self, weight, features)
-
-    @staticmethod
-    def from_scipy(
-        matrix: Any,
-        features: Any = None,
-        names: Iterable[Any] | None = None,
-        *,
-        feature_names: Iterable[str] | None = None,
-        weighted: bool | None = None,
-        directed: bool = False,
-        reciprocal: Reciprocal = "error",
-    ) -> "Graph":
-        """Convert an adjacency matrix (n, n), sparse or dense.
-
-        Parameters
-        ----------
-        matrix : sparse matrix or array (n, n)
-            A symmetric one gives each edge once, with its weight; an asymmetric one is made symmetric, with a
-            warning, unless directed. Entries that are stored several times add, as in SciPy itself.
-        features, names, feature_names, directed, reciprocal
-            As in :meth:`Graph.from_edges`.
-        weighted : bool, optional
-            Whether entries are weights; by default, unless all but 0 are 1.
-
-        Examples
-        --------
-        >>> from scipy.sparse import csr_array
-        >>> Graph.from_scipy(csr_array([[0, 2.5], [2.5, 0]])).weights.tolist()
-        [2.5, 2.5]
-        """
-        from spinegraph.graph.convert import from_scipy
-
-        return from_scipy(matrix, features, names, feature_names, weighted, directed, reciprocal)
-
     def to_scipy(self) -> csr_array:
         """Return the adjacency matrix (n, n) as float32 csr_array; entries are 1 if unweighted.
 
@@ -732,143 +642,15 @@ class Graph:
         found.eliminate_zeros()
         return found
 
-    @staticmethod
-    def from_igraph(
-        graph: "igraph.Graph",
-        weight: str | None = "weight",
-        feature_attributes: Sequence[str] | None = (),
-        *,
-        missing: "Missing" = "fill",
-        directed: bool = False,
-        reciprocal: Reciprocal = "error",
-        encoder: "FeatureEncoder | None" = None,
-    ) -> "Graph":
-        """Convert an igraph Graph; names are the vertex attribute "name", or else positions.
-
-        The other arguments are those of :meth:`Graph.from_networkx`.
-
-        Examples
-        --------
-        >>> import igraph
-        >>> Graph.from_igraph(igraph.Graph.Ring(4))
-        Graph(4 nodes, 4 edges)
-        """
-        from spinegraph.graph.convert import from_igraph
-
-        return from_igraph(graph, weight, feature_attributes, missing, directed, reciprocal, encoder)
-
-    def to_igraph(self, weight: str = "weight", *, features: bool = True) -> Any:
-        """Return an igraph.Graph with names under "name" and each feature column as a vertex attribute.
-
-        Examples
-        --------
-        >>> Graph.from_edges([("ann", "bob")]).to_igraph().vs["name"]
-        ['ann', 'bob']
-        """
-        from spinegraph.graph.convert import to_igraph
-
-        return to_igraph(self, weight, features)
-
-    @staticmethod
-    def from_pyg(data: Any, *, directed: bool = False, reciprocal: Reciprocal = "error") -> "Graph":
-        """Convert PyTorch Geometric ``Data``: edge_index, and x, edge_weight, names where it has them.
-
-        Edges that are listed in one direction alone are made symmetric, with a warning, unless directed.
-
-        Examples
-        --------
-        >>> data = Graph.from_edges([(0, 1)], features=[[1, 2], [3, 4]]).to_pyg()
-        >>> Graph.from_pyg(data)
-        Graph(2 nodes, 1 edge, 2 dense features)
-        """
-        from spinegraph.graph.convert import from_pyg
-
-        return from_pyg(data, directed, reciprocal)
-
-    def to_pyg(self, *, sparse: bool = False) -> Any:
-        """Return PyTorch Geometric ``Data`` with both directions of each undirected edge.
-
-        Features are the dense tensor ``x``; with ``sparse``, sparse features stay a sparse COO tensor.
-
-        Examples
-        --------
-        >>> Graph.from_edges([(0, 1)]).to_pyg().edge_index.tolist()
-        [[0, 1], [1, 0]]
-        """
-        from spinegraph.graph.convert import to_pyg
-
-        return to_pyg(self, sparse)
-
-    @staticmethod
-    def from_dataframe(
-        edges: Any,
-        source: str | None = None,
-        target: str | None = None,
-        weight: str | bool | None = None,
-        *,
-        nodes: Any = None,
-        node: str | None = None,
-        features: Sequence[str] | None = None,
-        missing: "Missing" = "fill",
-        directed: bool = False,
-        reciprocal: Reciprocal = "error",
-        encoder: "FeatureEncoder | None" = None,
-    ) -> "Graph":
-        """Convert a table of edges, with or without a table of nodes; pandas, polars, Arrow or a dict.
-
-        Integers in the tables are names. Nodes come in the order of ``nodes``, else of appearance.
-
-        Parameters
-        ----------
-        edges : table (m rows)
-        source, target : str, optional
-            Columns of the ends; by default those with usual titles ("source" and "target", "from" and
-            "to" ...), or else the first two.
-        weight : str or False, optional
-            Column of the weights; by default "weight" or a like title where there is one. False ignores it.
-        nodes : table, optional
-            One row per node: its name and its features.
-        node : str, optional
-            Column of the names in ``nodes``; by default the first.
-        features : sequence of str, optional
-            Feature columns of ``nodes``; by default all. Numbers are taken as they are; other columns, and
-            gaps, go through a FeatureEncoder, which the graph holds as ``encoder``.
-        missing : {"fill", "zero", "error"}
-            What a node of ``edges`` without a row in ``nodes`` gets: what an encoder fills in, zeros, or an
-            error.
-        directed, reciprocal
-            As in :meth:`Graph.from_edges`.
-        encoder : FeatureEncoder, optional
-            As in :meth:`Graph.from_networkx`.
-
-        Examples
-        --------
-        >>> edges = {"source": ["ann", "bob"], "target": ["bob", "cy"]}
-        >>> nodes = {"node": ["ann", "bob", "cy"], "age": [31, 45, 28]}
-        >>> Graph.from_dataframe(edges, nodes=nodes)
-        Graph(3 nodes, 2 edges, 1 dense feature, names 'ann', 'bob', ...)
-        """
-        from spinegraph.graph.convert import from_dataframe
-
-        return from_dataframe(
-            edges, source, target, weight, nodes, node, features, missing, directed, reciprocal, encoder
-        )
-
-    def to_dataframe(
-        self,
-        kind: Literal["pandas", "polars", "arrow"] = "pandas",
-        table: Literal["edges", "nodes"] = "edges",
-    ) -> Any:
-        """Return a table: "edges" (source, target, weight), or "nodes" (node, and its features, dense).
-
-        Examples
-        --------
-        >>> Graph.from_edges([("ann", "bob")]).to_dataframe("arrow").to_pydict()
-        {'source': ['ann'], 'target': ['bob']}
-        """
-        from spinegraph.graph.convert import to_dataframe
-
-        return to_dataframe(self, kind, table)
+    from_networkx = staticmethod(convert.from_networkx)
+    from_igraph = staticmethod(convert.from_igraph)
+    from_pyg = staticmethod(convert.from_pyg)
+    from_scipy = staticmethod(convert.from_scipy)
+    from_dataframe = staticmethod(convert.from_dataframe)
+    to_networkx = convert.to_networkx
+    to_igraph = convert.to_igraph
+    to_pyg = convert.to_pyg
+    to_dataframe = convert.to_dataframe
 
 
 def _joined_encoder(graphs: list[Graph]) -> "FeatureEncoder | None":

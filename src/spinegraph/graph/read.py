@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +11,6 @@ from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.graph.edge_files import (
     EdgeOptions,
     FileContents,
-    NotHeaderError,
     Query,
     collect,
     open_listing,
@@ -194,12 +192,8 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
             if options.columns is not None:
                 raise ParameterError(f"{source.path}: columns go with tables, not with npz and GraphML files")
             return (read_npz_network if source.kind == "npz" else read_graphml)(edges, options)
-        try:
-            with open_listing(source, options) as listing:
-                contents = collect(listing)
-        except NotHeaderError:
-            with open_listing(source, replace(options, header=False)) as listing:
-                contents = collect(listing)
+        with open_listing(source, options) as listing:
+            contents = collect(listing)
     # Arrow keeps freed memory for itself; building the graph needs it more.
     pa.default_memory_pool().release_unused()
     return contents

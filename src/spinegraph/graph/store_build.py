@@ -22,14 +22,14 @@ from spinegraph.errors import (
 )
 from spinegraph.graph.describe import computed_fingerprint
 from spinegraph.graph.edge_files import (
-    MAX_WEIGHT,
     EdgeOptions,
-    NotHeaderError,
+    Loaded,
     as_integer,
     identifier,
     literal,
     open_listing,
     open_parquet,
+    trim,
     warn_of_header,
 )
 from spinegraph.graph.edges import (
@@ -84,8 +84,6 @@ _SHARE = 0.6  # of the rest for DuckDB, which takes somewhat more than it is all
 _ENTRIES = 2**18  # sorted entries merged at a time
 _ROWS = 2**20  # row pointers written at a time
 _EXAMPLES = 6
-# What Python's str.strip takes away; DuckDB's trim would leave all but the space.
-_BLANKS = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
 def build_store(
@@ -178,22 +176,13 @@ def build_store(
         make_folder(store.resolve().parent)
         given = (memory, report_progress, features, directed, reciprocal, node_column, missing, encoder)
         with whole_folder(store) as partial:
-            build = _Build(partial, *given)
-            try:
-                made = build.write(opened_edges, options)
-            except NotHeaderError:
-                shutil.rmtree(partial / "work")
-                made = build.write(opened_edges, replace(options, header=False))
+            made = _Build(partial, *given).write(opened_edges, options)
             report_progress("checksums", 0, 0)
             fingerprint = computed_fingerprint(graph_of(made, _mapped(partial, made.files)))
             replace(made, fingerprint=fingerprint).write(partial)
     if made.report is not None:
         warn_of_losses(made.report, stacklevel=2)
     return open_store(store)
-
-
-def _trimmed(column: str) -> str:
-    return f"trim({column}, {literal(_BLANKS)})"
 
 
 def _mapped(folder: Path, files: Mapping[str, Entry]) -> dict[str, NDArray[Any]]:
@@ -227,15 +216,18 @@ class _Build:
         allowed = int(_SHARE * (self.memory - _PROCESS_MEMORY))
         with open_listing(source, options, allowed, str(work)) as self._listing:
             self.progress("reading edges", 0, 0)
-            listed = self._read()
+            found = self._listing.load()
+            if found.names > MAX_NODES:
+                at_most = f"a graph holds at most {MAX_NODES} nodes; got {found.names}"
+                raise GraphFormatError(f"{self._listing.path}: {at_most}")
             self.progress("sorting names", 0, 0)
-            kind, n = self._write_names()
+            kind = self._write_names(found)
             warn_of_header(self._listing, stacklevel=4)
-            self.progress("sorting edges", 0, listed)
-            report = self._write_rows(listed, n)
+            self.progress("sorting edges", 0, found.listed)
+            report = self._write_rows(found)
             made = Header(kind, True, None, None, report, "", _entries(self.folder))
             if self.features is not None:
-                self.progress("joining features", 0, n)
+                self.progress("joining features", 0, found.names)
                 made = self._join_features(self.features, made)
         shutil.rmtree(work)
         return made
@@ -243,85 +235,42 @@ class _Build:
     def _rows(self, query: str) -> Iterator[Any]:
         return self._listing.batches(query, _ENTRIES)
 
-    def _run(self, query: str) -> Any:
-        """Run a query and return its first row, if it has one."""
-        found = self._listing.execute(query)
-        return [column[0].as_py() for column in found.columns] if found is not None and len(found) else None
-
-    def _read(self) -> int:
-        """Read the listed edges into a table, check them, and return their number."""
-        listing = self._listing
-        ends = [_trimmed(end) if listing.is_text else end for end in listing.ends]
-        weight = "" if listing.weight is None else f", {listing.weight} AS w"
-        query = f"SELECT {ends[0]} AS a, {ends[1]} AS b{weight} FROM {listing.relation}"
-        self._run(f"CREATE TEMP TABLE edges AS {query}")
-        wrong = f"w IS NULL OR isnan(w) OR w < 0 OR w > {MAX_WEIGHT!r}" if weight else "false"
-        listed, is_bad = self._run(f"SELECT count(*), bool_or({wrong}) FROM edges")
-        if is_bad:
-            listing.explain("a weight is negative, not finite or too large")
-        if not listed:
-            raise GraphFormatError(f"{listing.path}: holds no edges; {listing.note}")
-        return int(listed)
-
-    def _write_names(self) -> tuple[str, int]:
-        """Write the names in ascending order; returns their kind and number."""
-        listing, n = self._listing, self._listing.options.num_nodes
-        self._run("CREATE TEMP TABLE found AS SELECT DISTINCT unnest([a, b]) AS n FROM edges")
-        checked = [listing.check_names(batch.column(0)) for batch in self._rows("SELECT n FROM found")]
-        is_integer = all(checked)
-        if is_integer and listing.is_text:
-            for table, column in (("found", "n"), ("edges", "a"), ("edges", "b")):
-                self._run(f"ALTER TABLE {table} ALTER {column} TYPE BIGINT")
-        # The order of rows is the order of names, so that a row's number is a name's position.
-        self._run("CREATE TEMP TABLE names AS SELECT n FROM found ORDER BY n")
-        self._run("DROP TABLE found")
-        count, first, last = self._run("SELECT count(*), min(n), max(n) FROM names")
-        if n is not None:
-            if first < 0 or last >= n:
-                listing.explain("a node id is out of range")
-            self._run(f"CREATE OR REPLACE TEMP TABLE names AS SELECT range AS n FROM range({n})")
-            count, first, last = n, 0, n - 1
-        if count > MAX_NODES:
-            raise GraphFormatError(f"{listing.path}: a graph holds at most {MAX_NODES} nodes; got {count}")
-        self._is_range = is_integer and first == 0 and last == count - 1
+    def _write_names(self, found: Loaded) -> str:
+        """Write the names in ascending order and return their kind."""
+        batches = (batch.column(0) for batch in self._rows("SELECT n FROM spine_names"))
         with explained(self.folder):
-            if is_integer:
-                parts = (batch.column(0).to_numpy() for batch in self._rows("SELECT n FROM names"))
-                write_chunks(self.folder / "names.bin", parts, np.int64)
-                return "range" if self._is_range else "integer", int(count)
+            if found.are_integers:
+                write_chunks(self.folder / "names.bin", (batch.to_numpy() for batch in batches), np.int64)
+                return "range" if found.are_range else "integer"
             size = 0
             with (
                 (self.folder / "names_text.bin").open("wb") as text,
                 (self.folder / "names_ends.bin").open("wb") as ends,
             ):
-                for batch in self._rows("SELECT n FROM names"):
-                    column = batch.column(0).cast(pa.large_string())
+                for batch in batches:
+                    column = batch.cast(pa.large_string())
                     _, offsets, data = column.buffers()
                     marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
                     text.write(data[int(marks[0]) : int(marks[-1])])
                     ends.write((marks[1:] - marks[0] + size).tobytes())
                     size += int(marks[-1] - marks[0])
-        return "text", int(count)
+        return "text"
 
-    def _write_rows(self, listed: int, n: int) -> EdgeReport:
+    def _write_rows(self, found: Loaded) -> EdgeReport:
         """Write indptr, indices and weights in both directions; counts what was merged or dropped."""
-        is_weighted, directed = self._listing.weight is not None, self.directed
-        weight = ", w" if is_weighted else ""
-        if self._is_range:
-            pairs = f"SELECT a AS x, b AS y{weight} FROM edges"
-        else:
-            pairs = f"SELECT p.rowid AS x, q.rowid AS y{weight} FROM edges "
-            pairs += "JOIN names AS p ON p.n = a JOIN names AS q ON q.n = b"
-        zero = "w = 0" if is_weighted else "false"
-        query = f"SELECT count(*) FILTER (WHERE a = b), count(*) FILTER (WHERE a <> b AND {zero}) FROM edges"
-        loops, zeros = self._run(query)
+        is_weighted, directed, n = self._listing.weight is not None, self.directed, found.names
+        weight, zero = (", w", "w = 0") if is_weighted else ("", "false")
+        loops, zeros = self._listing.first(
+            f"SELECT count(*) FILTER (a = b), count(*) FILTER (a <> b AND {zero}) FROM spine_edges"
+        )
         # The last bit of a key says which direction an edge was listed in.
         both = f"unnest([(x * {n} + y) * 2 + (x > y)::INT, (y * {n} + x) * 2 + (x > y)::INT]) AS k{weight}"
+        pairs = self._listing.pairs(found)
         ordered = f"SELECT {both} FROM ({pairs}) WHERE x <> y AND NOT {zero} ORDER BY k{weight}"
         names = _stored_names(self.folder)
         one_way = both_ways = entries = 0
         pointers = _Pointers(n)
-        done, total = 0, 2 * (listed - loops - zeros)
+        done, total = 0, 2 * (found.listed - loops - zeros)
         with (
             explained(self.folder),
             (self.folder / "indices.bin").open("wb") as columns,
@@ -358,11 +307,11 @@ class _Build:
             for part in pointers.finish():
                 starts.write(part.tobytes())
         return EdgeReport(
-            listed=listed,
+            listed=found.listed,
             edges=one_way // 2 if directed else entries // 2,
             self_loops=loops,
             zero_weights=zeros,
-            repeated=listed - loops - zeros - one_way // 2,
+            repeated=found.listed - loops - zeros - one_way // 2,
             reciprocal=0 if directed else both_ways // 2,
         )
 
@@ -396,20 +345,22 @@ class _Build:
 
     def _join_parquet(self, source: Opened, node: str, titles: list[str], made: Header) -> Header:
         name = identifier(node)
-        key = _trimmed(f"CAST({name} AS VARCHAR)")
+        key = trim(f"CAST({name} AS VARCHAR)")
         key = key if made.names == "text" else as_integer(key)
         columns = [f"TRY_CAST({identifier(title)} AS FLOAT) AS f{i}" for i, title in enumerate(titles)]
         table = f"read_parquet({literal(source.file)})"
-        self._run(
+        self._listing.execute(
             f"CREATE TEMP VIEW rows AS SELECT {key} AS n, {name} AS raw, {', '.join(columns)} FROM {table}"
         )
         examples = f"SELECT count(*), list(n)[:{_EXAMPLES}] FROM"
-        gaps, _ = self._run(f"{examples} (SELECT raw AS n FROM rows WHERE raw IS NULL)")
-        twice, repeated = self._run(
-            f"{examples} (SELECT n FROM rows JOIN names USING (n) GROUP BY n HAVING count(*) > 1)"
+        gaps, _ = self._listing.first(f"{examples} (SELECT raw AS n FROM rows WHERE raw IS NULL)")
+        twice, repeated = self._listing.first(
+            f"{examples} (SELECT n FROM rows JOIN spine_names USING (n) GROUP BY n HAVING count(*) > 1)"
         )
-        unused, strangers = self._run(f"{examples} (SELECT raw AS n FROM rows ANTI JOIN names USING (n))")
-        empty, without = self._run(f"{examples} (FROM names ANTI JOIN rows USING (n))")
+        unused, strangers = self._listing.first(
+            f"{examples} (SELECT raw AS n FROM rows ANTI JOIN spine_names USING (n))"
+        )
+        empty, without = self._listing.first(f"{examples} (FROM spine_names ANTI JOIN rows USING (n))")
         if gaps:
             raise GraphFormatError(
                 f"{source.path}: {gaps} rows have no name in {node!r}; every row needs one"
@@ -424,7 +375,7 @@ class _Build:
         if unused:
             warnings.warn(f"{source.path}: {message}; such rows are left out", SpineWarning, stacklevel=4)
         values = ", ".join(f"CASE WHEN rows.n IS NULL THEN 0 ELSE f{i} END" for i in range(len(titles)))
-        joined = f"SELECT {values} FROM names LEFT JOIN rows USING (n) ORDER BY names.rowid"
+        joined = f"SELECT {values} FROM spine_names LEFT JOIN rows USING (n) ORDER BY spine_names.rowid"
         done = 0
         with explained(self.folder), (self.folder / "features.bin").open("wb") as output:
             for batch in self._rows(joined):

@@ -20,10 +20,12 @@ from spinegraph.structure.pagerank import RootedPageRank
 # Length of place and role beside content, and of role to place without it where place predicts links well.
 _PLACE, _ROLE, _ROLE_TO_PLACE = 0.2, 0.15, 0.25
 _LEAST = 0.05  # share of its length that place keeps where it says nothing about links
+_FEW_NEIGHBORS = 3.0  # mean degree below which a node's links say too little about its role
 _CHANCE = 0.2  # strength of place that small networks without any may have
 _SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws; of the walks that meet the nodes to fit on
 _FEW_EDGES = 10  # too few to learn from
-_COLUMNS, ROWS = 64, 65_536  # smoothed, and finished, at a time: bounds memory
+_COLUMNS, _VALUES = 64, 1 << 26  # smoothed at a time, at most: bounds memory
+ROWS = 65_536  # finished at a time
 
 
 class Chunk(NamedTuple):
@@ -118,7 +120,10 @@ class Generator:
             around = replace(around, near=around.near[nodes])
             columns = role_columns(graph, config, nodes, around, profile_of(graph, config, nodes))
             role = Role.fit(columns, widths["role"], config.seed)
-        basic = _balance(content is not None, strength(graph, config) if place is not None else 0.0)
+        neighbors = 2 * graph.num_edges / max(len(graph), 1)
+        basic = _balance(
+            content is not None, strength(graph, config) if place is not None else 0.0, neighbors
+        )
         given = config.weights or {}
         weights = {name: basic[name] * given.get(name, 1.0) for name in widths}
         if not any(weights.values()):
@@ -174,7 +179,7 @@ class Generator:
     def embed(self, graph: GraphLike, known: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes, given their training positions; see ``known``."""
         vectors = np.zeros((len(graph), self.dim), np.float32)
-        for chunk in self.chunks(known):
+        for chunk in self.chunks(graph, known):
             vectors[:, self.at(chunk)] = self.smoothed(graph, chunk, known)
         around = self.surroundings(graph)
         for start in range(0, len(graph), ROWS):
@@ -182,15 +187,16 @@ class Generator:
             self.finish(vectors[some[0] : some[-1] + 1], self.role_rows(graph, some, around))
         return vectors
 
-    def chunks(self, known: NDArray[np.int64] | None) -> list[Chunk]:
+    def chunks(self, graph: GraphLike, known: NDArray[np.int64] | None) -> list[Chunk]:
         """Return what smoothing makes of the vectors of all nodes, in pieces that can be made apart."""
+        columns = int(np.clip(_VALUES // max(len(graph), 1), 8, _COLUMNS))
         widths = {"content": 0 if self.content is None else len(self.content.offset)}
         if self.place is not None and known is not None:
             widths["place"] = self.place.positions.shape[1]
         return [
-            Chunk(name, slice(start, min(start + _COLUMNS, width)))
+            Chunk(name, slice(start, min(start + columns, width)))
             for name, width in widths.items()
-            for start in range(0, width, _COLUMNS)
+            for start in range(0, width, columns)
         ]
 
     def at(self, chunk: Chunk) -> slice:
@@ -267,11 +273,12 @@ class Generator:
         return vectors
 
 
-def _balance(has_content: bool, strength: float) -> dict[str, float]:
-    """Return the length of every part, given how much place says about links."""
+def _balance(has_content: bool, strength: float, neighbors: float) -> dict[str, float]:
+    """Return the length of every part, given how much place says about links, and the mean degree."""
     strength = max(0.0, strength - _CHANCE) / (1 - _CHANCE)
     if has_content:
-        return {"content": 1.0, "place": _PLACE * min(max(2 * strength, _LEAST), 1.0), "role": _ROLE}
+        role = _ROLE * float(np.clip(neighbors / _FEW_NEIGHBORS, 0.1, 1)) ** 2
+        return {"content": 1.0, "place": _PLACE * min(max(2 * strength, _LEAST), 1.0), "role": role}
     odds = _ROLE_TO_PLACE * (1 - strength) / max(strength, 1e-2)
     return {"place": float(1 / np.sqrt(1 + odds**2)), "role": float(odds / np.sqrt(1 + odds**2))}
 

@@ -27,6 +27,7 @@ _STEPS, _ENTRIES = 1.6e8, 6e6  # walked and kept in all, about; large networks g
 ROUNDS = 3  # of the decomposition
 _NODES_PER_DIMENSION = 8  # at least
 _MANY_NODES = ((30_000, 96), (200_000, 64))  # beyond so many nodes, so many dimensions
+MAX_POSITIONS = 500_000  # of the best connected nodes; the others get a place from those around them
 _HIDDEN, _FEW_LINKS, _MAX_PAIRS = 0.2, 100, 100_000  # links, when the strength of place is measured
 _CHECK_WIDTH, _CHECK_WALKS = 32, 50
 _USUAL_STRENGTH = 0.7
@@ -41,7 +42,7 @@ class Place:
     Attributes
     ----------
     names : array (n,)
-        The training nodes.
+        The training nodes; of more than ``MAX_POSITIONS`` those with most neighbours.
     positions : float32 array (n, p)
     links : int64 array (s, 2)
         Some links of the training network, by which it is recognised.
@@ -61,8 +62,11 @@ class Place:
     @classmethod
     def fit(cls, graph: Graph, width: int, config: Config, positions: "Positions") -> "Place":
         """Return the positions of a graph's nodes, scaled so that places have mean 0 and mean square 1."""
-        found = positions(graph, width, config)
+        if len(graph) > MAX_POSITIONS:
+            best = np.sort(np.argsort(-graph.degrees, kind="stable")[:MAX_POSITIONS])
+            graph = graph.with_features(None).subgraph(graph.names[best].tolist())
         near = Smoother.of(graph, config.near, tolerance=config.tolerance, threads=config.threads)
+        found = near.smooth(positions(graph, width, config))  # smoothed here as well, walks are noisy
         places = near.smooth(found)
         mean = places.mean(axis=0)
         places -= mean

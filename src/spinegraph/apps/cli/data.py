@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.bar import Bar
-from rich.console import Console
-from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
 
-from spinegraph.apps.cli.options import Json, Quiet, plain_table, print_json, shown_progress, takes
+from spinegraph.apps.cli.options import (
+    Json,
+    Quiet,
+    print_facts,
+    print_json,
+    print_table,
+    shown_progress,
+    takes,
+)
 from spinegraph.apps.cli.reading import LabelColumn, Reading
 from spinegraph.errors import ParameterError
 
@@ -141,22 +144,19 @@ def _print_store(graph: "Graph", store: Path, *, json: bool, quiet: bool) -> Non
 
 def _print_description(contents: "FileContents", graph: "Graph", found: "Description") -> None:
     """Print how a file was read, a table of its numbers, and its degrees as bars."""
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(contents.path)}[/bold]", soft_wrap=True)
-    for note in (*contents.notes, *([str(graph.report)] if graph.report else [])):
-        console.print(f"  {escape(note)}", style="dim", soft_wrap=True)
-    console.print()
-    numbers = Table.grid(padding=(0, 2))
-    for title, text in _numbers(found):
-        numbers.add_row(f"[bold]{title}[/bold]", escape(text))
-    console.print(Padding(numbers, (0, 0, 1, 2), expand=False))
-    bars = plain_table("degree", "nodes", "", align="rrl")
     most = max(part.nodes for part in found.degrees)
-    for part in found.degrees:
-        degree = f"{part.low:,}" if part.low == part.high else f"{part.low:,}-{part.high:,}"
-        length = max(part.nodes / most, 1 / (8 * _BAR)) if part.nodes else 0  # at least a sliver
-        bars.add_row(degree, f"{part.nodes:,}", Bar(1, 0, length, width=_BAR))
-    console.print(Padding(bars, (0, 0, 0, 2), expand=False))
+    bars = [
+        (
+            f"{part.low:,}" if part.low == part.high else f"{part.low:,}-{part.high:,}",
+            f"{part.nodes:,}",
+            "█" * max(round(_BAR * part.nodes / most), 1) if part.nodes else "",
+        )
+        for part in found.degrees
+    ]
+    typer.echo("\n  ".join([contents.path, *contents.notes, *([str(graph.report)] if graph.report else [])]))
+    typer.echo()
+    print_facts("", dict(_numbers(found)))
+    print_table("", ("degree", "nodes", ""), bars)
 
 
 def _numbers(found: "Description") -> Iterator[tuple[str, str]]:

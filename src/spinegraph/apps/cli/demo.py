@@ -1,7 +1,7 @@
 """``spine demo``: SPINE fitted on a synthetic organisation and applied to an unseen one."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,16 +9,14 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.markup import escape
-from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
 from spinegraph.apps.cli.options import (
     Json,
     Report,
-    plain_table,
     print_json,
+    print_table,
     require_free,
     shown_progress,
 )
@@ -42,7 +40,7 @@ OWN_DATA = (
     "spine explore model",
 )
 Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation; None for unseen where impossible
-_FOLDS = 5
+_FOLDS, _ALIKE = 5, 3
 _REPORT, _MODEL = "report.html", "model"
 _THREADS = 1  # two are no faster on 600 people
 
@@ -91,11 +89,8 @@ class Score:
 class Demo:
     """All that the demo shows, as plain values."""
 
-    fitted: dict[str, int]  # people and ties of the organisation
+    fitted: dict[str, int]  # people, ties, words, departments and roles of the organisation
     unseen: dict[str, int]
-    words: int
-    departments: int
-    roles: int
     parts: dict[str, int]  # name to width
     scores: tuple[Score, ...]  # SPINE first, the largest class last
     # "of" a bridge of the fitted organisation: by each part, the people nearest in the unseen one, by place
@@ -129,7 +124,7 @@ def run_demo(
 
     from spinegraph.embeddings import unit_length
     from spinegraph.estimator import SPINE
-    from spinegraph.graph.synthetic import planted
+    from spinegraph.graph.synthetic import BRIDGE, planted
 
     with threadpool_limits(_THREADS):  # BLAS threads of concurrent calls would wait for each other
         progress("making two organisations", 0, 0)
@@ -144,35 +139,35 @@ def run_demo(
             elsewhere = None if part == "place" else unseen.part(part).vectors
             rows[f"SPINE, {part} alone"] = known.part(part).vectors, elsewhere
         scores = _scores(here, there, {**rows, **_controls(model, here, there, progress)}, progress)
-        # In another organisation nobody has a place: who sits near whom is asked at home.
-        asked = {part: (here, known) if part == "place" else (there, unseen) for part in known.parts}
-        cosines = {
-            part: unit_length(known.part(part).vectors) @ unit_length(found.part(part).vectors).T
-            for part, (_, found) in asked.items()
-        }
-        np.fill_diagonal(cosines["place"], -np.inf)
-        alike = _look_alikes(here, {part: where for part, (where, _) in asked.items()}, cosines)
+        alike: dict[str, Any] = {"of": _person(here, bridge := int(np.flatnonzero(here.role == BRIDGE)[0]))}
+        agreement = {}
+        for part in known.parts:
+            # In another organisation nobody has a place: who sits near whom is asked at home.
+            where, found = (here, known) if part == "place" else (there, unseen)
+            cosines = unit_length(known.part(part).vectors) @ unit_length(found.part(part).vectors).T
+            if part == "place":
+                np.fill_diagonal(cosines, -np.inf)
+            alike[part] = [
+                {"person": _person(where, other), "similarity": float(cosines[bridge, other])}
+                for other in np.argsort(-cosines[bridge], kind="stable")[:_ALIKE].tolist()
+            ]
+            own, others = (each.role if part == "role" else each.community for each in (here, where))
+            agreement[part] = float((others[cosines.argmax(axis=1)] == own).mean())
         if folder is not None:
             _write(model, here, folder, progress)
-    nearest = {part: found.argmax(axis=1) for part, found in cosines.items()}
-    fitted, other = ({"people": len(each.graph), "ties": each.graph.num_edges} for each in (here, there))
-    agreement = {
-        "content": float((there.community[nearest["content"]] == here.community).mean()),
-        "place": float((here.community[nearest["place"]] == here.community).mean()),
-        "role": float((there.role[nearest["role"]] == here.role).mean()),
+    widths = {name: part.stop - part.start for name, part in model.generator_.parts.items()}
+    sizes = _size(here), _size(there)
+    return Demo(*sizes, widths, scores, alike, agreement, None if folder is None else str(folder))
+
+
+def _size(planted: "Planted") -> dict[str, int]:
+    return {
+        "people": len(planted.graph),
+        "ties": planted.graph.num_edges,
+        "words": len(planted.graph.feature_names or ()),
+        "departments": len(planted.community_names),
+        "roles": len(planted.role_names),
     }
-    return Demo(
-        fitted,
-        other,
-        len(here.graph.feature_names or ()),
-        len(here.community_names),
-        len(here.role_names),
-        {name: part.stop - part.start for name, part in model.generator_.parts.items()},
-        scores,
-        alike,
-        agreement,
-        None if folder is None else str(folder),
-    )
 
 
 def _controls(model: "SPINE", here: "Planted", there: "Planted", progress: Report) -> dict[str, Vectors]:
@@ -229,23 +224,6 @@ def _accuracies(
     return right / len(known), probe_cv(both, np.concatenate([known, other]), train, test).accuracy
 
 
-def _look_alikes(
-    here: "Planted", where: "dict[str, Planted]", cosines: dict[str, NDArray[Any]], count: int = 3
-) -> dict[str, Any]:
-    """Find the first bridge's nearest people by each part, in the organisation that it is asked in."""
-    from spinegraph.graph.synthetic import BRIDGE
-
-    person = int(np.flatnonzero(here.role == BRIDGE)[0])
-    found = {
-        part: [
-            {"person": _person(where[part], other), "similarity": float(rows[person, other])}
-            for other in np.argsort(-rows[person], kind="stable")[:count].tolist()
-        ]
-        for part, rows in cosines.items()
-    }
-    return {"of": _person(here, person), **found}
-
-
 def _person(planted: "Planted", node: int) -> dict[str, Any]:
     """Describe a person; ``acquainted`` is the share of pairs of contacts with a tie."""
     from spinegraph.structure.columns import structural_columns
@@ -276,29 +254,23 @@ def _write(model: "SPINE", here: "Planted", folder: Path, progress: Report) -> N
 
 def print_demo(demo: Demo) -> None:
     """Print the accuracies, the most similar people and what to try next."""
-    console = Console(highlight=False)
     fitted, unseen = demo.fitted, demo.unseen
-    console.print(
-        "[bold]Two synthetic organisations[/bold], nothing downloaded\n"
-        f"  fitted  {fitted['people']} people, {fitted['ties']:,} ties, profiles of {demo.words} words, "
-        f"{demo.departments} departments, {demo.roles} roles\n"
+    typer.echo(
+        "Two synthetic organisations, nothing downloaded\n"
+        f"  fitted  {fitted['people']} people, {fitted['ties']:,} ties, profiles of {fitted['words']} words, "
+        f"{fitted['departments']} departments, {fitted['roles']} roles\n"
         f"  unseen  {unseen['people']} other people, {unseen['ties']:,} ties; "
-        "vectors by transform, nothing retrained\n\n"
-        f"[bold]Accuracy of a classifier on {sum(demo.parts.values())} numbers a person[/bold], in %"
+        "vectors by transform, nothing retrained\n"
     )
-    _print_scores(demo.scores, ", ".join(f"{name} {width}" for name, width in demo.parts.items()), console)
-    _print_alike(demo, console)
-    _print_next(demo, console)
-
-
-def _print_scores(scores: tuple[Score, ...], widths: str, console: Console) -> None:
-    table = plain_table("", "departments\nfitted", "\nunseen", "roles\nfitted", "\nunseen")
-    for score in scores:
-        style = "bold" if score is scores[0] else "dim" if score is scores[-1] else ""
-        values = score.community, score.community_unseen, score.role, score.role_unseen
-        cells = ("cannot" if value is None else f"{100 * value:.1f}" for value in values)
-        table.add_row(escape(score.vectors), *cells, style=style)
-    console.print(Padding(table, (0, 0, 1, 2), expand=False))
+    rows = [
+        (
+            score.vectors,
+            *("cannot" if value is None else f"{100 * value:.1f}" for value in astuple(score)[1:]),
+        )
+        for score in demo.scores
+    ]
+    titles = ("", "departments\nfitted", "\nunseen", "roles\nfitted", "\nunseen")
+    widths = ", ".join(f"{name} {width}" for name, width in demo.parts.items())
     note = (
         f"By logistic regression. fitted: {_FOLDS}-fold cross-validation; unseen: trained on labels of the "
         f"fitted organisation only. SPINE's vectors have parts: {widths}. Place is where in the fitted "
@@ -307,7 +279,11 @@ def _print_scores(scores: tuple[Score, ...], widths: str, console: Console) -> N
         "there. Roles show in ties alone; one leader, bridge and fringe in ten has those of a member. "
         "Real networks: docs/study.md."
     )
-    console.print(Padding(note, (0, 0, 1, 2)), style="dim")
+    heading = f"Accuracy of a classifier on {sum(demo.parts.values())} numbers a person, in %"
+    print_table(heading, titles, rows, f"{note}\n ", bold=0)
+    console = Console(highlight=False)
+    _print_alike(demo, console)
+    _print_next(demo, console)
 
 
 def _print_alike(demo: Demo, console: Console) -> None:

@@ -1,15 +1,12 @@
 """``spine evaluate``: vectors beside controls that learn nothing, for classes, links and clusters."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.padding import Padding
 
 from spinegraph.apps.cli.options import (
     GraphFeatures,
@@ -17,13 +14,13 @@ from spinegraph.apps.cli.options import (
     Quiet,
     Report,
     Weights,
-    plain_table,
     print_json,
+    print_table,
     shown_progress,
     some_settings,
     takes,
 )
-from spinegraph.apps.cli.reading import Reading, load_one_network, read_known
+from spinegraph.apps.cli.reading import LabelColumn, Reading, load_one_network, read_known
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 
@@ -70,6 +67,7 @@ def evaluate(
         int | None, typer.Option(min=2, help="Clusters; by default as many as classes, else 8.")
     ] = None,
     weights: Weights = None,
+    label_column: LabelColumn = None,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -86,224 +84,170 @@ def evaluate(
     seed = int(settings.get("seed", 0))
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
-        from spinegraph.analysis.evaluation import class_numbers, score_clusters
+        from spinegraph.analysis.evaluation import class_numbers, score_classes, score_clusters
 
-        subject = Subject.open(source, graph, features, how)
-        known = None if labels is None else read_known(labels, subject.names)
-        tasks = _possible_tasks(subject, known is not None, task or [])
-        rows = subject.rows(weights, report) if set(tasks) - {Task.links} else {}
+        fitted, network, vectors = _open(source, graph, features, how)
+        known = None if labels is None else read_known(labels, vectors.names, label_column)
         numbers, classes = (None, []) if known is None else class_numbers(known)
-        found = Evaluation(str(source), len(subject.names), subject.dim, num_classes=len(classes) or None)
-        if Task.classes in tasks:
-            found.classes = _score_classes(rows, numbers, report, train=train, repeats=repeats, seed=seed)
-        if Task.links in tasks:
-            found.links, found.hidden = _score_links(subject, settings, hide, seed, weights, report)
+        tasks = task or [Task.classes] * (known is not None) + [Task.links] * (fitted is not None) + [
+            Task.clusters
+        ]
+        if Task.classes in tasks and known is None:
+            raise ParameterError("classes need --labels FILE, a table of names and labels")
+        if Task.links in tasks and fitted is None:
+            raise ParameterError(
+                "links: vectors of a file were made with every edge known, none is left to predict; "
+                "pass a model's folder"
+            )
+        rows = _rows(vectors, network, fitted, weights, report) if set(tasks) - {Task.links} else {}
+        found: dict[str, Any] = dict.fromkeys(("num_clusters", "hidden", "classes", "links", "clusters"))
+        about = {"subject": str(source), "nodes": len(vectors), "dim": vectors.dim}
+        found = {**about, "num_classes": len(classes) or None, **found}
+        if Task.classes in tasks and numbers is not None:
+            report("node classification", 0, 0)
+            found["classes"] = score_classes(rows, numbers, train=train, repeats=repeats, seed=seed)
+        if Task.links in tasks and fitted is not None and network is not None:
+            found["links"], found["hidden"] = _score_links(fitted, network, settings, hide, weights, report)
         if Task.clusters in tasks:
-            count = clusters or len(classes) or min(_DEFAULT_CLUSTERS, len(subject.names))
-            found.num_clusters, found.clusters = count, []
-            for done, (name, vectors) in enumerate(rows.items()):
-                report("clusters", done, len(rows))
-                row = {name: vectors}
-                found.clusters += score_clusters(row, count, labels=numbers, graph=subject.graph, seed=seed)
+            report("clusters", 0, 0)
+            count = clusters or len(classes) or min(_DEFAULT_CLUSTERS, len(vectors))
+            scores = score_clusters(rows, count, labels=numbers, graph=network, seed=seed)
+            found["num_clusters"], found["clusters"] = count, scores
     if json:
-        print_json(asdict(found))
-    else:
-        _print_evaluation(found)
+        listed = {name: found[name] and [asdict(score) for score in found[name]] for name in Task}
+        print_json(found | listed)
+        return
+    typer.echo(f"{source}: {len(vectors):,} nodes, {vectors.dim} dimensions")
+    for name, show, size in (
+        ("classes", print_classes, "num_classes"),
+        ("links", _print_links, "hidden"),
+        ("clusters", _print_clusters, "num_clusters"),
+    ):
+        if found[name] is not None:
+            typer.echo()
+            show(found[name], found[size])
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """Vectors to evaluate: those of a model, or those of a file."""
-
-    names: "NDArray[Any]"  # (n,)
-    dim: int
-    graph: "Graph | None"  # None only where the vectors of a file come without a network
-    model: "SPINE | None" = None
-    vectors: Embeddings | None = None  # those of a file
-
-    @classmethod
-    def open(cls, source: Path, edges: Path | None, features: Path | None, how: Reading) -> "Subject":
-        """Open a model's folder, or a file of vectors, with the network of a file where one is given."""
-        if source.is_dir():
-            model, own = load_one_network(source, edges, features, how)
-            return cls(own.names, model.generator_.dim, own, model)
-        found = Embeddings.load(source)
-        if edges is None:
-            return cls(found.names, found.dim, None, None, found)
-        graph = how.network(edges, features)
-        some = Embeddings(graph.names, found.of(graph.names.tolist()), found.parts)
-        return cls(graph.names, found.dim, graph, None, some)
-
-    def rows(self, weights: dict[str, float] | None, report: Report) -> Rows:
-        """Return the vectors, and those of their controls."""
-        if self.model is not None and self.graph is not None:
-            return _model_rows(self.model, self.graph, weights, report)
-        assert self.vectors is not None
-        rows = _part_rows("vectors", self.vectors, weights)
-        if self.graph is not None:
-            from spinegraph.analysis.baselines import controls
-
-            made = controls(self.graph, self.dim)
-            rows |= {name: vectors(self.graph) for name, vectors in made.items()}
-        return rows
+def _open(
+    source: Path, edges: Path | None, features: Path | None, how: Reading
+) -> "tuple[SPINE | None, Graph | None, Embeddings]":
+    """Return a model, a network and its vectors; of a file's vectors, the network that is given."""
+    if source.is_dir():
+        model, own = load_one_network(source, edges, features, how)
+        generator = model.generator_
+        return model, own, Embeddings(own.names, generator.embed(own, generator.known(own)), generator.parts)
+    found = Embeddings.load(source)
+    if edges is None:
+        return None, None, found
+    graph = how.network(edges, features)
+    return None, graph, Embeddings(graph.names, found.of(graph.names.tolist()), found.parts)
 
 
-@dataclass
-class Evaluation:
-    """Scores of vectors and of their controls; None for what was not evaluated."""
-
-    subject: str  # the model's folder, or a file
-    nodes: int
-    dim: int
-    num_classes: int | None = None
-    num_clusters: int | None = None
-    hidden: int | None = None  # edges
-    classes: "list[ClassScore] | None" = None
-    links: "list[LinkScore] | None" = None
-    clusters: "list[ClusterScore] | None" = None
-
-
-def _possible_tasks(subject: Subject, has_labels: bool, tasks: Sequence[Task]) -> Sequence[Task]:
-    """Return the tasks asked for, or all that are possible; raise for those that are not."""
-    if Task.classes in tasks and not has_labels:
-        raise ParameterError("classes need --labels FILE, a table of names and labels")
-    if Task.links in tasks and subject.model is None:
-        raise ParameterError(
-            "links: vectors of a file were made with every edge known, none is left to predict; "
-            "pass a model's folder"
-        )
-    possible = {Task.classes: has_labels, Task.links: subject.model is not None, Task.clusters: True}
-    return tasks or [task for task, is_possible in possible.items() if is_possible]
-
-
-def _model_rows(model: "SPINE", graph: "Graph", weights: dict[str, float] | None, report: Report) -> Rows:
-    """Return a model's vectors of a graph's nodes and those of its controls, which learn nothing."""
-    from spinegraph.analysis.baselines import methods
+def _rows(
+    found: Embeddings,
+    graph: "Graph | None",
+    model: "SPINE | None",
+    weights: dict[str, float] | None,
+    report: Report,
+) -> Rows:
+    """Return vectors, each of several parts that is not zero, and controls, which learn nothing."""
+    from spinegraph.analysis.baselines import controls
     from spinegraph.graph.graph import Graph
 
-    own, generator = model.graph_, model.generator_
-    train = own if isinstance(own, Graph) and own.num_features == graph.num_features else graph
-    embed, rows = methods(generator, train, model.config_.seed), Rows()
-    for done, (name, made) in enumerate(embed.items()):
-        report(f"vectors: {name}", done, len(embed))
-        rows[name] = made(graph)
-    spine = Embeddings(graph.names, rows["SPINE"], generator.parts)
-    return _part_rows("SPINE", spine, weights) | {name: rows[name] for name in rows if name != "SPINE"}
-
-
-def _part_rows(name: str, found: Embeddings, weights: dict[str, float] | None) -> Rows:
-    """Return vectors, weighted where weights are given, and each of several parts that is not zero."""
-    rows = {name: (found if weights is None else found.weighted(weights=weights)).vectors}
+    whole = found if weights is None else found.weighted(weights=weights)
+    rows: Rows = {"vectors" if model is None else "SPINE": whole.vectors}
     parts = {part: found.part(part).vectors for part in found.parts} if len(found.parts) > 1 else {}
-    return rows | {f"{part}{_ALONE}": values for part, values in parts.items() if values.any()}
+    rows |= {f"{part}{_ALONE}": values for part, values in parts.items() if values.any()}
+    if graph is None:
+        return rows
+    made = controls(graph, found.dim)
+    if model is not None:
+        own, generator = model.graph_, model.generator_
+        train = own if isinstance(own, Graph) and own.num_features == graph.num_features else graph
+        options: Any = {"seed": model.config_.seed, "threads": generator.config.threads}
+        made = controls(train, found.dim, generator.encoder, **options)
+    for done, (name, vectors) in enumerate(made.items()):
+        report(f"vectors: {name}", done, len(made))
+        rows[name] = vectors(graph)
+    return rows
 
 
 def class_scores(
     model: "SPINE", graph: "Graph", known: "NDArray[Any]", *, seed: int, report: Report
 ) -> "list[ClassScore]":
     """Return how well a classifier reads labels from a model's vectors and from its controls."""
-    from spinegraph.analysis.evaluation import class_numbers
+    from spinegraph.analysis.evaluation import class_numbers, score_classes
 
-    return _score_classes(_model_rows(model, graph, None, report), class_numbers(known)[0], report, seed=seed)
-
-
-def _score_classes(rows: Rows, labels: Any, report: Report, **how: Any) -> "list[ClassScore]":
-    from spinegraph.analysis.evaluation import score_classes
-
-    scores: list[ClassScore] = []
-    for done, (name, vectors) in enumerate(rows.items()):
-        report("node classification", done, len(rows))
-        *found, largest = score_classes({name: vectors}, labels, **how)
-        scores += found
-    return [*scores, largest]
+    generator = model.generator_
+    vectors = Embeddings(graph.names, generator.embed(graph, generator.known(graph)), generator.parts)
+    rows = _rows(vectors, graph, model, None, report)
+    report("node classification", 0, 0)
+    return score_classes(rows, class_numbers(known)[0], seed=seed)
 
 
 def _score_links(
-    subject: Subject,
+    model: "SPINE",
+    graph: "Graph",
     settings: dict[str, Any],
     hide: float,
-    seed: int,
     weights: dict[str, float] | None,
     report: Report,
 ) -> "tuple[list[LinkScore], int]":
     """Hide edges, fit on the rest with the model's settings, and score the hidden edges, also counted."""
     from spinegraph.analysis.evaluation import hide_edges, neighbour_scores, score_links
 
-    assert subject.model is not None
-    assert subject.graph is not None
-    hidden = hide_edges(subject.graph, hide, seed=seed)
-    fitted = type(subject.model)(**subject.model.config_.to_json()).set_params(**settings)
+    hidden = hide_edges(graph, hide, seed=int(settings.get("seed", 0)))
+    fitted = type(model)(**model.config_.to_json()).set_params(**settings)
     fitted.fit(hidden.graph, progress=lambda stage, done, total: report(f"links: {stage}", done, total))
-    rows = _model_rows(fitted, hidden.graph, weights, report)
+    rows = _rows(fitted.embeddings_, hidden.graph, fitted, weights, report)
     rows.pop("log degree")  # preferential attachment is the same
-    scores: list[LinkScore] = []
-    for done, (name, vectors) in enumerate(rows.items()):
-        report("links: scoring", done, len(rows))
-        scores += score_links(name, vectors, hidden)
+    report("links: scoring", 0, 0)
+    scores = [score for name, vectors in rows.items() for score in score_links(name, vectors, hidden)]
     return [*scores, *neighbour_scores(hidden)], int(hidden.test.is_edge.sum())
 
 
-def _print_evaluation(found: Evaluation) -> None:
-    """Print one table for each task."""
-    console = Console(highlight=False)
-    size = f"{found.nodes:,} nodes, {found.dim} dimensions"
-    console.print(f"[bold]{escape(found.subject)}[/bold]  {size}\n", soft_wrap=True)
-    if found.classes is not None:
-        print_classes(found.classes, console, found.num_classes)
-    if found.links is not None:
-        _print_links(found.links, found.hidden or 0, console)
-    if found.clusters is not None:
-        _print_clusters(found.clusters, found.num_clusters or 0, console)
-
-
-def print_classes(scores: "Sequence[ClassScore]", console: Console, classes: int | None = None) -> None:
+def print_classes(scores: "Sequence[ClassScore]", classes: int | None = None) -> None:
     """Print accuracies in per cent."""
-    named = f", {classes} classes" if classes else ""
-    console.print(f"[bold]Node classification[/bold]{named}, in %")
-    cells = [(score.vectors, f"{100 * score.accuracy:.1f} ± {100 * score.deviation:.1f}") for score in scores]
+    rows = [(score.vectors, f"{100 * score.accuracy:.1f} ± {100 * score.deviation:.1f}") for score in scores]
     splits = max(len(score.C) for score in scores)
     protocol = f"Logistic regression, C chosen on validation nodes; mean and deviation of {splits} splits."
-    values = {score.vectors: score.accuracy for score in scores if score.C}
-    _print_table(("", "accuracy"), cells, f"{protocol} {_verdict(values)}", console)
+    verdict = _verdict({score.vectors: score.accuracy for score in scores if score.C})
+    heading = f"Node classification{f', {classes} classes' if classes else ''}, in %"
+    print_table(heading, ("", "accuracy"), rows, f"{protocol}\n{verdict}", bold=0)
 
 
-def _print_links(scores: "Sequence[LinkScore]", hidden: int, console: Console) -> None:
-    console.print(f"[bold]Link prediction[/bold], {hidden:,} hidden edges among as many non-edges, in %")
-    by = {(score.vectors, score.by): score for score in scores}
-    names = dict.fromkeys(score.vectors for score in scores if score.by != "itself")
-    titles = ("", *(f"{part}\n{scorer}" for part in ("AUC", "AP") for scorer in _SCORERS))
-    cells = [
-        (
-            name,
-            *(f"{100 * by[name, scorer].auc:.1f}" for scorer in _SCORERS),
-            *(f"{100 * by[name, scorer].average_precision:.1f}" for scorer in _SCORERS),
+def _print_links(scores: "Sequence[LinkScore]", hidden: int) -> None:
+    measured: dict[str, list[LinkScore]] = {}
+    for score in scores:
+        measured.setdefault(score.vectors, []).append(score)
+    rows = []
+    for name, found in measured.items():
+        gap = [""] * (len(_SCORERS) - len(found))  # a measure of the network has no scorer
+        aucs, precisions = (
+            [f"{100 * value:.1f}" for value in values]
+            for values in zip(*((s.auc, s.average_precision) for s in found), strict=True)
         )
-        for name in names
-    ]
-    measures = [score for score in scores if score.by == "itself"]
-    cells += [
-        (one.vectors, f"{100 * one.auc:.1f}", "", "", f"{100 * one.average_precision:.1f}", "", "")
-        for one in measures
-    ]
-    best = {name: max(by[name, scorer].auc for scorer in _SCORERS) for name in names}
-    best |= {one.vectors: one.auc for one in measures}
+        rows.append((name, *aucs, *gap, *precisions, *gap))
+    best = {name: max(score.auc for score in found) for name, found in measured.items()}
     note = (
         "Everything was made from the network without the hidden edges. hadamard: logistic regression on "
-        f"products of two vectors, its C chosen on other hidden edges. By the best AUC: {_verdict(best)}"
+        f"products of two vectors, its C chosen on other hidden edges.\nBy the best AUC: {_verdict(best)}"
     )
-    _print_table(titles, cells, note, console)
+    heading = f"Link prediction, {hidden:,} hidden edges among as many non-edges, in %"
+    titles = ("", *(f"{part}\n{scorer}" for part in ("AUC", "AP") for scorer in _SCORERS))
+    print_table(heading, titles, rows, note, bold=0)
 
 
-def _print_clusters(scores: "Sequence[ClusterScore]", count: int, console: Console) -> None:
-    console.print(f"[bold]Clusters[/bold], {count} by k-means")
+def _print_clusters(scores: "Sequence[ClusterScore]", count: int) -> None:
     titles = {"nmi": "NMI", "ari": "ARI", "modularity": "modularity", "silhouette": "silhouette"}
     known = [name for name in titles if getattr(scores[0], name) is not None]
-    cells = [(score.vectors, *(f"{getattr(score, name):.3f}" for name in known)) for score in scores]
+    rows = [(score.vectors, *(f"{getattr(score, name):.3f}" for name in known)) for score in scores]
     note = "A silhouette is of the vectors' own space, so it does not compare rows."
     if compared := next((name for name in ("nmi", "modularity") if name in known), None):
         values = {score.vectors: float(getattr(score, compared)) for score in scores}
-        note = f"{note} By {titles[compared]}: {_verdict(values, 1, 3)}"
-    _print_table(("", *(titles[name] for name in known)), cells, note, console)
+        note = f"{note}\nBy {titles[compared]}: {_verdict(values, 1, 3)}"
+    heading = f"Clusters, {count} by k-means"
+    print_table(heading, ("", *(titles[name] for name in known)), rows, note, bold=0)
 
 
 def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> str:
@@ -325,13 +269,3 @@ def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> s
     if values[part] >= enough:
         return f"Use {first}'s {part}: {text(part)}; all parts together have {text(first)}, and {beside}."
     return f"Use {best}: {text(best)}; {first} has {text(first)}."
-
-
-def _print_table(
-    titles: Iterable[str], cells: Iterable[tuple[str, ...]], note: str, console: Console
-) -> None:
-    table = plain_table(*titles)
-    for number, row in enumerate(cells):
-        table.add_row(*map(escape, row), style="" if number else "bold")
-    console.print(Padding(table, (0, 0, 1, 2), expand=False))
-    console.print(Padding(escape(note), (0, 0, 1, 2)), style="dim")

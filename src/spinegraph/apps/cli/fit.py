@@ -3,20 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from spinegraph.apps.cli.evaluate import class_scores, print_classes
 from spinegraph.apps.cli.options import (
     Json,
     Quiet,
     Report,
+    print_facts,
     print_json,
+    print_next,
     require_free,
     settings,
     shown_progress,
@@ -223,32 +221,30 @@ def _print_fit(
     """Print a model's size and what it learned, and the next commands."""
     from spinegraph.analysis.explain import plural
 
-    console = Console(highlight=False)
     for line in facts["understood"]:
-        console.print(escape(line), style="dim", soft_wrap=True)
-    console.print(f"[bold]{escape(facts['model'])}[/bold]", soft_wrap=True)
+        typer.echo(line)
     several = f" in {facts['networks']} networks" if facts["networks"] > 1 else ""
     encoded = ", encoded from a table" if facts["encoded"] else ""
-    columns = (
-        f"{plural(facts['features'], 'column')}{encoded}" if facts["features"] else "none; structure alone"
-    )
-    grid = Table.grid(padding=(0, 2))
     edges = plural(facts["edges"], "directed edge" if facts["directed"] else "edge")
-    grid.add_row("  network", f"{plural(facts['nodes'], 'node')}{several}, {edges}")
-    grid.add_row("  features", columns)
-    widths = ", ".join(f"{name} {width}" for name, width in facts["parts"].items())
-    grid.add_row("  vectors", f"{facts['dim']} numbers: {widths}")
+    shown = {
+        "network": f"{plural(facts['nodes'], 'node')}{several}, {edges}",
+        "features": f"{plural(facts['features'], 'column')}{encoded}"
+        if facts["features"]
+        else "none; structure alone",
+        "vectors": f"{facts['dim']} numbers: "
+        + ", ".join(f"{name} {width}" for name, width in facts["parts"].items()),
+    }
     if facts["learned"] is not None:
         before, after = facts["learned"]["before"], facts["learned"]["after"]
-        if after > before:
-            text = f"{100 * after:.1f} % of hidden links recognised, {100 * before:.1f} % without it"
-        else:
-            text = f"nothing gained; {100 * before:.1f} % of hidden links recognised"
-        grid.add_row("  learning", text)
-    console.print(grid)
-    console.print()
+        shown["learning"] = (
+            f"{100 * after:.1f} % of hidden links recognised, {100 * before:.1f} % without it"
+            if after > before
+            else f"nothing gained; {100 * before:.1f} % of hidden links recognised"
+        )
+    print_facts(facts["model"], shown)
+    typer.echo()
     if scores is not None:
-        print_classes(scores, console)
-    console.print("[bold]Next[/bold]")
-    for words in commands:
-        console.print(f"  spine {join(words)}", markup=False, soft_wrap=True)
+        print_classes(scores)
+        typer.echo()
+    if commands:
+        print_next(*commands)

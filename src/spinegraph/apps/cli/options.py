@@ -11,10 +11,13 @@ from dataclasses import Field, fields
 from datetime import timedelta
 from functools import wraps
 from pathlib import Path
+from shlex import join
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     Progress,
@@ -38,6 +41,7 @@ Preset = Annotated[
     typer.Option("--preset", help="paper: its own method and values; settings that it has may be changed."),
 ]
 STANDARD_OUTPUT = "-"
+_MIN_CUT = 12  # characters that are left of the last column of a table
 
 
 def read_parts(text: str) -> tuple[str, ...]:
@@ -239,12 +243,47 @@ def print_json(facts: Any, *, err: bool = False) -> None:
     typer.echo(dumps(facts, indent=2, ensure_ascii=False), err=err)
 
 
-def plain_table(*titles: str, align: str = "", header_style: str = "bold") -> Table:
-    """Return a table without lines; ``align`` has l or r for each column, by default l and then r."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=header_style)
-    for title, side in zip(titles, align or f"l{'r' * (len(titles) - 1)}", strict=True):
-        table.add_column(title, justify="left" if side == "l" else "right", overflow="fold")
-    return table
+def print_table(
+    heading: str, titles: Sequence[str], rows: Sequence[Sequence[str]], note: str = "", *, bold: int = -1
+) -> None:
+    """Print a titled table with a note under it; columns of words go left, the last is cut where it is wide.
+
+    ``bold`` is the number of a row to stress.
+    """
+    console = Console(highlight=False)
+    if heading:
+        console.print(f"[bold]{escape(heading)}[/bold]", soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    columns = list(zip(titles, *rows, strict=True)) if rows else []
+    for title, *cells in columns:
+        words = sum(any(sign.isalpha() or sign == "█" for sign in cell) for cell in cells)
+        is_text = 2 * words > sum(map(bool, cells))
+        table.add_column(escape(title), justify="left" if is_text else "right", overflow="fold")
+    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    left = max(console.width - 2 - sum(widths[:-1]) - 2 * len(widths[:-1]), _MIN_CUT)
+    for number, (*cells, last) in enumerate(rows):
+        cut = last if len(last) <= left else f"{last[: left - 1]}…"
+        table.add_row(*map(escape, (*cells, cut)), style="bold" if number == bold else "")
+    if rows:
+        console.print(Padding(table, (0, 0, 1, 2), expand=False))
+    for line in note.splitlines():
+        console.print(Padding(escape(line), (0, 0, 0, 2)))
+
+
+def print_facts(name: str, facts: dict[str, str]) -> None:
+    """Print a name and, under it, what is known of it."""
+    console = Console(highlight=False)
+    if name:
+        console.print(f"[bold]{escape(name)}[/bold]", soft_wrap=True)
+    grid = Table.grid(padding=(0, 2))
+    for title, text in facts.items():
+        grid.add_row(f"  {title}", escape(text))
+    console.print(grid)
+
+
+def print_next(*commands: Sequence[str]) -> None:
+    """Print commands to type next, as they run."""
+    typer.echo("\n".join(["Next:", *(f"  spine {join(words)}" for words in commands)]))
 
 
 def require_output(output: str | Path, endings: tuple[str, ...], what: str) -> None:

@@ -1,14 +1,9 @@
 """``spine similar``: the nodes most like a node, or those of every node."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from shlex import join
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.padding import Padding
 
 from spinegraph.apps.cli.options import (
     STANDARD_OUTPUT,
@@ -16,8 +11,9 @@ from spinegraph.apps.cli.options import (
     Json,
     Model,
     Weights,
-    plain_table,
     print_json,
+    print_next,
+    print_table,
     require_output,
     shown_progress,
     takes,
@@ -25,19 +21,16 @@ from spinegraph.apps.cli.options import (
 )
 from spinegraph.apps.cli.reading import ModelNodes, Reading, given_options
 
-if TYPE_CHECKING:
-    from spinegraph.analysis.explain import Similar
-
 
 @takes(how=Reading)
 def similar(
     model: Model,
     node: Annotated[
-        str | None, typer.Argument(help="A node's name; 1:ann is ann of the second network.")
+        str | None, typer.Argument(metavar="NODE", help="A node's name; 1:ann is ann of the second network.")
     ] = None,
     by: Annotated[
-        Literal["all", "content", "place", "role", "profile"],
-        typer.Option(help="All parts of the vectors, one of them, or the profile (DTW distance)."),
+        Literal["all", "content", "place", "role"],
+        typer.Option(help="What to compare: what nodes are about, where they live, or their links."),
     ] = "all",
     weights: Weights = None,
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many.")] = 10,
@@ -69,49 +62,27 @@ def similar(
     from spinegraph.analysis.explain import similar as similar_nodes
 
     nodes = ModelNodes.open(model, graph, features, how)
+    asked = nodes.graph, nodes.model.generator_, nodes.embeddings
     if output is not None:
-        _write_all(nodes, by, weights, count, output, quiet=quiet, json=json)
+        _write_all(asked, by, weights, count, output, quiet=quiet, json=json)
         return
-    name = nodes.find(str(node))
-    found = similar_nodes(
-        nodes.graph, nodes.model.generator_, nodes.embeddings, name, by=by, n=count, weights=weights
-    )
+    found = similar_nodes(*asked, nodes.find(str(node)), by=by, n=count, weights=weights)
     if json:
         print_json(found.to_json())
     elif quiet:
         for match in found:
             typer.echo(f"{match.score:.3f}  {shown(match.name)}")
     else:
-        reading = [] if graph is None else ["--graph", str(graph)]
-        reading += [] if features is None else ["--features", str(features)]
-        print_similar(found, str(model), [*reading, *given_options(how)])
-
-
-def print_similar(found: "Similar", model: str, reading: Sequence[str] = ()) -> None:
-    """Print the nodes most like a node, most alike first; ``reading`` are options of the next command."""
-    from spinegraph.analysis.explain import HOW, plural, shown, titled
-
-    console = Console(highlight=False)
-    what, score = HOW[found.by]
-    console.print(f"[bold]Most like {escape(titled(shown(found.node)))}[/bold], by {what}")
-    if not found.matches:
-        console.print("  none: it is the only node")
-        return
-    own = found.reasons[0].a
-    console.print(f"  {own.name} has {plural(own.degree, 'neighbour')}\n", style="dim", markup=False)
-    titles, rows = found.rows()
-    table = plain_table(*titles, align=f"rl{'r' * len(found.parts)}rrl", header_style="dim")
-    table.columns[1].style = "bold"
-    for row in rows:
-        table.add_row(*map(escape, row))
-    console.print(Padding(table, (0, 0, 1, 2), expand=False))
-    console.print(f"  {score}", style="dim")
-    command = ["spine", "explain", model, shown(found.node), shown(found[0].name), *reading]
-    console.print(f"  Next: {join(command)}", style="dim", markup=False, soft_wrap=True)
+        print_table(*found.table())
+        if found.matches:
+            reading = [] if graph is None else ["--graph", str(graph)]
+            reading += [] if features is None else ["--features", str(features)]
+            pair = shown(found.node), shown(found[0].name)
+            print_next(["explain", str(model), *pair, *reading, *given_options(how)])
 
 
 def _write_all(
-    nodes: ModelNodes,
+    asked: tuple[Any, Any, Any],
     by: str,
     weights: dict[str, float] | None,
     count: int,
@@ -128,11 +99,10 @@ def _write_all(
     require_output(output, (".csv", ".parquet"), "similar nodes")
     with shown_progress(quiet=quiet) as report:
         report("preparing the search", 0, 0)
-        vectors, generator = nodes.embeddings, nodes.model.generator_
-        search = search_by(nodes.graph, generator, vectors, by=by, weights=weights)
+        search = search_by(*asked, by=by, weights=weights)
         found = search.neighbors(n=count, progress=lambda done, total: report("searching", done, total))
         recall = search.recall(count)
-    names, (n, count) = nodes.graph.names, found.positions.shape
+    names, (n, count) = asked[0].names, found.positions.shape
     if names.dtype != np.int64:
         names = np.array([shown(name) for name in names.tolist()], dtype=object)
     is_match = found.positions.ravel() >= 0
