@@ -66,7 +66,19 @@ def facts() -> list[tuple[str, str, str]]:
         ("'graph: Any' in src", str(source.count("graph: Any")), "0"),
         ("words to avoid in src", str(len(_WORDS.findall(source))), "<= 20"),
         ("words to avoid in README and docs", str(len(_WORDS.findall(pages))), "<= 20"),
+        ("mean sentence in README and docs, words", f"{mean_sentence(pages):.1f}", "< 20"),
     ]
+
+
+def mean_sentence(pages: str) -> float:
+    """Return the mean number of words of a sentence of running text: no code, no tables, no titles."""
+    prose = re.sub(r"```.*?```|<!--.*?-->|^(?:[#|]|!\[)[^\n]*", "\n\n", pages, flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", prose)
+    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose)
+    sentences = [
+        each for block in blocks for each in re.split(r"(?<=[.!?])\s+", block) if len(each.split()) > 2
+    ]
+    return statistics.mean(len(sentence.split()) for sentence in sentences)
 
 
 def importers(texts: dict[Path, str]) -> dict[str, set[str]]:

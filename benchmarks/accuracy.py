@@ -35,11 +35,11 @@ from paper.protocols import Removal, lengths, links, load, mirror_network, once,
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from scipy.stats import pearsonr
 from sklearn.linear_model import RidgeCV
+from sklearn.metrics import roc_auc_score
 from sklearn.utils.extmath import randomized_svd
 
 from spinegraph import SPINE, Graph, made, rooted_pagerank
 from spinegraph.analysis.baselines import node2vec
-from spinegraph.analysis.evaluation import ranking_auc
 from spinegraph.config import MACHINE, Config
 from spinegraph.errors import SpineWarning
 from spinegraph.graph.encoder import FeatureEncoder
@@ -222,7 +222,7 @@ def tolokers(case, seed, embed):
         labels, masks = arrays["labels"], [arrays[f"{name}_masks"][seed] for name in ("train", "val", "test")]
     train, val, test = map(np.flatnonzero, masks)
     found = probe(dense(embed(graph)(graph)), labels, train, val, test)
-    return ranking_auc(labels[test] == 1, found.scores[:, 1])
+    return float(roc_auc_score(labels[test] == 1, found.scores[:, 1]))
 
 
 def twitch(case, seed, embed):

@@ -3,7 +3,8 @@
     PYTHONPATH=src:. python -m benchmarks.gpu                    # 1e6 and 1e7 nodes
     PYTHONPATH=src:. python -m benchmarks.gpu --cpu 1000000      # and a million on two cores, minutes
 
-Made graphs of 10 edges and 10 of 100 sparse features a node. Writes benchmarks/results/gpu.json.
+Made graphs of 10 edges and 10 of 100 sparse features a node. Writes benchmarks/results/gpu.json; ``--page``
+writes the table of docs/gpu.md from it and measures nothing.
 """
 
 import argparse
@@ -15,6 +16,8 @@ from pathlib import Path
 from time import perf_counter
 
 OUT = Path(__file__).parent / "results" / "gpu.json"
+PAGE = Path(__file__).parents[1] / "docs" / "gpu.md"
+FIRST, LAST = "<!-- gpu results -->\n", "<!-- end of gpu results -->"
 EDGES, FEATURES = 10, 100
 
 
@@ -67,13 +70,35 @@ def on_two_cores(size):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def write_page():
+    """Write the table of the page."""
+    found = json.loads(OUT.read_text())
+    rows = {name: row for name, row in found.items() if isinstance(row, dict)}
+    stages = list(dict.fromkeys(stage for row in rows.values() for stage in row["stages"]))[1:]
+    lines = [
+        f"On one {found['device']} with {found['cores']} cores of the host; seconds.",
+        "",
+        f"| made network | links | in all | {' | '.join(stages)} |",
+        f"|---|{'--:|' * (2 + len(stages))}",
+    ]
+    for name, row in rows.items():
+        cells = [f"{row['stages'].get(stage, 0):.1f}" for stage in stages]
+        lines.append(f"| {name} | {row['edges']:,} | {row['seconds']:.1f} | {' | '.join(cells)} |")
+    before, _, rest = PAGE.read_text().partition(FIRST)
+    PAGE.write_text("\n".join([f"{before}{FIRST}{lines[0]}", *lines[1:], f"{LAST}{rest.partition(LAST)[2]}"]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000_000, 10_000_000])
     parser.add_argument("--cpu", type=int, help="nodes of the graph to run on two cores as well")
     parser.add_argument("--two-cores", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--page", action="store_true")
     arguments = parser.parse_args()
+    if arguments.page:
+        write_page()
+        return
     if arguments.two_cores:
         from spinegraph import made
 

@@ -28,31 +28,30 @@ EXACT = 20_000  # up to so many nodes search compares with everybody
 def measure(name, methods):
     """Return all figures of one network."""
     import spinegraph as sg
-    from spinegraph.analysis.search import Search, StructuralSearch
+    from spinegraph.analysis.search import Search
 
     graph = sg.datasets.load(name).graph
     model = sg.SPINE(seed=0).fit(graph)
     vectors = model.embeddings_
     started = time.perf_counter()
     search = Search(vectors)
-    roles = StructuralSearch(graph, model.generator_.profile(graph))
     found = {"nodes": len(graph), "build_seconds": round(time.perf_counter() - started, 2)}
-    found |= questions(graph, model, search, roles)
+    found |= questions(graph, model, search)
     if len(graph) > EXACT:
-        found |= {"recall_vector": search.recall(NEAREST), "recall_role": roles.recall(NEAREST)}
+        found["recall_vector"] = search.recall(NEAREST)
     return found | {"map": {method: placed(vectors.vectors, method) for method in methods}}
 
 
-def questions(graph, model, search, roles):
+def questions(graph, model, search):
     """Return median milliseconds of each kind of question."""
     from spinegraph.analysis.explain import explain
 
     def reasons(node):
         other = search.similar(node, 1)[0].name
-        return explain(graph, model.generator_, node, other, embeddings=search, profile=roles).words
+        return explain(graph, model.generator_, node, other, embeddings=search).words
 
     asked = graph.names[np.random.default_rng(0).choice(len(graph), QUESTIONS, replace=False)]
-    kinds = {"vector": search.similar, "role": roles.similar, "explain": reasons}
+    kinds = {"vector": search.similar, "explain": reasons}
     found = {}
     for kind, ask in kinds.items():
         ask(asked[0])
@@ -88,12 +87,12 @@ def placed(vectors, method):
 
 def question_table(found):
     """Return the table of docs/explain.md."""
-    yield "| network | nodes | by vector | by role | a reason | true ten found, by vector | by role |"
-    yield "|---|--:|--:|--:|--:|--:|--:|"
+    yield "| network | nodes | by vector | a reason | true ten found |"
+    yield "|---|--:|--:|--:|--:|"
     for name, row in found.items():
-        recall = [f"{row[key]:.1%}" if key in row else "all" for key in ("recall_vector", "recall_role")]
-        times = " | ".join(f"{row[f'{kind}_ms']:g} ms" for kind in ("vector", "role", "explain"))
-        yield f"| {name} | {row['nodes']:,} | {times} | {' | '.join(recall)} |"
+        recall = f"{row['recall_vector']:.1%}" if "recall_vector" in row else "all"
+        times = " | ".join(f"{row[f'{kind}_ms']:g} ms" for kind in ("vector", "explain"))
+        yield f"| {name} | {row['nodes']:,} | {times} | {recall} |"
 
 
 def map_table(found):

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PLAYED = (
     "docs/quickstart.md",
-    "docs/api.md",
+    *(f"docs/api/{name}.md" for name in ("graphs", "model", "vectors", "answers", "structure", "errors")),
     "docs/explain.md",
     "docs/tutorials/roles.md",
     "docs/tutorials/tomorrow.md",

@@ -11,13 +11,21 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from spinegraph.apps.cli.app import COMMANDS, examples
+from spinegraph.apps.cli.app import COMMANDS, load
 from spinegraph.apps.cli.demo import Demo, run_demo
 from spinegraph.config import Config, PaperConfig
 
 ROOT = Path(__file__).parent.parent
 LIST = re.compile(r"(?<=<!-- commands -->\n).*?(?=<!-- end of commands -->)", re.DOTALL)
+EXAMPLE = re.compile(r"^Example: (spine .+(?:\n.+)*)", re.MULTILINE)
 TABLE = re.compile(r"(?<=<!-- demo table -->\n).*?(?=<!-- end of demo table -->)", re.DOTALL)
+
+
+def examples(name: str) -> list[str]:
+    """Return the examples in the help of a command and of its subcommands."""
+    command = load(name)
+    texts = [one.help or "" for one in (command, *getattr(command, "commands", {}).values())]
+    return [" ".join(found.split()) for text in texts for found in EXAMPLE.findall(text)]
 
 
 def parameters(page: str) -> str:

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, qr
 from scipy.sparse import csr_array, issparse
 from scipy.special import expit
+from sklearn.metrics import roc_auc_score
 
-from spinegraph.analysis.evaluation import GRID, ProbeResult, ranking_auc
+from spinegraph.analysis.evaluation import GRID, ProbeResult
 from spinegraph.errors import ParameterError
 
 Matrix = Any  # float64 array or csr_array (n, p)
@@ -118,7 +119,7 @@ def _result(
     scores = _scores(X_test, path[best])
     auc = None
     if len(classes) == 2 and np.isin(classes, test_labels).all():
-        auc = ranking_auc(test_labels == classes[1], scores[:, 1])
+        auc = float(roc_auc_score(test_labels == classes[1], scores[:, 1]))
     accuracy = _accuracy(scores, classes, test_labels)
     return ProbeResult(accuracy, float(Cs[best]), float(val_accuracy[best]), auc, classes, scores)
 

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
 from paper import originals
-from paper.probe import GRID, ProbeResult, decisions, logistic_path, probe, probe_cv
+from paper.probe import decisions, logistic_path, probe, probe_cv
 from spinegraph.analysis.baselines import Embed
+from spinegraph.analysis.evaluation import GRID, ProbeResult
 from spinegraph.errors import ParameterError
 from spinegraph.graph.datasets import Dataset
 from spinegraph.graph.graph import Graph

@@ -10,6 +10,7 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pyarrow as pa
@@ -28,21 +29,24 @@ PRELOADED = (
     "spinegraph.apps.cli.serve",
     "spinegraph.apps.server.app",
     "spinegraph.estimator",
+    "warmed",
 )
 CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
 QUICK = ("--dim", "8", "--threads", "1")
 
 
-def spine(*arguments, cwd=None, columns=80, **options):
+def spine(*arguments, cwd=None, columns=80, piped=None, **options):
     """Run the command in a process of its own and return what became of it.
 
     With options of ``subprocess.run`` it is a new one, which takes seconds longer than one that is forked.
+    ``piped`` is a text that it reads from its standard input, a pipe.
     """
     if options or not CAN_FORK:
         environment = {**ALONE, "COLUMNS": str(columns)}
         options = {"capture_output": True, "text": True, "timeout": 300, "env": environment, **options}
+        options |= {} if piped is None else {"input": piped}
         return subprocess.run([SPINE, *map(str, arguments)], cwd=cwd, **options)
-    with Forked(main_of, *map(str, arguments), cwd=cwd, COLUMNS=str(columns)) as process:
+    with Forked(main_of, *map(str, arguments), cwd=cwd, piped=piped, COLUMNS=str(columns)) as process:
         out, err = process.communicate(300)
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
@@ -61,7 +65,7 @@ class Forked:
     It has an environment, a folder and files of its own, and is used like a ``subprocess.Popen``.
     """
 
-    def __init__(self, function, *arguments, cwd=None, **environment):
+    def __init__(self, function, *arguments, cwd=None, piped=None, **environment):
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["command", *PRELOADED])
         folder = tempfile.mkdtemp()
@@ -69,8 +73,12 @@ class Forked:
         files = [Path(folder, name) for name in ("out", "err")]
         for file in files:
             file.touch()
+        source = Path(os.devnull)
+        if piped is not None:
+            os.mkfifo(source := Path(folder, "in"))
+            Thread(target=source.write_text, args=(piped,), daemon=True).start()
         environment = {**os.environ, **ALONE, **environment}
-        given = (function, arguments, cwd or os.getcwd(), environment, *files)
+        given = (function, arguments, cwd or os.getcwd(), environment, source, *files)
         self._process = context.Process(target=_become, args=given)
         self._process.start()
         self.pid = self._process.pid
@@ -134,12 +142,13 @@ class _Output:
         return self._path.read_bytes()[self._seen :]
 
 
-def _become(function, arguments, cwd, environment, out, err):
+def _become(function, arguments, cwd, environment, source, out, err):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
-    for stream, path in ((0, os.devnull), (1, out), (2, err)):
-        os.dup2(os.open(path, os.O_RDWR | os.O_APPEND), stream)
+    os.dup2(os.open(source, os.O_RDONLY), 0)
+    for stream, path in ((1, out), (2, err)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), stream)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", errors="backslashreplace")  # noqa: SIM115
     function(*arguments)
 

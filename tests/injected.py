@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections import Counter
 
-from command import ALONE
+from command import ALONE, CAN_FORK, Forked
 from spinegraph.errors import SpineError, SpineWarning
 
 MAIN = "from spinegraph.apps.cli import main; main()"
@@ -59,7 +59,12 @@ def damage(path, contents, read, expected):
 
 
 def begin(*arguments, code=MAIN, **options):
-    """Start the command as a process whose first output line, if it prints one, can be waited for."""
+    """Start the command, or other code, as a process whose first output line can be waited for.
+
+    The command is a new process, since it may be stopped before it has begun.
+    """
+    if CAN_FORK and code is not MAIN:
+        return Forked(_run_code, code, *map(str, arguments), **options)
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -68,6 +73,11 @@ def begin(*arguments, code=MAIN, **options):
         env=ALONE,
         **options,
     )
+
+
+def _run_code(code, *arguments):
+    sys.argv = ["-c", *arguments]
+    exec(code, {"__name__": "__main__"})
 
 
 def require_plain(stderr):

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,11 +44,14 @@ def small_model(folder, graph=None):
     return folder
 
 
-def _serve_without_maps(*arguments):
+def _serve(before, draws, command):
     from spinegraph.apps.server.atlas import Atlas
 
-    Atlas._draw = lambda self, snapshot: None
-    main_of(*arguments)
+    if before is not None:
+        before()
+    if not draws:
+        Atlas._draw = lambda self, snapshot: None
+    main_of(*command)
 
 
 @dataclass
@@ -63,6 +67,7 @@ class Running:
     arguments: list = field(default_factory=list)
     draws: bool = False
     is_fresh: bool = False
+    before: Callable | None = None  # called in the process before anything else
 
     def start(self):
         command = [
@@ -76,7 +81,7 @@ class Running:
             *self.arguments,
         ]
         if CAN_FORK and not self.is_fresh:
-            self.process = Forked(main_of if self.draws else _serve_without_maps, *command)
+            self.process = Forked(_serve, self.before, self.draws, command)
         else:
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
             self.process = subprocess.Popen([COMMAND, *command], **pipes, text=True, env=ALONE)

@@ -20,13 +20,12 @@ if TYPE_CHECKING:  # for editors; at run time names are loaded on first use
     from spinegraph.graph import synthetic as made
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.graph import Graph
-    from spinegraph.graph.read import read_graph
+    from spinegraph.graph.read import build_store, read_graph
     from spinegraph.graph.store import open_store, write_store
-    from spinegraph.graph.store_build import build_store
     from spinegraph.parts.generator import Generator
     from spinegraph.structure.pagerank import rooted_pagerank
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name -> its module, loaded on first use (PEP 562) so that the import is quick.
 _HOMES = {
@@ -36,7 +35,7 @@ _HOMES = {
     "Graph": "spinegraph.graph.graph",
     "Generator": "spinegraph.parts.generator",
     "SPINE": "spinegraph.estimator",
-    "build_store": "spinegraph.graph.store_build",
+    "build_store": "spinegraph.graph.read",
     "datasets": "spinegraph.graph.datasets",
     "errors": "spinegraph.errors",
     "made": "spinegraph.graph.synthetic",

@@ -58,7 +58,9 @@ _dim = partial(
     "smaller to store or search more nodes; little is gained above 200",
     between=(1, 2**16),
 )
-_seed = partial(_size, 0, "what every draw follows from", "to see how much a result owes to chance")
+_seed = partial(
+    _size, 0, "random seed: the same one gives the same vectors", "to see how much a result owes to chance"
+)
 _threads = partial(
     _size,
     None,

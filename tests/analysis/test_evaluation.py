@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
 from paper import probe as exact
-from spinegraph.analysis.evaluation import probe, probe_cv, ranking_auc
+from spinegraph.analysis.evaluation import probe, probe_cv
 from spinegraph.errors import ParameterError
 
 
@@ -52,12 +52,6 @@ def test_two_classes_come_with_their_auc():
     found = probe_cv(X, labels, np.arange(100), np.arange(100, 200))
     assert found.auc == pytest.approx(roc_auc_score(labels[100:], found.scores[:, 1]))
     assert probe_cv(*clouds(60, 4, classes=3), np.arange(40), np.arange(40, 60)).auc is None
-
-
-@pytest.mark.parametrize("positive", [[True, True], [False, False]])
-def test_the_auc_needs_positives_and_negatives(positive):
-    with pytest.raises(ParameterError, match="positives and negatives"):
-        ranking_auc(positive, [0.1, 0.2])
 
 
 @pytest.mark.parametrize(

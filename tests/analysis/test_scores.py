@@ -35,13 +35,13 @@ KARATE = nx.karate_club_graph()
 def test_a_split_parts_the_labelled_nodes_class_by_class(sizes, train, val, seed):
     labels = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), [-1, -1]])
     split = random_split(labels, train, val, seed)
-    together = np.concatenate([split.train, split.val, split.test])
+    together = np.concatenate(split)
     assert sorted(together.tolist()) == list(range(sum(sizes)))
     for number, size in enumerate(sizes):
-        assert (labels[split.train] == number).sum() == max(1, min(round(train * size), size - 2))
-        assert all(number in labels[part] for part in (split.train, split.val, split.test))
+        assert (labels[split[0]] == number).sum() == max(1, min(round(train * size), size - 2))
+        assert all(number in labels[part] for part in split)
     again = random_split(labels, train, val, seed)
-    np.testing.assert_array_equal(split.test, again.test)
+    np.testing.assert_array_equal(split[2], again[2])
 
 
 def test_telling_vectors_are_read_and_empty_ones_give_the_largest_class():
@@ -187,7 +187,6 @@ def test_clear_classes_are_found_and_noise_is_not(kind):
     found = score_clusters({"telling": kind(telling), "noise": kind(noise)}, 4, labels=labels)
     assert found[0].nmi > 0.99
     assert found[0].ari > 0.99
-    assert found[0].silhouette > 0.8
     assert found[1].nmi < 0.4
     assert found[0].modularity is None
 
@@ -201,6 +200,6 @@ def test_only_the_direction_of_a_vector_counts_but_a_column_is_taken_as_it_is():
 
 
 def test_equal_vectors_and_too_many_clusters_are_no_surprise():
-    assert score_clusters({"same": np.ones((6, 2))}, 3)[0].silhouette == 0
+    assert score_clusters({"same": np.ones((6, 2))}, 3)[0].nmi is None
     with pytest.raises(ParameterError, match="2 to the 6 nodes; got 7"):
         clusters(np.ones((6, 2)), 7)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from docs.refresh import examples
 from typer import BadParameter
 
 from command import spine
-from spinegraph.apps.cli.app import COMMANDS, examples
+from spinegraph.apps.cli.app import COMMANDS
 from spinegraph.apps.cli.options import read_parts, read_weights, settings, some_settings
 from spinegraph.config import Config, PaperConfig
 from spinegraph.errors import ParameterError

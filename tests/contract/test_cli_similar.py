@@ -279,6 +279,7 @@ def test_bad_arguments_end_in_one_clear_message(two_clubs, tmp_path, arguments, 
 def test_a_full_place_leaves_nothing_half_written(office, tmp_path):
     folder, _ = office
     full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))}
+    full["env"] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # Python would keep half a compiled module
     run = spine("similar", folder, "--all", "-o", tmp_path / "twins.csv", "-q", **full)
     assert run.returncode == 1, run.stderr
     assert run.stderr.startswith("error: ")

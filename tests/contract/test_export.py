@@ -9,13 +9,13 @@ import warnings
 
 import numpy as np
 import pytest
+from docs.refresh import examples
 
 import command
 from command import ALONE, QUICK, write_organisation
 from spinegraph import SPINE, made
 from spinegraph.analysis.search import Search
 from spinegraph.apps.cli import main
-from spinegraph.apps.cli.app import examples
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import OutputError, ParameterError
 

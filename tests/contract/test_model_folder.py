@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 
-from spinegraph import SPINE, Graph
+from spinegraph import SPINE, Graph, __version__
 from spinegraph import atomic as tensor_file
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError, SpineWarning
 from spinegraph.storage import model_folder
@@ -130,7 +130,7 @@ def test_without_data_only_the_generator_is_kept(model, tmp_path):
 
 def test_a_model_folder_says_where_it_comes_from(folder):
     about = json.loads((folder / "config.json").read_text())
-    assert (about["format"], about["version"], about["package"]) == ("spinegraph.model", 2, "0.1.0")
+    assert (about["format"], about["version"], about["package"]) == ("spinegraph.model", 2, __version__)
     assert about["settings"]["seed"] == 0
     assert about["encoder"]["names"] == ["é", "b", "", "d", "e"]
     assert len(about["fingerprint"]) == 32

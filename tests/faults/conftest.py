@@ -4,8 +4,7 @@ import shutil
 
 import pytest
 
-from command import QUICK, write_organisation
-from injected import begin
+from command import QUICK, spine, write_organisation
 
 
 @pytest.fixture
@@ -27,8 +26,8 @@ def organisation(tmp_path_factory):
         ("fit", "edges.csv", "--features", "people.csv", "-o", "model", *QUICK),
         ("embed", "model", "edges.csv", "--features", "people.csv", "-o", "vectors.parquet"),
     ):
-        with begin(*order, cwd=folder) as run:
-            assert run.wait() == 0, run.stderr.read()
+        run = spine(*order, cwd=folder)
+        assert run.returncode == 0, run.stderr
     return folder
 
 

@@ -25,6 +25,7 @@ LIMITED = """
 import resource, signal, sys
 from spinegraph.apps.cli import main
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True  # Python would keep half a compiled module
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
 main(sys.argv[2:])
 """

@@ -39,7 +39,7 @@ def assert_kept(found, graph):
     """Assert that a round trip kept all; a weighted graph without edges may come back unweighted."""
     weights = graph.weights if found.num_edges else found.weights
     names = found.feature_names if graph.feature_names is None else graph.feature_names
-    expected = Graph._trusted(graph.indptr, graph.indices, weights, graph.names, graph.features, names)
+    expected = Graph._trusted(graph._rows._replace(weights=weights), graph.names, graph.features, names)
     assert_same_graph(found, expected)
 
 

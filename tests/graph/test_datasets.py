@@ -65,11 +65,11 @@ class Payload:
     ("arrays", "message"),
     [
         ({"num_nodes": np.array(2)}, "the key 'edges' is missing"),
-        ({"edges": np.zeros((0, 2), int), "num_nodes": np.zeros(2)}, "num_nodes must be one integer"),
+        ({"edges": np.zeros((0, 2), int), "num_nodes": np.zeros(2)}, "num_nodes must be one number above 0"),
         ({"edges": np.array([[0, 5]]), "num_nodes": np.array(2)}, "tiny.npz: "),
         (
             {**pack(np.array([[0, 1]]), 2), "labels": np.zeros(3, int)},
-            r"labels must be integers of shape \(2,\)",
+            r"labels of shape \(3,\) for 2 nodes",
         ),
         ({**pack(np.array([[0, 1]]), 2), "labels": np.zeros(2)}, "labels must be integers"),
         (

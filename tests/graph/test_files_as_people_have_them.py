@@ -1,4 +1,4 @@
-"""Thirty files as people have them, each right at the first reading."""
+"""Files as people have them, each right at the first reading."""
 
 import gzip
 import warnings
@@ -37,6 +37,7 @@ def test_words_that_come_again_far_down_are_nodes(file):
     assert "ann" in read_graph(file(f"ann,bob\n{lines}bob,cy\n")).names.tolist()
 
 
+PEOPLE = ["Ann Lee", "Bo Ray", "Cy Fox"]
 UNDERSTOOD = {
     "extra columns": ("from,to,note,colour\na,b,x,red\nb,c,y,blue\n", ["a", "b", "c"], None),
     "weights": ("source,target,weight\na,b,2\nb,c,3\n", ["a", "b", "c"], [2, 2, 3, 3]),
@@ -56,6 +57,18 @@ UNDERSTOOD = {
     "mixed names": ("1,x\nx,2\n", ["1", "2", "x"], None),
     "two modes": ("user,item\nann,apples\nbob,pears\nann,pears\n", ["ann", "apples", "bob", "pears"], None),
     "white space": ("a   b\nb \t c\n", ["a", "b", "c"], None),
+    "Excel's first line": ("sep=;\npayer;payee;amount\na;b;2\nb;c;3\n", ["a", "b", "c"], [2, 2, 3, 3]),
+    "decimal commas": ("payer;payee;amount\na;b;2,5\nb;c;3\n", ["a", "b", "c"], [2.5, 2.5, 3, 3]),
+    "decimal commas, no header": ("ann;bob;2,5\nbob;cy;3,5\n", ["ann", "bob", "cy"], [2.5, 2.5, 3.5, 3.5]),
+    "bars": ("source|target|weight\na|b|2\nb|c|3\n", ["a", "b", "c"], [2, 2, 3, 3]),
+    "bars in names": ("sp|P1|A sp|P2|B\nsp|P2|B sp|P3|C\n", ["sp|P1|A", "sp|P2|B", "sp|P3|C"], None),
+    "spaces in names, a BOM": ("\ufeffFrom;To\nAnn Lee;Bo Ray\nBo Ray;Cy Fox\n", PEOPLE, None),
+    "blanks behind commas": ('source, target\n"Ann Lee", "Bo Ray"\nBo Ray, Cy Fox\n', PEOPLE, None),
+    "commas at the end": ("from,to,\nAnn Lee,Bo Ray,\nBo Ray,Cy Fox,\n", PEOPLE, None),
+    "empty cells": ("source\ttarget\tweight\tnote\na\tb\t2\t\nb\tc\t3\t\n", ["a", "b", "c"], [2, 2, 3, 3]),
+    "a column of row numbers": (",source,target\n0,a,b\n1,b,c\n", ["a", "b", "c"], None),
+    "line ends of old Macs": ("from,to\ra,b\rb,c\r", ["a", "b", "c"], None),
+    "amounts with signs": ("payer,payee,amount\na,b,$2\nb,c,$3\n", ["a", "b", "c"], None),
     "quoted text over lines": ('from,to,text\na,b,"one\n\n# two"\nb,c,x\n', ["a", "b", "c"], None),
 }
 
@@ -66,6 +79,24 @@ def test_a_file_is_understood(file, kind):
     graph = quietly(file(text, "edges.txt"))
     assert graph.names.tolist() == names
     assert weights == (None if graph.weights is None else graph.weights.tolist())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name\nann\nbob\n", ":1: expected 'source target', got 1 field"),
+        ("from,to,count\na,b,1\nb,c,2\nTotal,,3\n", ":4: the target is empty; .*: 'Total,,3'"),
+        ("Report of 2024,,\npayer,payee,amount\na,b,1\n", ":1: the target is empty"),
+        ("source\ttarget\tweight\na\tb\t\nb\tc\t2\n", ":2: the weight '' is not a number"),
+        ("payer;payee;amount\na;b;2,5\nb;c;-3,5\nc;a;1\n", None),
+    ],
+)
+def test_a_file_that_is_not_understood_is_an_error_of_its_line(file, text, message):
+    if message is None:
+        assert quietly(file(text)).weights is None
+        return
+    with pytest.raises(GraphFormatError, match=message):
+        quietly(file(text))
 
 
 def test_repeats_and_self_loops_are_counted(file):
@@ -88,6 +119,14 @@ def test_people_with_gaps_text_and_dates_are_joined(file):
     assert "1 of 3 rows name no node" in said
     assert "1 of 4 nodes have no row" in said
     assert "age is missing" in graph.feature_names
+
+
+def test_decimal_commas_of_people_are_numbers(file):
+    people = file("name;income;about\nann;1,5;tea, maps\nbob;2;graphs\n", "people.csv")
+    graph = read_graph(
+        file("ann,bob\n"), people, encoder=FeatureEncoder({"about": "ignore", "income": "raw"})
+    )
+    assert graph.features.toarray().tolist() == [[1.5], [2.0]]
 
 
 def test_packed_files_parquet_and_json_lines_are_read(tmp_path):

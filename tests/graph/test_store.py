@@ -262,9 +262,9 @@ def test_a_header_that_is_no_json_object_is_named(folder, text):
         ("indices.bin", np.array([1, 2, 0, 1], np.int32), "must ascend"),
         ("weights.bin", np.array([1, -1, 1, 1], np.float32), "finite numbers above 0"),
         ("features.bin", np.full((3, 3), np.nan, np.float32), "finite numbers;"),
-        ("names_ends.bin", np.array([5, 2, 8]), "names_ends.bin must rise"),
-        ("names_order.bin", np.array([0, 0, 1]), "every position once"),
-        ("names_order.bin", np.array([0, 5, 1]), r"must lie in 0 .. 2"),
+        ("names_ends.bin", np.array([5, 2, 8]), "names must be distinct"),
+        ("names_order.bin", np.array([0, 0, 1]), "names must be distinct"),
+        ("names_order.bin", np.array([0, 5, 1]), "names must be distinct"),
     ],
 )
 def test_verifying_finds_content_that_is_no_graph_though_checksums_agree(folder, name, values, message):

@@ -25,7 +25,7 @@ from spinegraph.errors import (
     ParameterError,
     SpineWarning,
 )
-from spinegraph.graph import store_build
+from spinegraph.graph import read as store_build
 
 whole_numbers = st.one_of(st.integers(0, 12), st.integers(-(2**40), 2**40))
 words = st.text(alphabet="abcxyzéß日0", min_size=1, max_size=4)

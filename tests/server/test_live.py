@@ -39,6 +39,10 @@ def model(request):
     return SPINE(dim=32, k=10, rpr_method="walks" if request.param == "walks" else "push").fit(graph)
 
 
+# What concerns the writer and the store alone is the same whichever model's vectors they keep.
+any_model = pytest.mark.parametrize("model", ["features"], indirect=True)
+
+
 def changes(graph, count, seed=0):
     """Additions of nodes and edges and removals of both, drawn at random; each fits the graph before it."""
     rng = np.random.default_rng(seed)
@@ -166,6 +170,7 @@ def test_draws_are_by_name_so_removals_shift_nothing():
         np.testing.assert_array_equal(before.weights, after.weights)
 
 
+@any_model
 def test_a_refused_change_leaves_all_as_it_was(model):
     live = begun(model)
     before = live.snapshot
@@ -217,6 +222,7 @@ def test_changes_that_wait_together_share_a_version_and_replay_alike(model, tmp_
     np.testing.assert_array_equal(again.snapshot.vectors.matrix(), expected.vectors.matrix())
 
 
+@any_model
 def test_what_is_held_does_not_grow_with_nodes_that_come_and_go(model, tmp_path, monkeypatch):
     """Removed nodes keep their positions until the base is made anew; counted here are all that are held."""
     monkeypatch.setattr(writer_module, "_MAX_REMOVED", 30)
@@ -239,6 +245,7 @@ def test_what_is_held_does_not_grow_with_nodes_that_come_and_go(model, tmp_path,
     assert (cycles[1:] <= cycles[0] * 1.2 + 4).all(), cycles
 
 
+@any_model
 def test_writing_resumes_by_itself_after_a_fault_of_the_store(model, tmp_path):
     store = open_store(model, model.graph_, tmp_path / "store")
     writer = Writer(restore(model, model.graph_, store), store)
@@ -311,6 +318,7 @@ def test_deferred_updates_are_the_same_bits_after_a_restart(model, deferred, tmp
         store.close()
 
 
+@any_model
 def test_a_key_is_applied_once(model, tmp_path):
     store = open_store(model, model.graph_, tmp_path / "store")
     writer = Writer(restore(model, model.graph_, store), store)
@@ -329,6 +337,7 @@ def test_a_key_is_applied_once(model, tmp_path):
     writer.close()
 
 
+@any_model
 def test_an_error_in_the_writer_does_not_end_it(model, tmp_path, monkeypatch):
     store = open_store(model, model.graph_, tmp_path / "store")
     writer = Writer(
@@ -348,6 +357,7 @@ def test_an_error_in_the_writer_does_not_end_it(model, tmp_path, monkeypatch):
     writer.close()
 
 
+@any_model
 def test_a_full_queue_refuses(model, tmp_path):
     store = open_store(model, model.graph_, tmp_path / "store")
     writer = Writer(restore(model, model.graph_, store), store, waiting=2)  # not started: nothing is taken
@@ -410,6 +420,7 @@ def test_look_ups_find_as_many_as_are_asked_for_where_all_look_alikes_are_gone()
     assert (found.positions >= len(part)).all()  # the others are removed
 
 
+@any_model
 def test_look_ups_are_ready_once_the_first_index_is_made(model, monkeypatch):
     may_go_on, make = Event(), lookup_module.new_index
     monkeypatch.setattr(

@@ -83,7 +83,7 @@ def killed_again_and_again(model_folder, folder, kills, stops):
         assert version <= found <= version + 1  # the one that was on its way may have reached the disk
         stream = Stream(running, found + 1)
         stream.start()
-        time.sleep(0.3 + rng.random())
+        time.sleep(0.2 + rng.random() / 2)
         if turn % 3 == 2:
             running.client.post("/v1/compact", headers={"Content-Type": "application/json"})
         if end == "kill":

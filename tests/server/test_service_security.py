@@ -2,13 +2,13 @@
 
 import gzip
 import json
+import resource
 import socket
 import time
 
 import httpx
 import pytest
 
-import running_service
 from running_service import Running
 from spinegraph.apps.server.app import Guard, is_write, make_token, read_token
 from spinegraph.apps.server.schemas import Limits
@@ -165,18 +165,13 @@ def test_a_wrong_token_is_told_apart_from_a_missing_one(shared_service):
     assert "invalid_token" not in missing.headers["www-authenticate"]
 
 
-FEW = """
-import resource
-from spinegraph.apps.cli import main
-resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
-main()
-"""
+def allow_few_files():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
 
 
-def test_many_half_sent_headers_and_bodies_do_not_stop_it(model_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(running_service, "_START", FEW)
+def test_many_half_sent_headers_and_bodies_do_not_stop_it(model_folder, tmp_path):
     head = b"POST /v1/embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    with Running(model_folder, tmp_path / "store") as running:
+    with Running(model_folder, tmp_path / "store", before=allow_few_files) as running:
         host, port = running.url.removeprefix("http://").split(":")
         for piece in (b"GET / HTTP/1.1\r\nX-Slow: ", head + b"Content-Length: 9\r\n\r\n{", b""):
             slow = []

@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
@@ -65,6 +65,7 @@ def test_no_root_moves_further_than_its_bound(way, continuation, tolerance):
         assert (drift.bounds()[others] <= tolerance + 1e-12).all()
 
 
+@settings(max_examples=50)
 @given(histories())
 def test_columns_of_nodes_left_alone_move_less_than_the_tolerance(way):
     names = (

@@ -7,7 +7,7 @@ test labels choose nothing.
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,7 +75,7 @@ def probe(
     >>> probe(line, np.arange(12) // 6, train=[0, 1, 10, 11], val=[3, 8], test=[2, 5, 6, 9]).accuracy
     1.0
     """
-    rows, known = _checked(vectors, labels, train, val, test)
+    rows, known, (train, val, test) = _checked(vectors, labels, train, val, test)
     path = [(C, model.score(rows[val], known[val])) for C, model in _path(rows[train], known[train], Cs)]
     C, accuracy = max(path, key=lambda pair: pair[1])
     return _result(rows, known, train, test, C, accuracy)
@@ -110,7 +110,7 @@ def probe_cv(
     >>> probe_cv(line, np.arange(12) // 6, train=[0, 1, 3, 8, 10, 11], test=[2, 5, 6, 9]).accuracy
     1.0
     """
-    rows, known = _checked(vectors, labels, train, test)
+    rows, known, (train, test) = _checked(vectors, labels, train, test)
     X, y = rows[train], known[train]
     order = np.random.default_rng(seed).permutation(len(y))
     fold_of = np.empty(len(y), dtype=np.int64)
@@ -138,54 +138,34 @@ def _path(X: Any, y: NDArray[np.int64], Cs: Sequence[float]) -> Iterator[tuple[f
 
 def _result(rows: Any, labels: NDArray[np.int64], train: Any, test: Any, C: float, val: float) -> ProbeResult:
     """Apply the chosen C to the test nodes."""
+    from sklearn.metrics import roc_auc_score
+
     model = next(model for _, model in _path(rows[train], labels[train], [C]))
     scores, classes = model.decision_function(rows[test]), model.classes_
     scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
     auc = None
     if len(classes) == 2 and np.isin(classes, labels[test]).all():
-        auc = ranking_auc(labels[test] == classes[1], scores[:, 1])
+        auc = float(roc_auc_score(labels[test] == classes[1], scores[:, 1]))
     accuracy = float((classes[scores.argmax(axis=1)] == labels[test]).mean())
     return ProbeResult(accuracy, float(C), float(val), auc, classes, scores)
 
 
-def ranking_auc(positive: ArrayLike, scores: ArrayLike) -> float:
-    """Return the probability that a positive (n,) is scored (n,) above a negative; ties count half.
-
-    Examples
-    --------
-    >>> ranking_auc([False, True, True], [0.1, 0.1, 0.7])
-    0.75
-    """
-    from sklearn.metrics import roc_auc_score
-
-    positives, total = int(np.count_nonzero(positive)), np.size(positive)
-    if positives in (0, total):
-        raise ParameterError(f"AUC needs positives and negatives; got {positives} and {total - positives}")
-    return float(roc_auc_score(positive, scores))
-
-
-def _checked(vectors: Any, labels: ArrayLike, *parts: ArrayLike) -> tuple[Any, NDArray[np.int64]]:
+def _checked(
+    vectors: Any, labels: ArrayLike, *given: ArrayLike
+) -> tuple[Any, NDArray[np.int64], list[NDArray[np.int64]]]:
     """Return vectors, sparse only where that is quicker, and labels, which must be known at some nodes."""
     rows: Any = csr_array(vectors, dtype=np.float64) if issparse(vectors) else np.asarray(vectors, np.float64)
     if issparse(rows) and rows.nnz > _DENSE_FROM * rows.shape[0] * rows.shape[1]:
         rows = rows.toarray()
-    known = np.asarray(labels)
+    known, parts = np.asarray(labels), [np.asarray(part, np.int64) for part in given]
     if known.shape != rows.shape[:1]:
         raise ParameterError(f"labels must be one per vector, {rows.shape[:1]}; got {known.shape}")
-    unknown = sum(int((known[part] < 0).sum()) for part in parts)
+    unknown = int((known[np.concatenate(parts)] < 0).sum())
     if unknown:
         raise ParameterError(f"{unknown} of the nodes have no known label (-1); leave them out")
     if len(np.unique(known[parts[0]])) < 2:
         raise ParameterError("training nodes must be of two classes at least")
-    return rows, known.astype(np.int64)
-
-
-class Split(NamedTuple):
-    """Positions of the nodes that train a classifier, choose its penalty and test it; disjoint."""
-
-    train: NDArray[np.int64]
-    val: NDArray[np.int64]
-    test: NDArray[np.int64]
+    return rows, known.astype(np.int64), parts
 
 
 @dataclass(frozen=True)
@@ -208,8 +188,8 @@ def class_numbers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
     return np.array(numbers, np.int64), classes
 
 
-def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int) -> Split:
-    """Split the nodes of known label at random, each class in these shares.
+def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int) -> list[NDArray[np.int64]]:
+    """Split the nodes of known label at random into train, val and test, each class in these shares.
 
     A class gives at least one node to training, and what is left to validation and test.
     """
@@ -229,7 +209,7 @@ def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int)
             f"{int((labels >= 0).sum())} nodes of known label in {count} classes are too few to split into "
             "training, validation and test; label at least three nodes of each of two classes"
         )
-    return Split(*found)
+    return found
 
 
 def score_classes(
@@ -266,11 +246,11 @@ def score_classes(
     splits = [random_split(labels, train, val, seed + repeat) for repeat in range(repeats)]
     scores = []
     for name, vectors in rows.items():
-        found = [probe(vectors, labels, *split) for split in splits]
+        found = [probe(vectors, labels, train, val, test) for train, val, test in splits]
         accuracy = [one.accuracy for one in found]
         Cs = tuple(one.C for one in found)
         scores.append(ClassScore(name, float(np.mean(accuracy)), float(np.std(accuracy)), Cs))
-    largest = [(labels[s.test] == np.bincount(labels[s.train]).argmax()).mean() for s in splits]
+    largest = [(labels[test] == np.bincount(labels[train]).argmax()).mean() for train, _, test in splits]
     return [*scores, ClassScore("largest class", float(np.mean(largest)), float(np.std(largest)))]
 
 
@@ -409,10 +389,10 @@ def neighbour_scores(hidden: HiddenEdges) -> list[LinkScore]:
 
 
 def _link_score(name: str, by: str, pairs: Pairs, values: NDArray[np.float64]) -> LinkScore:
-    from sklearn.metrics import average_precision_score
+    from sklearn.metrics import average_precision_score, roc_auc_score
 
-    precision = float(average_precision_score(pairs.is_edge, values))
-    return LinkScore(name, by, ranking_auc(pairs.is_edge, values), precision)
+    measured = (score(pairs.is_edge, values) for score in (roc_auc_score, average_precision_score))
+    return LinkScore(name, by, *map(float, measured))
 
 
 def _products(one: Any, other: Any) -> Any:
@@ -437,9 +417,6 @@ def _non_edges(n: int, edges: NDArray[np.int64], count: int, rng: np.random.Gene
     return np.column_stack([chosen // n, chosen % n])
 
 
-_MAX_COMPARED = 3000  # nodes of which a silhouette is computed
-
-
 @dataclass(frozen=True)
 class ClusterScore:
     """How well clusters of some vectors agree with classes and network."""
@@ -449,9 +426,6 @@ class ClusterScore:
     nmi: float | None
     ari: float | None
     modularity: float | None  # share of edges inside clusters, above what degrees alone would give
-    # How much nearer a node is to its own cluster than to the next, by the vectors themselves; so it does
-    # not compare one kind of vectors with another.
-    silhouette: float
 
 
 def clusters(vectors: Any, count: int, *, seed: int = 0) -> NDArray[np.int64]:
@@ -507,7 +481,7 @@ def score_clusters(
     >>> score_clusters(rows, 2, labels=labels)[0].nmi
     1.0
     """
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     scores = []
     for name, vectors in rows.items():
@@ -517,11 +491,8 @@ def score_clusters(
             known = labels >= 0
             nmi = float(normalized_mutual_info_score(labels[known], found[known]))
             ari = float(adjusted_rand_score(labels[known], found[known]))
-        some = np.random.default_rng([seed, 29]).permutation(len(found))[:_MAX_COMPARED]
-        is_defined = 2 <= len(np.unique(found[some])) < len(some)
-        silhouette = float(silhouette_score(_unit(vectors)[some], found[some])) if is_defined else 0.0
         inside = None if graph is None else modularity(graph, found)
-        scores.append(ClusterScore(name, nmi, ari, inside, silhouette))
+        scores.append(ClusterScore(name, nmi, ari, inside))
     return scores
 
 

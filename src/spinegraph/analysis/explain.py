@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 from typing import Any
 
@@ -37,6 +37,13 @@ _TOLERANCE = 1e-6  # of similarities that count as equal in a rank
 _COLUMNS, _SHOWN_COLUMNS = 12, 6  # listed in the JSON, and in tables
 _BAR = 24  # characters
 ORDINARY = "ordinary"
+_NUMBERS = (
+    "neighbours",
+    "nodes within 2 links",
+    "nodes within 3 links",
+    "pairs of neighbours that are linked",
+    "neighbours of a neighbour, typically",
+)
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,12 @@ class Surroundings:
     clustering: float  # share of the pairs of neighbours that are linked
     neighbor_degree: float  # geometric mean of 1 + the neighbours' degrees, less 1
 
+    def numbers(self) -> tuple[str, ...]:
+        """Return the numbers as they are shown, in the order of their titles."""
+        linked = percent(self.clustering) if self.degree > 1 else "-"
+        typical = f"{self.neighbor_degree:.1f}" if self.degree else "-"
+        return f"{self.degree:,}", f"{self.hops[1]:,}", f"{self.hops[2]:,}", linked, typical
+
 
 @dataclass(frozen=True)
 class Relation:
@@ -187,11 +200,6 @@ class Explanation:
         return self.warping.distance / len(self.warping.path)
 
     @property
-    def shared_features(self) -> list[tuple[str, float]]:
-        """Feature columns that both have and that add to the similarity, with what they add, most first."""
-        return [(column.name, column.alike) for column in self.columns.shared(_COLUMNS, structural=False)]
-
-    @property
     def words(self) -> list[str]:
         """The explanation in sentences, the most important first."""
         listed = (_verdict(self), _origin(self), _no_place(self), *_content(self), _place(self), _role(self))
@@ -203,49 +211,30 @@ class Explanation:
         largest = max([*(column.alike for column in alike), *(column.apart for column in apart), 1e-9])
         parts = [
             (
-                part.name,
-                "zero" if any(part.is_zero) else f"{part.cosine:.3f}",
-                f"{part.weight:g}",
-                f"{round(part.share, 3) + 0.0:.3f}",  # no -0.000
-                _bar(part.share),
+                p.name,
+                "zero" if any(p.is_zero) else f"{p.cosine:.3f}",
+                f"{p.weight:g}",
+                f"{p.share:.3f}",
+                _bar(p.share),
             )
-            for part in self.parts
+            for p in self.parts
         ]
-        more_at = [self.a.name if one > other else self.b.name for one, other in (c.values for c in apart)]
-        nodes = self.a, self.b
-        numbers = {
-            "neighbours": [f"{node.degree:,}" for node in nodes],
-            "nodes within 2 links": [f"{node.hops[1]:,}" for node in nodes],
-            "nodes within 3 links": [f"{node.hops[2]:,}" for node in nodes],
-            "pairs of neighbours that are linked": [
-                percent(node.clustering) if node.degree > 1 else "-" for node in nodes
-            ],
-            "neighbours of a neighbour, typically": [
-                f"{node.neighbor_degree:.1f}" if node.degree else "-" for node in nodes
-            ],
-        }
-        found = [
-            (
-                "Where the similarity comes from",
-                ("part", "cosine", "weight", "adds", ""),
-                [*parts, ("together", "", "", f"{self.similarity:.3f}", "")],
-            ),
-            (
-                "What makes them alike",
-                ("column", "adds", ""),
-                [(column_title(c.name), f"{c.alike:.3f}", _bar(c.alike / largest)) for c in alike],
-            ),
-            (
-                "What sets them apart",
-                ("column", "takes", "", "more of it at"),
-                [
-                    (column_title(c.name), f"{c.apart:.3f}", _bar(c.apart / largest), more)
-                    for c, more in zip(apart, more_at, strict=True)
-                ],
-            ),
-            ("Side by side", ("", *(node.name for node in nodes)), [(k, *v) for k, v in numbers.items()]),
+        parts.append(("together", "", "", f"{self.similarity:.3f}", ""))
+        adds = [(column_title(c.name), f"{c.alike:.3f}", _bar(c.alike / largest)) for c in alike]
+        takes = [
+            (column_title(c.name), f"{c.apart:.3f}", _bar(c.apart / largest), self._more(c)) for c in apart
+        ]
+        numbers = [(*pair,) for pair in zip(_NUMBERS, self.a.numbers(), self.b.numbers(), strict=True)]
+        found: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
+            ("Where the similarity comes from", ("part", "cosine", "weight", "adds", ""), [*parts]),
+            ("What makes them alike", ("column", "adds", ""), [*adds]),
+            ("What sets them apart", ("column", "takes", "", "more of it at"), [*takes]),
+            ("Side by side", ("", self.a.name, self.b.name), [*numbers]),
         ]
         return [table for table in found if table[2]]
+
+    def _more(self, column: Column) -> str:
+        return self.a.name if column.values[0] > column.values[1] else self.b.name
 
     def __repr__(self) -> str:
         return "\n".join(textwrap.fill(sentence, 88) for sentence in self.words)
@@ -261,34 +250,28 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return words and numbers as plain values; of the columns those that matter most."""
-        structural = [self.columns[index] for index in np.flatnonzero(self.columns.is_structural)]
-        listed = {
+        columns = {
             "shared_columns": self.columns.shared(_COLUMNS),
             "apart_columns": self.columns.apart(_COLUMNS),
-            "structural_columns": structural,
+            "structural_columns": [self.columns[at] for at in np.flatnonzero(self.columns.is_structural)],
         }
-        plain = {
-            name: asdict(value)
-            for name in ("a", "b", "relation", "rank")
-            if (value := getattr(self, name)) is not None
-        }
+        warping = self.warping
         return {
             "words": self.words,
+            "a": asdict(self.a),
+            "b": asdict(self.b),
+            "relation": asdict(self.relation),
             "similarity": self.similarity,
-            "rank": None,
-            **plain,
+            "rank": self.rank and asdict(self.rank),
             "parts": [asdict(part) for part in self.parts],
             "same_network": self.same_network,
             "overlap": self.overlap,
-            **{
-                name: [{**asdict(column), "apart": column.apart} for column in columns]
-                for name, columns in listed.items()
-            },
+            **{key: [{**asdict(one), "apart": one.apart} for one in found] for key, found in columns.items()},
             "profiles": self.profiles.tolist(),
             "warping": {
-                "path": self.warping.path.tolist(),
-                "costs": self.warping.costs.tolist(),
-                "distance": self.warping.distance,
+                "path": warping.path.tolist(),
+                "costs": warping.costs.tolist(),
+                "distance": warping.distance,
                 "step_difference": self.step_difference,
             },
         }
@@ -354,11 +337,7 @@ def explain(
 
 
 _SHARED_COLUMNS = 2  # shown of those that two nodes share
-_COSINE = "score: cosine of that part, 1 is the same"
-HOW = {
-    "all": ("all parts", "score: mean of the cosines of the parts, 1 is the same"),
-    **{part: (part, _COSINE) for part in PARTS},
-}
+_BY = ("all", *PARTS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -404,13 +383,14 @@ class Similar(TableResult, Sequence[Match]):
             row = [f"{match.score:.3f}", shown(match.name), *(cosines.get(part, "") for part in parts)]
             row += [f"{reason.b.degree:,}", f"{reason.relation.links_apart or '> 6'}"]
             rows.append((*row, self._alike_in(reason)))
-        what, note = HOW[self.by]
-        if rows:
-            own = self.reasons[0].a
-            note = f"{note}\nlinks: of that node; {own.name} has {own.degree:,}; apart: links between the two"
-        heading = f"Most like {titled(shown(self.node))}, by {what}"
+        heading = f"Most like {titled(shown(self.node))}, by {'all parts' if self.by == 'all' else self.by}"
         titles = ("score", "node", *parts, "links", "apart", "alike in")
-        return heading, titles, rows, note if rows else "none: it is the only node"
+        if not rows:
+            return heading, titles, rows, "none: it is the only node"
+        score = "mean of the cosines of the parts" if self.by == "all" else "cosine of that part"
+        own = f"links: of that node; {self.reasons[0].a.name} has {self.reasons[0].a.degree:,}"
+        note = f"score: {score}, 1 is the same\n{own}; apart: links between the two"
+        return heading, titles, rows, note
 
     def _alike_in(self, reason: Explanation) -> str:
         if self.by == PLACE:
@@ -462,28 +442,22 @@ def similar(
     """Find the nodes most like a node of a graph; the arguments are those of ``SPINE.similar``."""
     graph.positions([node])  # raises for an unknown node
     # An index does not pay for one query.
-    matches = search_by(graph, generator, embeddings, by=by, weights=weights, exact=True).similar(node, n)
-    known: list[Any] = []
-
-    def explained(other: Any) -> Explanation:
-        known[:] = known or [generator.known(graph)]
-        return explain(graph, generator, node, other, weights=weights, known=known[0])
-
-    return Similar(node, by, matches, explained)
+    matches = search_by(embeddings, by=by, weights=weights, exact=True).similar(node, n)
+    known = cache(lambda: generator.known(graph))
+    return Similar(
+        node,
+        by,
+        matches,
+        lambda other: explain(graph, generator, node, other, weights=weights, known=known()),
+    )
 
 
 def search_by(
-    graph: GraphLike,
-    generator: Generator | PaperGenerator,
-    embeddings: Embeddings,
-    *,
-    by: str = "all",
-    weights: Mapping[str, float] | None = None,
-    exact: bool | None = None,
+    embeddings: Embeddings, *, by: str, weights: Mapping[str, float] | None, exact: bool | None = None
 ) -> Search:
-    """Return the search by all parts of a graph's vectors, or by one of them."""
-    if by not in HOW:
-        raise ParameterError(f"by must be one of {', '.join(map(repr, HOW))}; got {by!r}")
+    """Return the search by all parts of vectors, or by one of them, if these have it."""
+    if by not in _BY:
+        raise ParameterError(f"by must be one of {', '.join(map(repr, _BY))}; got {by!r}")
     if by != "all" and weights is not None:
         raise ParameterError(f"weights are for all parts together; leave them out with by={by!r}")
     if by == PLACE and embeddings.same_network is False:
@@ -539,7 +513,7 @@ def _columns(
 ) -> Columns:
     """Return what columns add to the similarity, given the factor of each part's cosine in it."""
     if isinstance(generator, PaperGenerator):
-        return _paper_columns(graph, generator, positions, max(factors.values()))
+        return _NO_COLUMNS  # its matrix mixes all of them
     found, rows = [_NO_COLUMNS], [each.rows(positions) for each in smoothers(graph, generator.config)]
     if generator.content is not None:
         found.append(_content_columns(graph, generator.content, positions, rows, factors.get(CONTENT, 0)))
@@ -605,29 +579,6 @@ def _role_columns(role: Role, columns: NDArray[np.float32], factor: float) -> Co
         found.weight @ sums,
         np.ones(len(first), bool),
     )
-
-
-def _paper_columns(
-    graph: GraphLike, generator: PaperGenerator, positions: NDArray[np.int64], factor: float
-) -> Columns:
-    """Return what the rows of W_M add."""
-    inputs = _dense(generator.inputs.matrix(graph, positions))  # (2, p)
-    used = np.flatnonzero(inputs.any(axis=0))
-    inputs, rows = inputs[:, used], generator.weights[used]  # (p, d)
-    is_smoothed = used < generator.inputs.num_smoothed
-    before = inputs[:, is_smoothed] @ rows[is_smoothed]  # (2, d)
-    after = generator.activated(before)
-    # The activation counts as the factor output / input at each node, so that contributions add up.
-    slopes = np.divide(after, before, out=np.ones_like(before), where=before != 0)
-
-    def back(toward: Floats) -> Floats:
-        return np.where(is_smoothed, (toward * slopes) @ rows.T, toward @ rows.T)[None]
-
-    vectors = after + inputs[:, ~is_smoothed] @ rows[~is_smoothed]
-    names = np.array(generator.inputs.names, dtype=object)[used]
-    found = _contributions(names, inputs[None], back, vectors, factor, inputs)
-    features = 0 if generator.encoder is None else generator.encoder.num_features
-    return replace(found, is_structural=used >= features)
 
 
 def _contributions(
@@ -705,7 +656,8 @@ def _levels(adjacency: Adjacency, root: int) -> NDArray[np.int8]:
 _COLUMNS_IN_WORDS = 4
 _WORDS = 40  # of text columns, to choose from
 _ALIKE = ((0.9, "nearly the same"), (0.7, "much alike"), (0.45, "alike in part"), (0.2, "a little alike"))
-_MEANING = {
+_SAME_ROLE = ((0.9, "play nearly the same role"), (0.7, "play similar roles"))
+MEANING = {
     CONTENT: "what they and the nodes around them are about",
     PLACE: "where in the network they live",
     ROLE: "the shape of the links around them",
@@ -725,7 +677,7 @@ _NAMED_COLUMNS = {
     "overlap_10": "circles shared with the least close neighbours",
     "overlap_25": "circles shared with less close neighbours",
     "overlap_50": "circles shared with neighbours",
-    "spread": "how widely a walk spreads",
+    "spread": "how wide the surroundings are",
     "log_out_degree": "links that go out",
     "log_in_degree": "links that come in",
     "reciprocity": "links that go both ways",
@@ -739,10 +691,8 @@ _NAMED_COLUMNS = {
     "against_log_out_degree": "links that go out further back",
     "against_log_in_degree": "links that come in further back",
     ORDINARY: "nothing unusual about their links",
-    _REST: "how a walk spreads over the nodes near",
-    "log_profile_1": "how much of a walk comes back",
-    "log_profile_3": "pull of the closest nodes",
-    "log_profile_10": "pull of nodes further off",
+    _REST: "the shape of the surroundings",
+    "log_profile_1": "how closed the surroundings are",
 }
 
 
@@ -755,9 +705,7 @@ def shown(name: Any) -> str:
 
 def column_title(name: str) -> str:
     """Return what an input column holds, in words; a feature's own name as it is."""
-    around = name.removeprefix("around: ")
-    title = _NAMED_COLUMNS.get(around, around)
-    return title if around == name else f"{title} (around)"
+    return _NAMED_COLUMNS.get(name, name)
 
 
 def percent(share: float) -> str:
@@ -801,9 +749,9 @@ def _origin(found: Explanation) -> str:
         return f"Hardly anything agrees: {_listed(gives)}."
     giving = [part for part in parts if part.share >= 0.005]
     taking = [part for part in parts if part.share <= -0.005]
-    more = [f"{part.share:.2f} is {part.name} ({_MEANING[part.name]})" for part in giving]
+    more = [f"{part.share:.2f} is {part.name} ({MEANING[part.name]})" for part in giving]
     more[1:] = [text.replace(" is ", " ", 1) for text in more[1:]]
-    less = _listed([f"{part.name} ({_MEANING[part.name]}) takes {-part.share:.2f} away" for part in taking])
+    less = _listed([f"{part.name} ({MEANING[part.name]}) takes {-part.share:.2f} away" for part in taking])
     return f"Of the {found.similarity:.2f}, {_listed(more)}{'; ' * bool(less)}{less}."
 
 
@@ -870,13 +818,9 @@ def _role(found: Explanation) -> str:
     step = found.step_difference
     by = percent(step) if step < 1 else f"a factor of {1 + step:.1f}"
     profile = "are the same" if found.warping.distance < 1e-4 else f"differ by {by} a step"
-    how = (
-        "play nearly the same role"
-        if step <= 0.05
-        else "play similar roles"
-        if step <= 0.15
-        else "play different roles"
-    )
+    # Without a role part, that of the profiles decides.
+    nearness = next((part.cosine for part in found.parts if part.name == ROLE), 1 - 2 * step)
+    how = next((word for least, word in _SAME_ROLE if nearness >= least), "play different roles")
     return f"They {how}: {ties}. Their profiles {profile}."
 
 

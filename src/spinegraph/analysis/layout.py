@@ -134,7 +134,8 @@ def _landmarks(points: Points, seed: int) -> Points:
     rng = np.random.default_rng(seed)
     landmarks = points[np.sort(rng.permutation(len(points))[:_NUM_LANDMARKS])]
     placed = _tsne(landmarks, seed)  # (m, 2)
-    nearest, squared = nearest_rows(points, landmarks, min(_LANDMARKS_PER_POINT, len(landmarks)))
+    distances, nearest = _nearest(points, landmarks, _LANDMARKS_PER_POINT)
+    squared = distances**2
     scale = np.maximum(squared[:, [squared.shape[1] // 2]], 1e-9)
     pull = np.exp(-2 * squared / scale)
     pull /= pull.sum(axis=1, keepdims=True)
@@ -155,28 +156,19 @@ def _landmarks(points: Points, seed: int) -> Points:
     return coordinates
 
 
-def nearest_rows(points: Points, others: Points, count: int) -> tuple[NDArray[np.int64], Points]:
-    """Return the nearest ``count`` rows of ``others`` for each point, and squared distances."""
-    found = np.empty((len(points), count), np.int64)
-    squared = np.empty((len(points), count), np.float32)
-    lengths = (others * others).sum(axis=1)
-    for start in range(0, len(points), _BLOCK):
-        block = points[start : start + _BLOCK]
-        away = lengths - 2 * block @ others.T  # (b, m) less the block's own squared lengths
-        near = np.argpartition(away, count - 1, axis=1)[:, :count]
-        order = np.argsort(np.take_along_axis(away, near, axis=1), axis=1, kind="stable")
-        near = np.take_along_axis(near, order, axis=1)
-        found[start : start + _BLOCK] = near
-        own = (block * block).sum(axis=1, keepdims=True)
-        squared[start : start + _BLOCK] = np.maximum(np.take_along_axis(away, near, axis=1) + own, 0)
-    return found, squared
+def _nearest(points: Points, others: Points, count: int) -> tuple[Points, NDArray[np.int64]]:
+    """Return the distances (n, count) to the nearest rows of ``others``, and which these are."""
+    from sklearn.neighbors import NearestNeighbors
+
+    found = NearestNeighbors(n_neighbors=min(count, len(others)), algorithm="brute").fit(others)
+    return cast(tuple[Points, NDArray[np.int64]], found.kneighbors(points))
 
 
 def _neighbors_in_cells(points: Points, landmarks: Points, cell: NDArray[Any]) -> NDArray[np.int64]:
     """Find neighbours (n, k) among points of the same and the nearest cells; a few are missed."""
     order = np.argsort(cell, kind="stable")
     members = np.split(order, np.searchsorted(cell[order], np.arange(1, len(landmarks))))
-    close = nearest_rows(landmarks, landmarks, min(_CELLS, len(landmarks)))[0]
+    close = _nearest(landmarks, landmarks, _CELLS)[1]
     found = np.repeat(np.arange(len(points))[:, None], _NEIGHBORS, axis=1)  # itself where there are too few
     lengths = (points * points).sum(axis=1)
     for own, cells in zip(members, close, strict=True):

@@ -17,7 +17,7 @@ from spinegraph.structure.columns import COLUMNS, structural_columns
 __all__ = ["map", "twins"]
 
 FONT = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-INK, QUIET, LINE, PALE = "#1f2933", "#66727f", "#d5dbe1", "#eef1f4"
+INK, LINE = "#1f2933", "#d5dbe1"
 ACCENT, WARM = "#2f5d8a", "#d1603d"
 # For roles and other categories: the colours of the explorer's page (apps/explorer/styles/colors.css).
 COLORS = (
@@ -29,16 +29,6 @@ SCALE = ((0.0, "#f0e6b0"), (0.25, "#8fc9a4"), (0.5, "#3c97a0"), (0.75, "#2f5d8a"
 RING_COLORS = (WARM, ACCENT, "#a9bfd4")
 _RING_SIZES = (17, 11, 7)
 _HIDDEN_AXIS = {"visible": False, "showgrid": False, "zeroline": False}
-_AXIS = {
-    "gridcolor": PALE,
-    "linecolor": LINE,
-    "zeroline": False,
-    "ticks": "outside",
-    "tickcolor": LINE,
-    "tickfont": {"size": 11, "color": QUIET},
-    "title_font": {"size": 12, "color": QUIET},
-    "title_standoff": 8,
-}
 
 
 def __dir__() -> list[str]:
@@ -159,7 +149,8 @@ def twins(subject: Any, a: Any, b: Any, *, radius: int = 2, most: int = 40) -> A
         }
         figure.update_layout({f"xaxis{axis}": x_axis, f"yaxis{axis}": y_axis})
         where = {"x": sum(span) / 2, "y": 1, "xanchor": "center", "yanchor": "bottom"}
-        figure.add_annotation(_note(safe_text(node), **where, font={"size": 14, "color": INK}))
+        look = {"xref": "paper", "yref": "paper", "showarrow": False, "font": {"size": 14, "color": INK}}
+        figure.add_annotation(text=safe_text(node), **where, **look)
     return figure
 
 
@@ -179,21 +170,12 @@ def _ego_traces(ego: Ego, graph: Graph, axis: str) -> list[Any]:
         "line": {"color": "#ffffff", "width": 1.2},
         "opacity": 1,
     }
-    edges = _segments(ends, line={"color": "#c3ccd5", "width": 1})
-    x, y = ego.coordinates[order].T
+    (edge_x, edge_y), (x, y) = ends.reshape(-1, 2).T, ego.coordinates[order].T
+    line = {"line": {"color": "#c3ccd5", "width": 1}, "hoverinfo": "skip"}
+    edges = {"type": "scatter", "mode": "lines", "x": edge_x, "y": edge_y, **line}
     about = {"text": [texts[index] for index in order], "hovertemplate": "%{text}<extra></extra>"}
     nodes = {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, **about}
     return [{**trace, "xaxis": f"x{axis}", "yaxis": f"y{axis}"} for trace in (edges, nodes)]
-
-
-def _segments(ends: NDArray[Any], line: dict[str, Any]) -> dict[str, Any]:
-    """Return one trace of many lines (m, 3, 2): two ends and a gap each."""
-    x, y = ends.reshape(-1, 2).T
-    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
-
-
-def _note(text: str, **where: Any) -> dict[str, Any]:
-    return {"text": text, "xref": "paper", "yref": "paper", "showarrow": False, **where}
 
 
 def _new_figure(traces: list[Any], **layout: Any) -> Any:
@@ -206,13 +188,9 @@ def _new_figure(traces: list[Any], **layout: Any) -> Any:
         font={"family": FONT, "size": 13, "color": INK},
         paper_bgcolor="#ffffff",
         plot_bgcolor="#ffffff",
-        margin={"l": 56, "r": 16, "t": 12, "b": 48},
         hoverlabel={"font": {"family": FONT, "size": 12}, "bgcolor": "#ffffff", "bordercolor": LINE},
         legend={"font": {"size": 12}, "itemsizing": "constant"},
-        colorway=list(COLORS),
     )
-    figure.update_xaxes(**_AXIS)
-    figure.update_yaxes(**_AXIS)
     figure.update_layout(**layout)
     return figure
 

@@ -11,6 +11,9 @@
   const size = names.length < 800 ? 8 : names.length < 3000 ? 6 : names.length < 10000 ? 4.5 : 3;
   const type = names.length > 6000 ? "scattergl" : "scatter";
   const narrow = matchMedia("(max-width: 640px)"); // a legend beside the map would take half of it
+  const dark = matchMedia("screen and (prefers-color-scheme: dark)");
+  const ink = () => (dark.matches ? "#dfe5ea" : data.layout.font.color);
+  const clear = () => ({ paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { ...data.layout.font, color: ink() } });
   const below = { orientation: "h", x: 0, y: 0, yanchor: "top" };
   let mark = null;
 
@@ -49,12 +52,12 @@
     const coloring = nodes.colorings[select.value];
     const drawn = traces(coloring);
     if (mark !== null) {
-      const ring = { size: 22, color: "rgba(0,0,0,0)", line: { color: "#1f2933", width: 2 } };
+      const ring = { size: 22, color: "rgba(0,0,0,0)", line: { color: ink(), width: 2 } };
       drawn.push(trace([mark], { type, mode: "markers", marker: ring, showlegend: false }, () => ""));
     }
     const axis = { visible: false };
     Plotly.react(map, drawn, {
-      ...data.layout, margin: { l: 10, r: 10, t: 34, b: 10 }, xaxis: axis, yaxis: { ...axis, scaleanchor: "x" },
+      ...data.layout, ...clear(), margin: { l: 10, r: 10, t: 34, b: 10 }, xaxis: axis, yaxis: { ...axis, scaleanchor: "x" },
       hovermode: "closest", dragmode: "pan", showlegend: !coloring.values,
       legend: { itemsizing: "constant", title: { text: shown(coloring.title) }, ...(narrow.matches ? below : {}) },
     }, { ...config, scrollZoom: true });
@@ -74,10 +77,15 @@
       mark !== null ? `${nodes.names[mark]}: ${data.roles[nodes.roles[mark]]}` : wanted ? "not on the map" : "";
     drawMap();
   });
-  drawMap();
-  for (const [id, figure] of Object.entries(data.figures)) {
-    Plotly.newPlot(id, figure.data, figure.layout, { ...config, displayModeBar: false });
+  function drawFigures() {
+    for (const [id, figure] of Object.entries(data.figures)) {
+      const annotations = figure.layout.annotations.map((note) => ({ ...note, font: { ...note.font, color: ink() } }));
+      Plotly.react(id, figure.data, { ...figure.layout, ...clear(), annotations }, { ...config, displayModeBar: false });
+    }
   }
+  drawMap();
+  drawFigures();
+  dark.addEventListener("change", () => { drawMap(); drawFigures(); });
 
   // On paper a figure would keep the width that it had in the window: the sizes are those of the print style.
   const paper = { map: [700, 460] };

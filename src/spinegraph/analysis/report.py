@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from spinegraph import __version__
 from spinegraph.analysis import plots
-from spinegraph.analysis.explain import Explanation, explain, plural
+from spinegraph.analysis.explain import MEANING, Explanation, explain, plural
 from spinegraph.analysis.layout import layout
 from spinegraph.analysis.plots import (
     COLORS,
@@ -38,8 +38,6 @@ from spinegraph.graph.describe import Description, describe
 from spinegraph.graph.graph import Graph
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
-from spinegraph.structure.pagerank import RootedPageRank
-from spinegraph.structure.similarity import pair_distances
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
 
@@ -48,7 +46,6 @@ _MAX_COLUMNS = 12
 _MAX_EXAMPLES = 4
 _TYPICAL_TRIED, _MATCHES_TRIED = 8, 25
 _READABLE_DEGREES = (2, 24)  # of a node whose neighbourhood makes a readable drawing
-_FEW_OF_A_LABEL = 5
 _MUCH = 0.05  # a share that warrants a warning rather than a remark
 _HUB = 0.2  # of all nodes
 
@@ -79,7 +76,6 @@ class Findings:
 
     graph: Graph
     embeddings: Embeddings
-    description: Description
     notes: list[Note]
     roles: Roles
     assignment: RoleAssignment
@@ -91,27 +87,29 @@ class Findings:
     examples: list[Example]
 
 
-def gather(
+def write_report(
     model: Any,
-    progress: Progress,
+    path: str | os.PathLike[str],
     *,
+    title: str = "SPINE report",
     labels: NDArray[Any] | None = None,
     label_title: str = "label",
     color: str | None = None,
+    progress: Progress | None = None,
     seed: int = 0,
 ) -> Findings:
-    """Compute everything that a report shows; the arguments are those of ``write_report``."""
+    """Write a report on a fitted model as one HTML file, whole or not at all; see ``SPINE.report``."""
+    require_page(path)
+    report = progress or (lambda stage, done, total: None)
     graph, embeddings, generator = graph_of(model), embeddings_of(model), model.generator_
     is_known = color in (None, "role") or (labels is not None and color == label_title)
     chosen = [] if is_known else [(str(color), column_of(graph, str(color)))]
-    progress("describing the data", 0, 0)
-    description = describe(graph, labels)
-    progress("finding roles", 0, 0)
+    report("finding roles", 0, 0)
     roles = Roles.find(graph, generator, embeddings, seed=seed)
     assignment = roles.assign(graph, generator, embeddings=embeddings)
-    progress("looking for look-alikes", 0, 0)
-    examples = find_examples(graph, generator, Search(embeddings), generator.profile(graph), assignment)
-    progress("drawing the map", 0, 0)
+    report("looking for look-alikes", 0, 0)
+    examples = find_examples(graph, generator, Search(embeddings), assignment)
+    report("drawing the map", 0, 0)
     shown = np.arange(len(graph))
     if len(shown) > MAX_ON_MAP:
         shown = np.sort(np.random.default_rng(seed).permutation(len(shown))[:MAX_ON_MAP])
@@ -120,27 +118,21 @@ def gather(
     if labels is not None:
         colorings.append(color_nodes(label_title, labels[shown]))
     columns = chosen + [each for each in _columns(graph, generator) if each[0] != color]
-    colorings += [color_nodes(title, values[shown]) for title, values in columns]
-    first = next((each for each in colorings if each.title == color), colorings[0])
-    colorings.sort(key=lambda each: each is not first)
-    return Findings(
-        graph,
-        embeddings,
-        description,
-        notes(graph, description, embeddings),
-        roles,
-        assignment,
-        shown,
-        coordinates,
-        colorings,
-        labels,
-        label_title,
-        examples,
-    )
+    colorings += [color_nodes(name, values[shown]) for name, values in columns]
+    colorings.sort(key=lambda each: each.title != color)
+    remarks = notes(graph, describe(graph, labels), embeddings)
+    places = shown, coordinates, colorings
+    found = Findings(graph, embeddings, remarks, roles, assignment, *places, labels, label_title, examples)
+    report("writing the page", 0, 0)
+    text = _page(model, found, title)
+    make_folder(Path(path).resolve().parent)
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return found
 
 
 def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
-    """Return structural columns and the feature columns that weigh most in the model, by title."""
+    """Return structural columns and the feature columns that vary most as the model reads them, by title."""
     listed = [
         ("neighbours (logarithm)", np.log1p(graph.degrees)),
         ("neighbours who know each other", column_of(graph, "clustering").astype(np.float64)),
@@ -149,22 +141,8 @@ def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
         return listed
     read = generator.encoder.transform(graph.features)
     mean, square = (np.asarray(part.mean(axis=0), np.float64).ravel() for part in (read, read * read))
-    spread = np.sqrt(np.maximum(square - mean**2, 0))
-    heavy = np.argsort(-_feature_weights(generator, len(spread)) * spread, kind="stable")[:_MAX_COLUMNS]
-    names = [graph.feature_names[index] for index in heavy]
-    return listed + [(name, column_of(graph, name).astype(np.float64)) for name in names]
-
-
-def _feature_weights(generator: Generator | PaperGenerator, count: int) -> NDArray[np.float32]:
-    """Return how much a unit of each feature adds to the length of vectors, (f,)."""
-    if isinstance(generator, PaperGenerator):
-        squares = np.square(generator.weights[:count]).sum(axis=1)
-    else:
-        assert generator.content is not None
-        directions, mixing = generator.content.directions, generator.content.mixing
-        inner = (mixing @ mixing.transpose(0, 2, 1)).sum(axis=0)  # (r, r)
-        squares = ((directions @ inner) * directions).sum(axis=1)
-    return np.asarray(np.sqrt(np.maximum(squares, 0)), np.float32)
+    names = [graph.feature_names[index] for index in np.argsort(mean**2 - square, kind="stable")]
+    return listed + [(name, column_of(graph, name).astype(np.float64)) for name in names[:_MAX_COLUMNS]]
 
 
 def notes(graph: Graph, description: Description, embeddings: Embeddings) -> list[Note]:
@@ -223,14 +201,9 @@ def _remarks(graph: Graph, found: Description, embeddings: Embeddings) -> Iterat
             f"{_of(same, len(embeddings))} share their vector with another node.",
             "Nothing in the data distinguishes these: same features, same surroundings.",
         )
-    if found.labels is not None:
-        rare = sum(count < _FEW_OF_A_LABEL for _, count in found.labels.counts)
-        parts = [f"{_of(found.labels.unlabelled, nodes)} have no label"] * bool(found.labels.unlabelled)
-        if rare:
-            few = f"{rare:,} of {len(found.labels.counts):,} labels"
-            parts.append(f"{few} have fewer than {_FEW_OF_A_LABEL} nodes")
-        if parts:
-            yield 0, "; ".join(parts) + ".", "Labels colour the map; they choose nothing else."
+    if found.labels is not None and found.labels.unlabelled:
+        text = f"{_of(found.labels.unlabelled, nodes)} have no label."
+        yield 0, text, "Labels colour the map; they choose nothing else."
     report = graph.report
     if report is not None and (report.listed != report.edges or report.one_way):
         lost = (report.self_loops + report.zero_weights) / max(report.listed, 1)
@@ -244,110 +217,36 @@ def _of(count: int, total: int, what: str = "nodes") -> str:
 
 
 def find_examples(
-    graph: Graph,
-    generator: Generator | PaperGenerator,
-    search: Search,
-    profile: RootedPageRank,
-    assignment: RoleAssignment,
+    graph: Graph, generator: Generator | PaperGenerator, search: Search, assignment: RoleAssignment
 ) -> list[Example]:
-    """Find for the commonest roles a typical node, and the node most like it that is not near it.
-
-    Most alike is the node of largest cosine, less where the profiles differ.
-    """
+    """Find for the commonest roles a typical node, and the node most like it that is not near it."""
     found: list[Example] = []
-    known = generator.known(graph)
-    used: set[int] = set()
+    known, adjacency, used = generator.known(graph), graph.adjacency(), set[int]()
+    low, high = _READABLE_DEGREES
     for role in np.argsort(-assignment.shares(), kind="stable").tolist():
-        pairs = _pairs(graph, search, profile, assignment, role, used)
+        typical = graph.positions(assignment.examples(role, len(graph)))
+        fits = (graph.degrees[typical] >= low) & (graph.degrees[typical] <= high)
+        listed = [one for one in (typical[fits] if fits.any() else typical).tolist() if one not in used]
+        pairs = []  # whether they are more than two steps apart and of one role, likeness, positions
+        for one in listed[:_TYPICAL_TRIED]:
+            ring = adjacency.neighbors(np.array([one]))[1].astype(np.int64)
+            near = {one, *ring.tolist(), *adjacency.neighbors(ring)[1].tolist()}
+            for match in search.similar(graph.names[one], n=_MATCHES_TRIED):
+                other = int(graph.positions([match.name])[0])
+                is_apart = other not in near and bool(assignment.roles[other] == role)
+                if other not in used:
+                    pairs.append((is_apart, match.score, one, other))
         if not pairs or len(found) == _MAX_EXAMPLES:
             continue
-        _, _, cosine, one, other = max(pairs, key=lambda pair: pair[:2])
+        _, score, one, other = max(pairs, key=lambda pair: pair[:2])
         used |= {one, other}
         a, b = graph.names[[one, other]].tolist()
         reasons = explain(graph, generator, a, b, embeddings=search, known=known)
-        found.append(Example(role, a, b, cosine, reasons))
+        found.append(Example(role, a, b, score, reasons))
     return sorted(found, key=lambda example: example.role)
 
 
-def _pairs(
-    graph: Graph,
-    search: Search,
-    profile: RootedPageRank,
-    assignment: RoleAssignment,
-    role: int,
-    used: set[int],
-) -> list[tuple[bool, float, float, int, int]]:
-    """Pair typical nodes of a role with the nodes whose vectors are nearest.
-
-    Returns whether they are more than two steps apart and of one role, likeness, cosine, both positions.
-    """
-    typical = graph.positions(assignment.examples(role, len(graph)))
-    low, high = _READABLE_DEGREES
-    fits = (graph.degrees[typical] >= low) & (graph.degrees[typical] <= high)
-    listed = [one for one in (typical[fits] if fits.any() else typical).tolist() if one not in used]
-    adjacency, found = graph.adjacency(), []
-    for one in listed[:_TYPICAL_TRIED]:
-        ring = adjacency.neighbors(np.array([one]))[1].astype(np.int64)
-        near = {one, *ring.tolist(), *adjacency.neighbors(ring)[1].tolist()}
-        for match in search.similar(graph.names[one], n=_MATCHES_TRIED):
-            other = int(graph.positions([match.name])[0])
-            if other in used:
-                continue
-            is_apart = other not in near and assignment.roles[other] == role
-            step = float(pair_distances(profile.weights, [[one, other]])[0]) / profile.k
-            found.append((bool(is_apart), match.score / (1 + step), match.score, one, other))
-    return found
-
-
 _MAX_SENTENCES = 6
-_PARTS = {
-    "content": "what it and the nodes around it are about",
-    "place": "where in the network it lives",
-    "role": "the shape of the links around it",
-}
-
-
-def write_report(
-    model: Any,
-    path: str | os.PathLike[str],
-    *,
-    title: str = "SPINE report",
-    labels: NDArray[Any] | None = None,
-    label_title: str = "label",
-    color: str | None = None,
-    progress: Progress | None = None,
-) -> Findings:
-    """Write a report on a model as one HTML file that opens offline, whole or not at all.
-
-    Parameters
-    ----------
-    model : SPINE
-        Fitted, with its training data.
-    path : path
-        The folder is made where it is missing.
-    title : str
-    labels : array (n,), optional
-        One per node; None where there is none.
-    label_title : str
-        What the labels are called.
-    color : str, optional
-        What colours the map first: ``"role"``, the labels' title, or the name of any column.
-    progress : callable (stage, done, total), optional
-
-    Returns
-    -------
-    Findings
-        All that the report shows.
-    """
-    require_page(path)
-    report = progress or (lambda stage, done, total: None)
-    found = gather(model, report, labels=labels, label_title=label_title, color=color)
-    report("writing the page", 0, 0)
-    text = _page(model, found, title)
-    make_folder(Path(path).resolve().parent)
-    with whole_file(path) as partial:
-        partial.write_text(text, encoding="utf-8")
-    return found
 
 
 def require_page(path: str | os.PathLike[str]) -> None:
@@ -438,7 +337,7 @@ around each: {key}.</p>
 
 def _parts_in_words(generator: Generator | PaperGenerator) -> str:
     widths = {name: part.stop - part.start for name, part in generator.parts.items()}
-    listed = ", ".join(f"{width} for {name} ({_PARTS[name]})" for name, width in widths.items())
+    listed = ", ".join(f"{width} for {name} ({MEANING[name]})" for name, width in widths.items())
     words = f"A vector has {generator.dim:,} numbers: {listed}."
     learned = getattr(generator, "learned", None)
     if learned is None:
@@ -535,20 +434,13 @@ def _role_cards(found: Findings) -> str:
 
 
 def _numbers(found: Findings, role: int) -> str:
-    typical = found.roles.typical[role]
-    low, high = typical.neighbors_low, typical.neighbors_high
-    spread = f"{low:,} to {high:,}, in the middle {typical.neighbors:,}"
-    rows = [("neighbours", spread if low < high else f"{low:,}")]
-    if typical.acquainted is not None:
-        rows.append(("know each other", f"{100 * typical.acquainted:.0f} % of their pairs"))
-    if typical.communities is not None:
-        rows.append(("communities", f"{typical.communities:.1f} among them"))
     names = [shorten(name) for name in found.assignment.examples(role)]
-    rows.append(("typical", ", ".join(names) or "nobody"))
+    rows = {"typical": ", ".join(names) or "nobody"}
     label = _commonest_label(found, role)
     if label is not None:
-        rows.append((f"commonest {found.label_title}", label))
-    return f"<dl>{''.join(f'<dt>{escape(key)}</dt><dd>{escape(value)}</dd>' for key, value in rows)}</dl>"
+        rows[f"commonest {found.label_title}"] = label
+    listed = (f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in rows.items())
+    return f"<dl>{''.join(listed)}</dl>"
 
 
 def _commonest_label(found: Findings, role: int) -> str | None:

@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 from scipy.special import entr, softmax
 
 from spinegraph.analysis.explain import percent, plural, shown
-from spinegraph.atomic import JsonObject
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ModelFormatError, ParameterError, UnknownNodeError
 from spinegraph.graph.describe import TableResult, data_frame
@@ -194,8 +193,8 @@ class Roles:
         is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
         if count is not None and not (is_whole and 1 <= count <= MAX_ROLES):
             raise ParameterError(
-                f"count must be a whole number from 1 to {MAX_ROLES}, or None for the best of 1 to "
-                f"{MAX_TRIED}; got {count!r}"
+                f"count must be a whole number from 1 to {MAX_ROLES}; got {count!r}; leave it out for the "
+                f"best of 1 to {MAX_TRIED}"
             )
         content = _content(graph, generator, embeddings)
         communities = None if content is None else find_communities(neighbors_of(graph), content, seed)
@@ -274,67 +273,50 @@ class Roles:
 
     def to_json(self) -> dict[str, Any]:
         """Return the roles as plain values; ``from_json`` reads them."""
-        known = self.communities
         return {
-            "columns": list(COORDINATES[: len(self.mean)]),
-            "roles": [
-                {"title": title, "description": words, "typical": asdict(typical)}
-                for title, words, typical in zip(self.titles, self.descriptions, self.typical, strict=True)
-            ],
-            "whole": asdict(self.whole),
+            **{name: getattr(self, name) for name in ("titles", "descriptions", "usual", "least_typical")},
+            "typical": [asdict(each) for each in (*self.typical, self.whole)],
             "scores": {str(count): score for count, score in self.scores.items()},
-            "shares": self.mixture.shares.tolist(),
-            "means": self.mixture.means.tolist(),
-            "variances": self.mixture.variances.tolist(),
-            "usual": self.usual,
+            "mixture": {name: array.tolist() for name, array in vars(self.mixture).items()},
             "mean": self.mean.tolist(),
             "scale": self.scale.tolist(),
-            "communities": None
-            if known is None
-            else {"centers": known.centers.tolist(), "member_of": known.member_of.tolist()},
-            "least_typical": self.least_typical,
+            "communities": self.communities
+            and {name: array.tolist() for name, array in vars(self.communities).items()},
         }
 
     @classmethod
     def from_json(cls, meta: Any) -> "Roles":
-        """Read what ``to_json`` returned; every value is checked.
+        """Read what ``to_json`` returned.
 
         Examples
         --------
-        >>> Roles.from_json({"columns": []})
+        >>> Roles.from_json({"titles": []})
         Traceback (most recent call last):
-        spinegraph.errors.ModelFormatError: roles: columns must be the first 3 or 4 of neighbors, acquainted,
-        prominence, communities; got []
+        spinegraph.errors.ModelFormatError: roles: KeyError('descriptions') in what should describe roles
         """
-        given = JsonObject(meta, "roles")
-        columns = given.list_of("columns", str)
-        if len(columns) < len(COORDINATES) - 1 or tuple(columns) != COORDINATES[: len(columns)]:
-            raise ModelFormatError(
-                f"roles: columns must be the first 3 or 4 of {', '.join(COORDINATES)}; got {columns}"
-            )
-        listed, width = given.list_of("roles", dict), len(columns)
-        shapes = {"shares": (len(listed),), "means": (len(listed), width), "variances": (len(listed), width)}
-        arrays = {key: _array(given, key, shape) for key, shape in shapes.items()}
-        scale = _array(given, "scale", (width,))
-        if not listed or min(arrays["shares"].min(), arrays["variances"].min(), scale.min()) < 1 / _MAX_VALUE:
-            raise ModelFormatError("roles: there must be some, with shares, variances and scale above 0")
         try:
-            known = given.meta["communities"]
-            return cls(
-                [str(role["title"]) for role in listed],
-                [str(role["description"]) for role in listed],
-                [Typical(**role["typical"]) for role in listed],
-                Typical(**given.get("whole", dict)),
-                {int(key): float(score) for key, score in given.get("scores", dict).items()},
-                Mixture(**arrays),
-                given.number("usual"),
-                _array(given, "mean", (width,)),
-                scale,
-                Communities.from_json(known) if width == len(COORDINATES) else None,
-                given.number("least_typical"),
+            titles, descriptions = list(map(str, meta["titles"])), list(map(str, meta["descriptions"]))
+            *typical, whole = (Typical(**each) for each in meta["typical"])
+            mixture = Mixture(**{name: _numbers(values) for name, values in meta["mixture"].items()})
+            mean, scale, known = _numbers(meta["mean"]), _numbers(meta["scale"]), meta["communities"]
+            scores = {int(count): float(score) for count, score in meta["scores"].items()}
+            if mixture.means.shape != (len(titles), len(mean)) or len(typical) != len(titles):
+                raise ValueError(f"{len(titles)} titles, {mixture.means.shape} means")
+            communities = known and Communities(
+                _numbers(known["centers"]), np.array(known["member_of"], np.int64)
             )
-        except (KeyError, TypeError, ValueError) as fault:
+            usual, least = float(meta["usual"]), float(meta["least_typical"])
+        except (KeyError, TypeError, ValueError, AttributeError) as fault:
             raise ModelFormatError(f"roles: {fault!r:.80} in what should describe roles") from fault
+        found = titles, descriptions, typical, whole, scores, mixture, usual, mean, scale
+        return cls(*found, communities, least)
+
+
+def _numbers(values: Any) -> Floats:
+    array = np.array(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError("a number that is not finite")
+    return array
 
 
 def _content_width(generator: Generator | PaperGenerator) -> int:
@@ -369,63 +351,6 @@ def _contrast(points: Floats, weights: Floats) -> Floats:
     return np.asarray(weights @ points / max(weights.sum(), 1e-12) - rest @ points / rest.sum())
 
 
-_MAX_VALUE = 1e30  # larger numbers in a file would overflow when squared or divided
-
-
-def _array(given: JsonObject, key: str, shape: tuple[int | None, ...]) -> Floats:
-    """Read an array of finite numbers; None in ``shape`` is any length."""
-    try:
-        values = np.array(given.get(key, list), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ModelFormatError(f"roles: {key} must hold numbers only") from None
-    fits = values.ndim == len(shape) and all(
-        wanted in (None, found) for wanted, found in zip(shape, values.shape, strict=True)
-    )
-    if not fits or not (np.abs(values) <= _MAX_VALUE).all():
-        raise ModelFormatError(
-            f"roles: {key} must be finite, up to {_MAX_VALUE:g}, of shape {shape}; got shape {values.shape}"
-        )
-    return values
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Roles compared with labels."""
-
-    nodes: int  # those that have a label
-    nmi: float  # normalised mutual information: 1 for the same groups
-    ari: float  # adjusted Rand index: 0 by chance, 1 for the same groups
-    labels: tuple[str, ...]  # most frequent first
-    counts: tuple[tuple[int, ...], ...]  # nodes of each label (rows) in each role (columns)
-
-
-def agreement(roles: NDArray[np.int64], labels: NDArray[Any], count: int | None = None) -> Agreement:
-    """Compare the roles of nodes (n,) with their labels (n,), which are None, -1 or "" where unknown.
-
-    ``count`` is the number of roles, by default the largest that occurs.
-    """
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-
-    if np.ndim(labels) != 1 or len(labels) != len(roles):
-        raise ParameterError(f"labels must be one per node, {len(roles)}; got shape {np.shape(labels)}")
-    values = np.asarray(labels, dtype=object).tolist()
-    known = np.array([value not in (None, -1, "") for value in values])
-    if not known.any():
-        raise ParameterError("no node has a label; check that the names of the labels are those of the nodes")
-    texts, labelled = np.array([str(value) for value in values])[known], roles[known]
-    names, codes, sizes = np.unique(texts, return_inverse=True, return_counts=True)
-    table = np.zeros((len(names), int(roles.max()) + 1 if count is None else count), dtype=np.int64)
-    np.add.at(table, (codes, labelled), 1)
-    order = np.argsort(-sizes, kind="stable")
-    return Agreement(
-        int(known.sum()),
-        float(normalized_mutual_info_score(texts, labelled)),
-        float(adjusted_rand_score(texts, labelled)),
-        tuple(names[order].tolist()),
-        tuple(tuple(row) for row in table[order].tolist()),
-    )
-
-
 _EXAMPLES = 3
 _SURE = 0.8  # membership from which a node belongs to one role
 
@@ -442,15 +367,12 @@ class NodeRoles(TableResult):
         Which node plays which role, with probabilities.
     shares_at_home : float64 array (r,) or None
         Shares of the roles in the fitted network, where this is another one.
-    agreement : Agreement or None
-        With labels, where they were given.
     """
 
     edges: int
     roles: Roles
     assigned: RoleAssignment
     shares_at_home: Floats | None = None
-    agreement: "Agreement | None" = None
 
     def __len__(self) -> int:
         return len(self.assigned.names)
@@ -475,32 +397,20 @@ class NodeRoles(TableResult):
     def table(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
         """Return heading, titles, rows and notes of the table that is shown."""
         found, home, shares = self.roles, self.shares_at_home, self.assigned.shares()
-        has_communities = found.whole.communities is not None
-        titles = (
-            "role",
-            "nodes",
-            "share",
-            *["at home"] * (home is not None),
-            "neighbours",
-            "know each other",
-        )
+        has_communities, is_away = found.whole.communities is not None, home is not None
+        named = [*zip(found.titles, self.counts, shares, shares if home is None else home, strict=True)]
         rows: list[tuple[str, ...]] = []
-        for role, typical in enumerate([*found.typical, found.whole]):
-            is_all = role == len(found)
+        for (title, count, share, share_at_home), typical in zip(
+            [*named, ("all", len(self), 1, 1)], [*found.typical, found.whole], strict=True
+        ):
             low, high = typical.neighbors_low, typical.neighbors_high
-            row = ["all", f"{len(self):,}", "100 %", "100 %"]
-            if not is_all:
-                row = [found.titles[role], f"{self.counts[role]:,}", percent(shares[role])]
-                row.append("" if home is None else percent(home[role]))
-            row = row if home is not None else row[:3]
-            row.append(
-                f"{typical.neighbors:,} ({low:,})"
-                if low == high
-                else f"{typical.neighbors:,} ({low:,} to {high:,})"
-            )
-            row.append("-" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %")
+            spread = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+            row = [title, f"{count:,}", percent(share), *[percent(share_at_home)] * is_away]
+            row += [f"{typical.neighbors:,} ({spread})"]
+            row += ["-" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %"]
             rows.append((*row, *[f"{typical.communities or 0:.1f}"] * has_communities))
         heading = f"{plural(len(found), 'role')} of {plural(len(self), 'node')}"
+        titles = ("role", "nodes", "share", *["at home"] * is_away, "neighbours", "know each other")
         notes = "\n".join([*self._descriptions(), *self._notes()])
         return heading, (*titles, *["communities"] * has_communities), rows, notes
 
@@ -551,7 +461,6 @@ class NodeRoles(TableResult):
             "sure": self.sure,
             "unlike_every_role": float(self.assigned.is_strange.mean()),
             "criterion": {str(number): score for number, score in self.roles.scores.items()},
-            "agreement": None if self.agreement is None else asdict(self.agreement),
         }
 
 
@@ -563,20 +472,15 @@ def find_roles(
     other_embeddings: Embeddings | None = None,
     *,
     count: int | None = None,
-    labels: NDArray[Any] | None = None,
     seed: int = 0,
 ) -> NodeRoles:
-    """Find the roles of a network and assign them to its nodes, or to those of another one.
-
-    ``labels`` are those of the nodes that get a role.
-    """
+    """Find the roles of a network and assign them to its nodes, or to those of another one."""
     roles = Roles.find(graph, generator, embeddings, count=count, seed=seed)
-    assigned, home = roles.assign(graph, generator, embeddings=embeddings), None
-    if other is not None:
-        home = assigned.shares()
-        assigned = roles.assign(other, generator, embeddings=other_embeddings)
-    agreed = None if labels is None else agreement(assigned.roles, labels, len(roles))
-    return NodeRoles((graph if other is None else other).num_edges, roles, assigned, home, agreed)
+    assigned = roles.assign(graph, generator, embeddings=embeddings)
+    if other is None:
+        return NodeRoles(graph.num_edges, roles, assigned)
+    found = roles.assign(other, generator, embeddings=other_embeddings)
+    return NodeRoles(other.num_edges, roles, found, assigned.shares())
 
 
 def node_measures(
@@ -669,18 +573,6 @@ class Communities:
         """Return the community of each row by its direction, (n,); -1 for a row of zeros."""
         nearest = self.member_of[(gathered @ self.centers.T).argmax(axis=1)]
         return np.where(np.any(gathered, axis=1), nearest, -1)
-
-    @classmethod
-    def from_json(cls, meta: Any) -> "Communities":
-        """Read the part of ``Roles.to_json`` that holds communities."""
-        given = JsonObject(meta, "roles: communities")
-        centers = _array(given, "centers", (None, None))
-        member_of = given.list_of("member_of", int)
-        if len(member_of) != len(centers) or not all(0 <= one < len(centers) for one in member_of):
-            raise ModelFormatError(
-                f"roles: member_of must name the community of each of {len(centers)} centres"
-            )
-        return cls(centers, np.array(member_of, dtype=np.int64))
 
 
 def gather(own: NDArray[Any], links: csr_array, vectors: NDArray[Any]) -> Floats:
@@ -982,8 +874,8 @@ def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
         some = "a usual number of"
         if abs(more) >= _NOTABLE and role.neighbors != rest.neighbors and role.share < _MOST:
             larger, smaller = sorted([role.neighbors, rest.neighbors], reverse=True)
-            words = ("many", "few") if larger >= _MANY * smaller else ("more", "fewer")
-            some = words[role.neighbors < rest.neighbors]
+            ways = ("many", "few") if larger >= _MANY * smaller else ("more", "fewer")
+            some = ways[role.neighbors < rest.neighbors]
         beside = elsewhere(str(rest.neighbors), NEIGHBORS, "; ") if role.neighbors != rest.neighbors else ""
         text = f"{some} neighbours (typically {role.neighbors}{beside})"
     if role.acquainted is not None and role.neighbors >= 2:

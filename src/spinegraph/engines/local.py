@@ -123,8 +123,8 @@ def embed_to_folder(
 ) -> Path:
     """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run.
 
-    Besides what the graph itself holds (a store holds nothing), memory is that of 64 columns of all nodes, or of
-    fewer beyond a million.
+    Besides what the graph itself holds (a store holds nothing), memory is that of 64 columns of all nodes, or
+    of fewer beyond a million.
 
     Parameters
     ----------

@@ -5,19 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
-from spinegraph.errors import (
-    GraphFormatError,
-    MissingFeaturesError,
-    MissingPackageError,
-    ParameterError,
-)
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, MissingPackageError, ParameterError
 from spinegraph.graph.edge_files import EdgeColumns, EdgeOptions, choose_columns
 from spinegraph.graph.edges import Features, Reciprocal, each_edge_once, matrix_entries, read_listing
 from spinegraph.graph.encoder import FeatureEncoder
@@ -530,28 +525,20 @@ def from_dataframe(
     _check_missing(missing)
     table = as_table(edges)
     chosen = _edge_columns(table, source, target, weight)
-    ends = [_names(table, column, "edges") for column in (chosen.source, chosen.target)]
+    one, other = (_names(table, column, "edges") for column in (chosen.source, chosen.target))
     weights = None if chosen.weight is None else _numbers(table, chosen.weight, "edges")
     rows, columns = _node_table(nodes, node, features)
-    names, codes = _numbered([rows, *ends])
+    names, codes = _numbered(rows, one, other)
     matrix, feature_names = None, None
     if nodes is not None:
-        order = np.arange(1, len(rows.codes) + 1)[:, None]
-        order = align_features(
-            names, rows.names[rows.codes], order, "error" if missing == "error" else "zero"
-        )
+        order = np.arange(1, len(rows) + 1)[:, None]
+        how: Any = "error" if missing == "error" else "zero"
+        order = align_features(names, names[codes[: len(rows)]], order, how)
         if columns.num_columns:
             matrix, feature_names, encoder = _features_of_table(columns, order[:, 0] - 1, missing, encoder)
-    sources, targets = codes[len(rows.codes) :].reshape(-1, 2).T
+    sources, targets = codes[len(rows) :].reshape(2, -1)
     return _built(
-        sources,
-        targets,
-        names,
-        weights,
-        matrix,
-        feature_names,
-        directed=directed,
-        reciprocal=reciprocal,
+        sources, targets, names, weights, matrix, feature_names, directed=directed, reciprocal=reciprocal
     )._encoded_by(None if matrix is None else encoder)
 
 
@@ -594,13 +581,6 @@ def optional_package(name: str) -> ModuleType:
         ) from error
 
 
-class _Names(NamedTuple):
-    """A column of names: the distinct ones, and which of them each row holds."""
-
-    names: NDArray[Any]  # (distinct,) int64 or objects
-    codes: NDArray[Any]  # (rows,)
-
-
 def _edge_columns(
     table: pa.Table, source: str | None, target: str | None, weight: str | bool | None
 ) -> EdgeColumns:
@@ -618,12 +598,12 @@ def _edge_columns(
     return choose_columns(titles, len(titles), EdgeOptions(columns), "edges")
 
 
-def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) -> tuple[_Names, pa.Table]:
+def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) -> tuple[pa.Array, pa.Table]:
     """Return node names in table order, and the columns of their features (r rows)."""
     if nodes is None:
         if node is not None or features is not None:
             raise ParameterError("node and features name columns of a node table; pass nodes=... as well")
-        return _Names(np.zeros(0, dtype=object), np.zeros(0, dtype=np.int64)), None
+        return pa.array([], pa.null()), None
     table = as_table(nodes)
     if not table.num_columns:
         raise GraphFormatError("nodes need a column of names; the table has no columns")
@@ -658,7 +638,7 @@ def _column(table: pa.Table, column: int | str, which: str) -> tuple[Any, str]:
     return table.column(at), f"{which}: column {table.column_names[at]!r}"
 
 
-def _names(table: pa.Table, column: int | str, which: str) -> _Names:
+def _names(table: pa.Table, column: int | str, which: str) -> pa.Array:
     values, title = _column(table, column, which)
     if values.null_count:
         row = values.is_null().to_pylist().index(True)
@@ -667,24 +647,25 @@ def _names(table: pa.Table, column: int | str, which: str) -> _Names:
         raise GraphFormatError(
             f"{title} holds {values.type}, which makes no good names; convert it to integers or strings"
         )
-    if pa.types.is_nested(values.type):
-        return _Names(*in_order_of_appearance(values.to_pylist()))
-    coded = plain(values).dictionary_encode()
-    return _Names(as_array(coded.dictionary.to_pylist()), coded.indices.to_numpy())
+    return plain(values)
 
 
-def _numbered(parts: list[_Names]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _numbered(
+    nodes: pa.Array, sources: pa.Array, targets: pa.Array
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return all names in order of appearance, nodes first and then edge by edge, and all codes."""
-    merged, codes = in_order_of_appearance([name for part in parts for name in part.names.tolist()])
-    first_code = np.cumsum([0, *(len(part.names) for part in parts)])
-    nodes, sources, targets = (
-        codes[start:][part.codes] if len(part.codes) else np.zeros(0, np.int64)
-        for start, part in zip(first_code, parts, strict=False)
-    )
-    order, ranks = in_order_of_appearance(
-        np.concatenate((nodes, np.column_stack((sources, targets)).ravel()))
-    )
-    return merged[order.astype(np.int64)], ranks
+    n, m = len(nodes), len(sources)
+    order = np.concatenate((np.arange(n), n + np.arange(2 * m).reshape(2, m).T.ravel()))
+    parts = [part for part in (nodes, sources, targets) if len(part)]
+    if len({part.type for part in parts}) == 1 and not pa.types.is_nested(parts[0].type):
+        coded = pa.concat_arrays(parts).take(pa.array(order)).dictionary_encode()
+        names, found = as_array(coded.dictionary.to_pylist()), coded.indices.to_numpy()
+    else:
+        listed = [value for part in parts for value in part.to_pylist()]
+        names, found = in_order_of_appearance([listed[at] for at in order.tolist()])
+    codes = np.empty(len(order), np.int64)
+    codes[order] = found
+    return names, codes
 
 
 def _numbers(table: pa.Table, column: int | str, which: str) -> NDArray[Any]:

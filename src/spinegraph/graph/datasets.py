@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError
-from spinegraph.graph.edge_files import features_of
+from spinegraph.graph.edge_files import EdgeOptions, npz_contents
 from spinegraph.graph.files import read_npz
 from spinegraph.graph.graph import Graph
+from spinegraph.graph.read import build_graph
 
 NAMES = (
     *("airports_brazil", "airports_europe", "amazon_photo", "citeseer", "cora", "ego_twitter", "fb686"),
@@ -94,26 +95,13 @@ def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Datas
     for key in ("edges", "num_nodes"):
         if key not in arrays:
             raise GraphFormatError(f"{path}: the key {key!r} is missing; found {', '.join(sorted(arrays))}")
-    if arrays["num_nodes"].shape != () or arrays["num_nodes"].dtype.kind not in "iu":
-        raise GraphFormatError(f"{path}: num_nodes must be one integer; got {arrays['num_nodes']!r}")
-    num_nodes = int(arrays["num_nodes"])
-    columns, features = arrays.get("feature_names"), features_of(arrays, str(path))
-    try:
-        graph = Graph.from_edges(
-            arrays["edges"],
-            num_nodes=num_nodes,
-            weights=arrays.get("weights"),
-            names=arrays.get("names", arrays.get("node_ids")),
-            features=features,
-            feature_names=None if columns is None else tuple(map(str, columns.tolist())),
-        )
-    except GraphFormatError as fault:
-        raise GraphFormatError(f"{path}: {fault}") from fault
+    contents = npz_contents(arrays, str(path), EdgeOptions())
+    graph, n = build_graph(contents), len(contents.names)
     return Dataset(
         name or Path(path).stem,
         graph,
-        labels=_labels(arrays.get("labels"), num_nodes, path),
-        **{split: _split(arrays, f"{split}_idx", num_nodes, path) for split in ("train", "val", "test")},
+        labels=_labels(arrays.get("labels"), n, path),
+        **{split: _split(arrays, f"{split}_idx", n, path) for split in ("train", "val", "test")},
         extras={key: value for key, value in arrays.items() if key not in _KNOWN_KEYS},
     )
 

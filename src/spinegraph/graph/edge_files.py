@@ -149,6 +149,9 @@ def choose_columns(
     note += "no weights" if weight is None else f"weights are column {shown[weight]}"
     note += " (numbers, taken as weights; weighted=False leaves them out)" if is_guess else ""
     ignored = [shown[position] for position in others if position != weight]
+    if titles is not None and weight is None and options.weighted is None:
+        amounts = [position for position in others if letters(titles[position]) in _AMOUNTS]
+        note += "".join(f" ({shown[position]} holds other than numbers from 0 on)" for position in amounts)
     if ignored:
         more = f" and {len(ignored) - 5} more" if len(ignored) > 5 else ""
         note += f"; ignored: {', '.join(ignored[:5])}{more}"
@@ -236,6 +239,7 @@ _WORD = re.compile(r"[^\W\d_][^\W\d]*(?:[ ./()-][^\W\d]*)*")
 _DELIMITER_LINE = re.compile(r"(?i)sep=([^\s\w])")  # Excel's first line
 # What Python's str.strip takes away; DuckDB's trim would leave all but the space.
 _BLANKS = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+_BLANK = r"[\s\x{b}\x{1c}-\x{1f}\x{85}\pZ]"  # the same for DuckDB's regular expressions
 
 
 class Record(NamedTuple):
@@ -336,11 +340,12 @@ def open_text(
 
 def _are_integers(data: bytes, delimiter: str) -> bool:
     """Return whether lines hold only integers as usually written: no 007, +7, 1e3 or text."""
-    signs = f"0123456789-\n{delimiter}".encode()
-    kinds = b"\n" + data.translate(
-        bytes.maketrans(signs, b"0111111111\n\n\n"), bytes(set(range(256)) - set(signs))
-    )
-    return len(kinds) > len(data) and b"\n00" not in kinds and b"\n01" not in kinds
+    kinds = bytearray(b"x" * 256)
+    kinds[48:58] = b"0111111111"
+    for mark in f"-\n{delimiter}".encode():
+        kinds[mark] = 10
+    found = data.translate(bytes(kinds))
+    return b"x" not in found and not any(found.startswith(n) or b"\n" + n in found for n in (b"00", b"01"))
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, bool]]:
@@ -690,7 +695,8 @@ class Listing:
             return True
         is_wrong, has_blanks, are_integers = self.first(
             "SELECT bool_or(n = '' OR contains(n, chr(10)) OR contains(n, chr(0))), "
-            f"bool_or(n <> {trim('n')}), bool_and({as_integer('n')} IS NOT NULL) FROM spine_names"
+            f"bool_or(regexp_matches(n, '^{_BLANK}|{_BLANK}$')), "
+            f"bool_and({as_integer('n')} IS NOT NULL) FROM spine_names"
         )
         if is_wrong:
             self.explain("a name is empty, or a quote is not closed on its line")
@@ -792,7 +798,7 @@ def _by_hash(listing: Listing) -> Numbered:
     table[slots] = rank
     table[slots[1:][slots[1:] == slots[:-1]]] = -1
     sides, weights = listing.read(*(f"hash({end}, {salt})" for end in ends))
-    edges = np.empty((2, len(sides[0])), np.int32)
+    edges: NDArray[Any] = np.empty((2, len(sides[0])), np.int32)
     for row in edges:
         start = 0
         for chunk in sides.pop(0).chunks:
@@ -1170,7 +1176,7 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
     """
     name, arrays = display_name(path), read_npz(path)
     if "edges" in arrays:
-        contents = _from_layout(arrays, name, options)
+        contents = npz_contents(arrays, name, options)
     elif "format" in arrays and "shape" in arrays:
         matrix = sparse_matrix(arrays, name)
         if matrix.shape[1] != matrix.shape[0]:
@@ -1193,7 +1199,8 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
     return contents if options.names != "text" else replace(contents, names=names.astype(str).astype(object))
 
 
-def _from_layout(arrays: Arrays, path: str, options: EdgeOptions) -> FileContents:
+def npz_contents(arrays: Arrays, path: str, options: EdgeOptions) -> FileContents:
+    """Return the network of the arrays of an npz file."""
     edges = arrays["edges"]
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise GraphFormatError(

@@ -216,15 +216,25 @@ class EdgeReport:
         return f"{head}: {', '.join(clauses)}." if clauses else f"{head}."
 
 
-class CleanEdges(NamedTuple):
-    """Symmetric CSR arrays and the report of how they came about."""
+class Rows(NamedTuple):
+    """Rows of neighbours in CSR form."""
 
     indptr: NDArray[np.int64]  # (n + 1,)
-    indices: NDArray[np.int32]  # (nnz,) sorted within rows
-    weights: NDArray[np.float32] | None  # (nnz,)
-    outward: NDArray[np.float32] | None = None  # (nnz,) of directed edges, as in ``Graph``
+    indices: NDArray[Any]  # (entries,) positions in the whole graph, sorted within rows
+    weights: NDArray[np.float32] | None  # (entries,)
+    outward: NDArray[np.float32] | None = None  # (entries,) of directed edges, as in ``Graph``
     inward: NDArray[np.float32] | None = None
-    report: EdgeReport = EdgeReport(0, 0)
+
+    def chosen(self, indptr: NDArray[np.int64], entries: NDArray[Any]) -> "Rows":
+        """Return some of the entries, in rows that begin at ``indptr``."""
+        return Rows(
+            indptr, self.indices[entries], *(each if each is None else each[entries] for each in self[2:])
+        )
+
+    def with_ways(self, outward: NDArray[np.float32], inward: NDArray[np.float32]) -> "Rows":
+        """Return the rows with other directions; the larger one is the weight."""
+        weights = None if self.weights is None else np.maximum(outward, inward)
+        return Rows(self.indptr, self.indices, weights, outward, inward)
 
 
 def clean_edges(
@@ -236,7 +246,7 @@ def clean_edges(
     directed: bool = False,
     one_way: bool = False,
     reciprocal: Reciprocal = "error",
-) -> CleanEdges:
+) -> tuple[Rows, EdgeReport]:
     """Merge listed edges into symmetric CSR arrays by the package's rules.
 
     Unweighted, an edge counts once however often and in whichever direction it is listed. Weighted, listings
@@ -302,7 +312,7 @@ def clean_edges(
     if not directed:
         lost = edges - len(backward) if one_way else 0
         report = replace(report, edges=edges, reciprocal=len(backward), one_way=lost)
-    return _symmetric(above, high, combined, flows)._replace(report=report)
+    return _symmetric(above, high, combined, flows), report
 
 
 def check_directions(directed: bool, reciprocal: Reciprocal) -> None:
@@ -398,7 +408,7 @@ def _symmetric(
     high: NDArray[np.int32],
     weights: NDArray[np.float32] | None,
     flows: NDArray[np.float32] | None,
-) -> CleanEdges:
+) -> Rows:
     """Return the CSR arrays of both directions of edges that are given from their smaller end.
 
     ``flows`` (m, 2) are the weights from there and back, of directed edges.
@@ -418,11 +428,11 @@ def _symmetric(
 
     rows = pointers(above + below), interleaved(high, turned.indices)
     if flows is None:
-        return CleanEdges(*rows, None if weights is None else interleaved(weights, turned.data))
+        return Rows(*rows, None if weights is None else interleaved(weights, turned.data))
     both = None if weights is None else interleaved(weights, weights[turned.data])
     out, back = flows[:, 0], flows[:, 1]
     ways = interleaved(out, back[turned.data]), interleaved(back, out[turned.data])
-    return CleanEdges(*rows, both, *ways)
+    return Rows(*rows, both, *ways)
 
 
 def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:
@@ -459,19 +469,16 @@ def check_adjacency(
     n = len(names)
     if n == 0:
         raise GraphFormatError("a graph has at least one node")
-    if indptr.shape != (n + 1,):
-        raise GraphFormatError(f"indptr must have shape (n + 1,) = ({n + 1},); got {indptr.shape}")
-    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+    try:
+        if indices.dtype.kind not in "iu" or indptr.shape != (n + 1,):
+            raise ValueError(f"{n} rows of integers; got {len(indptr) - 1} of {indices.dtype}")
+        matrix = csr_array((np.ones(indices.shape, np.int8), indices, indptr), shape=(n, n))
+        matrix.check_format(full_check=True)
+    except ValueError as fault:
         raise GraphFormatError(
-            f"indices must be one-dimensional integers; got {indices.dtype} {indices.shape}"
-        )
+            f"indptr (n + 1,) and indices must be those of a CSR matrix: {fault}"
+        ) from fault
     degrees = np.diff(indptr)
-    if indptr[0] != 0 or indptr[-1] != len(indices) or (degrees < 0).any():
-        raise GraphFormatError(
-            f"indptr must rise from 0 to len(indices) = {len(indices)}; got {indptr[0]} .. {indptr[-1]}"
-        )
-    if len(indices) and (indices.min() < 0 or indices.max() >= n):
-        raise GraphFormatError(f"indices must lie in 0 .. {n - 1}; got {indices.min()} .. {indices.max()}")
     if weights is not None:
         if weights.shape != indices.shape:
             raise GraphFormatError(
@@ -527,46 +534,40 @@ def as_features(features: Any, names: NDArray[Any]) -> Features:
             f"features have {shape[0]} rows, the graph has {len(names)} nodes; "
             "pass one row per node, in graph order"
         )
-    if issparse(features):
-        return _sparse_features(features, names)
-    array = np.asarray(features)
+    array = np.asarray(features) if not issparse(features) else features
     if array.dtype.kind not in "biuf":
         raise GraphFormatError(
             f"features must be real numbers; got dtype {array.dtype}. "
             "Tables with text, dates or gaps go through FeatureEncoder first"
         )
     with np.errstate(over="ignore"):  # what overflows to infinity is named below
-        dense = np.ascontiguousarray(array, dtype=np.float32)
-    if not np.isfinite(dense).all():
-        row, column = np.argwhere(~np.isfinite(dense))[0].tolist()
-        _refuse_feature(row, column, array[row, column], names)
-    return dense
+        found: Any = csr_array(array, dtype=np.float32) if issparse(features) else None
+        found = np.ascontiguousarray(array, dtype=np.float32) if found is None else found
+    if issparse(found):
+        try:
+            found.check_format(full_check=True)
+        except ValueError as error:
+            raise GraphFormatError(f"features are not a valid sparse matrix: {error}") from error
+        if not found.has_canonical_format:
+            found = found.copy()
+            found.sum_duplicates()
+    if not np.isfinite(found.data if issparse(found) else found).all():
+        row, column = first_not_finite(found)
+        value = found[row, column] if issparse(found) else array[row, column]
+        raise GraphFormatError(
+            f"features[{row}, {column}] (node {quoted(names[row])}) is {value}; "
+            "features must be finite float32 numbers. Fill gaps first, or let FeatureEncoder mark them"
+        )
+    return found
 
 
-def _sparse_features(features: Any, names: NDArray[Any]) -> csr_array:
-    if features.dtype.kind not in "biuf":
-        raise GraphFormatError(f"features must be real numbers; got dtype {features.dtype}")
-    with np.errstate(over="ignore"):  # what overflows to infinity is named below
-        matrix = csr_array(features, dtype=np.float32)
-    try:
-        matrix.check_format(full_check=True)
-    except ValueError as error:
-        raise GraphFormatError(f"features are not a valid sparse matrix: {error}") from error
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if not np.isfinite(matrix.data).all():
-        at = int((~np.isfinite(matrix.data)).argmax())
-        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
-        _refuse_feature(row, int(matrix.indices[at]), matrix.data[at], names)
-    return matrix
-
-
-def _refuse_feature(row: int, column: int, value: Any, names: NDArray[Any]) -> None:
-    raise GraphFormatError(
-        f"features[{row}, {column}] (node {quoted(names[row])}) is {value}; "
-        "features must be finite float32 numbers. Fill gaps first, or let FeatureEncoder mark them"
-    )
+def first_not_finite(features: Features) -> tuple[int, int]:
+    """Return the row and column of the first value that is NaN or infinite."""
+    if not issparse(features):
+        row, column = np.argwhere(~np.isfinite(features))[0].tolist()
+        return row, column
+    at = int((~np.isfinite(features.data)).argmax())
+    return int(np.searchsorted(features.indptr, at, side="right")) - 1, int(features.indices[at])
 
 
 def as_feature_names(

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -24,7 +24,7 @@ from spinegraph.errors import (
     ParameterError,
     SkippedColumnWarning,
 )
-from spinegraph.graph.edges import row_sums
+from spinegraph.graph.edges import first_not_finite, row_sums
 from spinegraph.graph.tables import (
     as_table,
     booleans_of,
@@ -506,8 +506,27 @@ class Block(NamedTuple):
     examples: tuple[str, ...] = ()
 
 
+class _Features:
+    """Names of a column's features: its own, and one for gaps where it had any."""
+
+    name: str
+    has_gaps: bool
+
+    @property
+    def _own_names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return (*self._own_names, *[f"{self.name} is missing"] * self.has_gaps)
+
+    @property
+    def num_features(self) -> int:
+        return len(self._own_names) + self.has_gaps
+
+
 @dataclass(frozen=True)
-class NumericColumn:
+class NumericColumn(_Features):
     """A column of numbers, dates, booleans, counts or raw values: one feature, two if it had gaps."""
 
     name: str
@@ -549,14 +568,6 @@ class NumericColumn:
             raise GraphFormatError(f"column {self.name!r}: a value does not fit in 32-bit floats")
         return Block(sp.csr_array(dense), missing=int(gaps.sum()))
 
-    @property
-    def num_features(self) -> int:  # noqa: D102
-        return 1 + self.has_gaps
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:  # noqa: D102
-        return (self.name, f"{self.name} is missing") if self.has_gaps else (self.name,)
-
     @classmethod
     def _read(cls, name: str, kind: str, column: pa.Array) -> NDArray[np.float64]:
         read = {"date": seconds_of, "boolean": booleans_of}.get(kind, numbers_of)
@@ -573,7 +584,7 @@ class NumericColumn:
 
 
 @dataclass(frozen=True)
-class LabelColumn:
+class LabelColumn(_Features):
     """A column of labels: one 0/1 feature for each level, the last of which may stand for all others.
 
     Version 0.1.0 made ``width`` features of hashed labels where there were many.
@@ -616,19 +627,14 @@ class LabelColumn:
         return Block(matrix, int(gaps.sum()), int(unknown.sum()), examples)
 
     @property
-    def num_features(self) -> int:  # noqa: D102
-        return self.width + self.has_gaps
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:  # noqa: D102
-        names = [f"{self.name} = {level}" for level in self.levels]
+    def _own_names(self) -> tuple[str, ...]:
         if self.kind == "hashed":
-            names = [f"{self.name} # {number}" for number in range(self.width)]
-        return (*names, f"{self.name} is missing") if self.has_gaps else tuple(names)
+            return tuple(f"{self.name} # {number}" for number in range(self.width))
+        return tuple(f"{self.name} = {level}" for level in self.levels)
 
 
 @dataclass(frozen=True)
-class TextColumn:
+class TextColumn(_Features):
     """A column of text: TF-IDF of its words, as scikit-learn's TfidfVectorizer computes it.
 
     Words have two letters or more, in lower case; Chinese and Japanese are read character by character.
@@ -687,13 +693,8 @@ class TextColumn:
         return Block(matrix[codes], int((codes < 0).sum()), int(unknown.sum()), examples)
 
     @property
-    def num_features(self) -> int:  # noqa: D102
-        return len(self.words) + self.has_gaps
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:  # noqa: D102
-        names = tuple(f"{self.name}: {word}" for word in self.words)
-        return (*names, f"{self.name} is missing") if self.has_gaps else names
+    def _own_names(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}: {word}" for word in self.words)
 
 
 Column: TypeAlias = NumericColumn | LabelColumn | TextColumn
@@ -817,11 +818,7 @@ def _check_matrix(matrix: Any) -> Matrix:
     with np.errstate(over="ignore"):
         found = found.astype(np.float32, copy=False)
     if not all(np.isfinite(chunk).all() for chunk in _chunks(found.data if sparse else found, _CHUNK)):
-        if sparse:
-            entry = int(np.flatnonzero(~np.isfinite(found.data))[0])
-            row, column = int(np.searchsorted(found.indptr, entry, side="right") - 1), found.indices[entry]
-        else:
-            row, column = np.argwhere(~np.isfinite(found))[0]
+        row, column = first_not_finite(found)
         raise GraphFormatError(
             f"features must be finite 32-bit floats; row {row}, column {column} is not (NaN, infinite or too "
             "large). Fill gaps first, or pass a table, whose missing values an encoder fills"
@@ -871,15 +868,13 @@ def _write_state(fitted: Fitted, extra: str) -> tuple[dict[str, Any], dict[str, 
 
 
 def _column_state(column: Column) -> dict[str, Any]:
-    state: dict[str, Any] = {"name": column.name, "kind": column.kind, "has_gaps": column.has_gaps}
-    if isinstance(column, NumericColumn):
-        return state | {"mean": column.mean, "scale": column.scale}
-    if isinstance(column, TextColumn):
-        counted = {"words": list(column.words), "rows_with": list(column.rows_with)}
-        return state | counted | {"rows": column.rows}
-    if column.kind == "hashed":
-        return state | {"width": column.width}
-    return state | {"levels": list(column.levels), "has_other": column.has_other}
+    unused = {"category": ("width",), "hashed": ("levels", "has_other")}.get(column.kind, ())
+    state = asdict(column) | {"kind": column.kind}
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in state.items()
+        if key not in unused
+    }
 
 
 def _read_state(meta: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Fitted, Literal["error", "ignore"]]:

@@ -212,7 +212,7 @@ def _read_text(path: Source, source: Opened, node_column: str | int | None) -> F
     if not len(found):
         raise GraphFormatError(f"{name}: holds titles but no rows; expected a name and features a line")
     columns = [
-        column if number == position else _typed(column.combine_chunks())
+        column if number == position else _typed(column.combine_chunks(), text.delimiter != ",")
         for number, column in enumerate(found.columns)
     ]
 
@@ -225,8 +225,8 @@ def _read_text(path: Source, source: Opened, node_column: str | int | None) -> F
     return split if has_titles else replace(split, feature_names=None)
 
 
-def _typed(column: Any) -> Any:
-    """Return texts as the first type that all of them have; 007 stays text."""
+def _typed(column: Any, has_comma: bool) -> Any:
+    """Return texts as the first type that all of them have; 007 stays text, and 1,5 may be a number."""
     column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
     column = pc.if_else(pc.is_in(column, pa.array(_GAPS, pa.large_string())), None, column)
     if column.null_count == len(column) or pc.any(pc.match_substring_regex(column, _PADDED)).as_py():
@@ -234,6 +234,8 @@ def _typed(column: Any) -> Any:
     for kind in (pa.int64(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("us")):
         with suppress(pa.ArrowInvalid):
             return column.cast(kind)
+    with suppress(pa.ArrowInvalid):
+        return pc.replace_substring(column, ",", ".").cast(pa.float64()) if has_comma else column
     return column
 
 

@@ -16,6 +16,7 @@ from spinegraph.graph.edges import (
     EdgeReport,
     Features,
     Reciprocal,
+    Rows,
     as_feature_names,
     as_features,
     as_weights,
@@ -189,38 +190,37 @@ class Graph:
         check_adjacency(indptr, indices, weights, names, *ways)
         features = None if self.features is None else as_features(self.features, names)
         columns = as_feature_names(self.feature_names, features)
-        checked = self._trusted(indptr, indices, weights, names, features, columns, self.report, None, *ways)
+        checked = self._trusted(Rows(indptr, indices, weights, *ways), names, features, columns, self.report)
         self.__dict__.update(checked.__dict__)
 
     @classmethod
     def _trusted(
         cls,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        weights: NDArray[Any] | None,
+        rows: Rows,
         names: NDArray[Any],
         features: Features | None = None,
         feature_names: tuple[str, ...] | None = None,
         report: EdgeReport | None = None,
         encoder: "FeatureEncoder | None" = None,
-        outward: NDArray[np.float32] | None = None,
-        inward: NDArray[np.float32] | None = None,
     ) -> "Graph":
         """Wrap arrays that are known to be valid, without checking them again."""
         graph = object.__new__(cls)
+        values = {name: getattr(rows, name) for name in ("weights", "outward", "inward")}
         graph.__dict__.update(
-            indptr=frozen(indptr.astype(np.int64, copy=False)),
-            indices=frozen(indices.astype(position_type(len(names)), copy=False)),
-            weights=None if weights is None else frozen(weights),
+            {name: None if each is None else frozen(each) for name, each in values.items()},
+            indptr=frozen(rows.indptr.astype(np.int64, copy=False)),
+            indices=frozen(rows.indices.astype(position_type(len(names)), copy=False)),
             names=frozen(names),
             features=frozen_features(features),
             feature_names=feature_names,
             report=report,
             encoder=encoder,
-            outward=None if outward is None else frozen(outward),
-            inward=None if inward is None else frozen(inward),
         )
         return graph
+
+    @property
+    def _rows(self) -> Rows:
+        return Rows(self.indptr, self.indices, self.weights, self.outward, self.inward)
 
     @classmethod
     def from_edges(
@@ -302,23 +302,12 @@ class Graph:
         if not len(names):
             raise GraphFormatError("a graph has at least one node; got none")
         numbers = None if weights is None else as_weights(weights, sources, targets, names)
-        clean = clean_edges(
-            sources, targets, names, numbers, directed=directed, one_way=one_way, reciprocal=reciprocal
-        )
+        ways: Any = {"directed": directed, "one_way": one_way, "reciprocal": reciprocal}
+        rows, report = clean_edges(sources, targets, names, numbers, **ways)
         table = None if features is None else as_features(features, names)
         columns = as_feature_names(feature_names, table)
-        warn_of_losses(clean.report, stacklevel=stacklevel + 1)
-        return cls._trusted(
-            clean.indptr,
-            clean.indices,
-            clean.weights,
-            names,
-            table,
-            columns,
-            clean.report,
-            outward=clean.outward,
-            inward=clean.inward,
-        )
+        warn_of_losses(report, stacklevel=stacklevel + 1)
+        return cls._trusted(rows, names, table, columns, report)
 
     def _encoded_by(self, encoder: "FeatureEncoder | None") -> "Graph":
         """Set the encoder of a graph that was just made."""
@@ -522,16 +511,14 @@ class Graph:
         if (kept[1:] < kept[:-1]).any():  # not in the graph's order: neighbours must be sorted again
             order = np.argsort(rows * n + columns)
             entries, columns = entries[order], columns[order]
+        chosen = self._rows.chosen(pointers(np.bincount(rows, minlength=n)), entries)
+        features = None if self.features is None else self.feature_rows(kept)
         return self._trusted(
-            pointers(np.bincount(rows, minlength=n)),
-            columns,
-            None if self.weights is None else self.weights[entries],
+            chosen._replace(indices=columns),
             self.names[kept],
-            None if self.features is None else self.feature_rows(kept),
+            features,
             self.feature_names,
             encoder=self.encoder,
-            outward=None if self.outward is None else self.outward[entries],
-            inward=None if self.inward is None else self.inward[entries],
         )
 
     def relabel(self, names: Mapping[Any, Any] | Iterable[Any]) -> "Graph":
@@ -583,18 +570,16 @@ class Graph:
             ones = (np.ones(len(graph.indices), np.float32) for graph in graphs)
             both = zip(graphs, ones, strict=True)
             weights = np.concatenate([one if graph.weights is None else graph.weights for graph, one in both])
-        features, feature_names = _joined_features(graphs)
-        return Graph._trusted(
+        rows = Rows(
             pointers(np.concatenate([graph.degrees for graph in graphs])),
             np.concatenate([graph.indices + start for graph, start in zip(graphs, starts, strict=False)]),
             weights,
-            _joined_names(graphs, keys),
-            features,
-            feature_names,
-            encoder=_joined_encoder(graphs),
-            outward=np.concatenate([graph.outward for graph in graphs]) if graphs[0].directed else None,
-            inward=np.concatenate([graph.inward for graph in graphs]) if graphs[0].directed else None,
+            np.concatenate([graph.outward for graph in graphs]) if graphs[0].directed else None,
+            np.concatenate([graph.inward for graph in graphs]) if graphs[0].directed else None,
         )
+        features, columns = _joined_features(graphs)
+        names = _joined_names(graphs, keys)
+        return Graph._trusted(rows, names, features, columns, encoder=_joined_encoder(graphs))
 
     def overlay(
         self, names: Iterable[Any], edges: Any, features: Any = None, weights: Any = None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError
 from spinegraph.graph.edges import (
-    CleanEdges,
     EdgeReport,
     Features,
     Reciprocal,
+    Rows,
     as_features,
     as_pairs,
     as_weights,
@@ -244,7 +244,7 @@ class Overlay:
         row = self.rows_at(self.positions([name])).indices
         return as_array(self.names_at(row)) if len(row) else self.base.names[:0]
 
-    def rows_at(self, positions: NDArray[np.int64]) -> "Rows":
+    def rows_at(self, positions: NDArray[np.int64]) -> Rows:
         """Return the neighbours of the nodes at the given positions."""
         return self.patch.rows_at(positions)
 
@@ -307,12 +307,7 @@ class Overlay:
         return self._add(names, edges, features, weights, reciprocal)
 
     def _add(
-        self,
-        names: Iterable[Any],
-        edges: Any,
-        features: Any,
-        weights: Any,
-        reciprocal: Reciprocal = "error",
+        self, names: Iterable[Any], edges: Any, features: Any, weights: Any, reciprocal: Reciprocal = "error"
     ) -> "Overlay":
         """Do what :meth:`add` says; warnings point at the caller's caller."""
         new, weighted = as_names(names), self.base.weights is not None
@@ -333,18 +328,17 @@ class Overlay:
         numbers = None
         if weighted:
             numbers = as_weights(() if weights is None else weights, sources, targets, touched_names)
-        clean = clean_edges(
-            sources, targets, touched_names, numbers, directed=self.directed, reciprocal=reciprocal
-        )
+        ways: Any = {"directed": self.directed, "reciprocal": reciprocal}
+        clean, report = clean_edges(sources, targets, touched_names, numbers, **ways)
         changed = replace(
             self,
             added_rows=self._features_plus(features, new),
             patch=self.patch.with_edges(touched, clean, total),
             added=self.added.plus(new.tolist()),
             touched=touched,
-            report=clean.report,
+            report=report,
         )
-        warn_of_losses(clean.report, stacklevel=3)
+        warn_of_losses(report, stacklevel=3)
         return changed
 
     def _features_plus(self, features: Any, new: NDArray[Any]) -> "AddedFeatures | None":
@@ -442,37 +436,9 @@ class Overlay:
         rows = self.rows_at(self.standing)
         new_position = np.full(len(self), -1, dtype=np.int64)
         new_position[self.standing] = np.arange(len(self.standing))
-        return Graph._trusted(
-            rows.indptr,
-            new_position[rows.indices],
-            rows.weights,
-            self.names[self.standing],
-            None if self.base.features is None else self.feature_rows(self.standing),
-            self.feature_names,
-            self.report,
-            outward=rows.outward,
-            inward=rows.inward,
-        )
-
-
-class Rows(NamedTuple):
-    """Some rows of neighbours in CSR form."""
-
-    indptr: NDArray[np.int64]  # (p + 1,)
-    indices: NDArray[Any]  # (entries,) positions in the whole graph
-    weights: NDArray[np.float32] | None  # (entries,)
-    outward: NDArray[np.float32] | None = None  # (entries,) as in ``Graph``
-    inward: NDArray[np.float32] | None = None
-
-    def chosen(self, indptr: NDArray[np.int64], entries: NDArray[Any]) -> "Rows":
-        """Return some of the entries, in rows that begin at ``indptr``."""
-        values = (None if each is None else each[entries] for each in self[2:])
-        return Rows(indptr, self.indices[entries], *values)
-
-    def with_ways(self, outward: NDArray[np.float32], inward: NDArray[np.float32]) -> "Rows":
-        """Return the rows with other directions; the larger one is the weight."""
-        weights = None if self.weights is None else np.maximum(outward, inward)
-        return Rows(self.indptr, self.indices, weights, outward, inward)
+        features = None if self.base.features is None else self.feature_rows(self.standing)
+        rows = rows._replace(indices=new_position[rows.indices])
+        return Graph._trusted(rows, self.names[self.standing], features, self.feature_names, self.report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -569,14 +535,14 @@ class Patch:
         row_ids[nodes] = REMOVED
         return replace(self, row_ids=frozen(row_ids), waste=self.waste + self._entries_held(nodes))
 
-    def with_edges(self, touched: NDArray[np.int64], clean: CleanEdges, total: int) -> "Patch":
+    def with_edges(self, touched: NDArray[np.int64], clean: Rows, total: int) -> "Patch":
         """Return a patch with more edges; the weight of an edge that is there already grows.
 
         Parameters
         ----------
         touched : int64 array (t,)
             Positions, ascending; those of new nodes included.
-        clean : CleanEdges
+        clean : Rows
             Added edges among the touched nodes, by their index in ``touched``.
         total : int
             Number of nodes afterwards.
@@ -594,10 +560,9 @@ class Patch:
                 )
             return None if sums is None else sums.astype(np.float32)
 
-        more = clean.weights, clean.outward, clean.inward
         values = [
             None if old is None or new is None else summed(old, new)
-            for old, new in zip(now[2:], more, strict=True)
+            for old, new in zip(now[2:], clean[2:], strict=True)
         ]
         keys = np.unique(listed)
         lengths = np.bincount(keys // total, minlength=len(touched))
@@ -628,71 +593,60 @@ def _values(base: Graph) -> tuple[NDArray[np.float32] | None, ...]:
 
 
 class AddedNames:
-    """Names of added nodes, in order of joining; a name may join again after its node was removed."""
+    """Names of added nodes, in order of joining; a name may join again after its node was removed.
 
-    __slots__ = ("_length", "_log")
+    Overlays share the list and the table of indices, in which each reads as far as its own length.
+    """
+
+    __slots__ = ("_joined", "_names", "_parent")
 
     def __init__(self, parent: "AddedNames | None" = None) -> None:
-        self._log = _NameLog(parent)
-        self._length = self._log.start
+        self._parent = parent  # a branch's names follow those of its parent
+        self._names = AppendOnlyArray(np.zeros(0, object))
+        self._joined: dict[Any, tuple[int, ...]] = {}
+
+    @property
+    def _start(self) -> int:
+        return 0 if self._parent is None else len(self._parent)
 
     def __len__(self) -> int:
-        return self._length
+        return self._start + len(self._names)
 
     def __getitem__(self, index: int) -> Any:
-        log = self._log
-        if index < log.start and log.parent is not None:
-            return log.parent[index]
-        return log.names[index - log.start]
+        before = self._start
+        return self._parent[index] if self._parent and index < before else self._names.values[index - before]
 
     def plus(self, names: Sequence[Any]) -> "AddedNames":
         """Return these names and more; growing twice from the same names gives two lists."""
         if not len(names):
             return self
-        log = self._log
-        with log.lock:
-            is_end = log.start + len(log.names) == self._length
-            if is_end:
-                log.extend(names)
-        if not is_end:
-            return self.branch().plus(names)
-        longer = object.__new__(AddedNames)
-        longer._log, longer._length = log, self._length + len(names)
+        longer = AddedNames(self._parent)
+        longer._names = self._names.plus(np.fromiter(names, object, len(names)))
+        longer._joined = self._joined if longer._names.shares(self._names) else self._joined_so_far()
+        for index, name in enumerate(names, len(self)):
+            longer._joined[name] = (*longer._joined.get(name, ()), index)
         return longer
+
+    def _joined_so_far(self) -> dict[Any, tuple[int, ...]]:
+        listed = ((name, tuple(at for at in held if at < len(self))) for name, held in self._joined.items())
+        return {name: held for name, held in listed if held}
 
     def branch(self) -> "AddedNames":
         """Return the same names, to grow independently of these."""
-        if self._log.parent is None:
-            return AddedNames(self)
-        return AddedNames().plus(self.tolist())  # chains are no longer than two
+        # Chains are no longer than two.
+        return AddedNames(self) if self._parent is None else AddedNames().plus(self.tolist())
 
     def find(self, name: Any) -> int:
         """Return the index at which a name joined last, -1 where it never did."""
-        for index in reversed(self._log.joined.get(name, ())):
-            if index < self._length:
+        for index in reversed(self._joined.get(name, ())):
+            if index < len(self):
                 return index
-        return -1 if self._log.parent is None else self._log.parent.find(name)
+        return -1 if self._parent is None else self._parent.find(name)
 
     def tolist(self) -> list[Any]:
         """Return the names as a list."""
-        before = [] if self._log.parent is None else self._log.parent.tolist()
-        return before + self._log.names[: self._length - self._log.start]
-
-
-class _NameLog:
-    """Names in order of joining, behind those of a parent, and at which indices each joined."""
-
-    def __init__(self, parent: AddedNames | None) -> None:
-        self.parent = parent
-        self.start = 0 if parent is None else len(parent)
-        self.names: list[Any] = []
-        self.joined: dict[Any, tuple[int, ...]] = {}
-        self.lock = Lock()
-
-    def extend(self, names: Sequence[Any]) -> None:
-        for index, name in enumerate(names, self.start + len(self.names)):
-            self.joined[name] = (*self.joined.get(name, ()), index)
-        self.names.extend(names)
+        before = [] if self._parent is None else self._parent.tolist()
+        return [*before, *self._names.values.tolist()]
 
 
 class AddedFeatures:
@@ -776,6 +730,10 @@ class AppendOnlyArray:
         longer = object.__new__(AppendOnlyArray)
         longer._buffer, longer._length = buffer, length
         return longer
+
+    def shares(self, other: "AppendOnlyArray") -> bool:
+        """Return whether another array has the same memory."""
+        return self._buffer is other._buffer
 
     def copy(self) -> "AppendOnlyArray":
         """Return the same values with memory of their own."""

@@ -1,32 +1,94 @@
-"""Reads a graph from a file, a table or a query."""
+"""Reads a graph from a file, a table or a query: into memory, or of any size into a store."""
 
 import logging
 import os
-from collections.abc import Sequence
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from spinegraph.errors import GraphFormatError, ParameterError
+from spinegraph.atomic import explained, make_folder, whole_folder
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError, SpineWarning
+from spinegraph.graph.describe import computed_fingerprint
 from spinegraph.graph.edge_files import (
     EdgeOptions,
     FileContents,
+    Loaded,
     Query,
+    as_integer,
     collect,
+    identifier,
+    literal,
     open_listing,
+    open_parquet,
     read_graphml,
     read_npz_network,
+    trim,
+    warn_of_header,
 )
-from spinegraph.graph.edges import MAX_NODES, Reciprocal, read_listing
+from spinegraph.graph.edges import (
+    MAX_NODES,
+    EdgeReport,
+    Reciprocal,
+    as_features,
+    check_directions,
+    combine_directions,
+    read_listing,
+    split_directions,
+    sum_repeats,
+    warn_of_losses,
+)
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.feature_files import join_features, read_features
-from spinegraph.graph.files import opened
+from spinegraph.graph.feature_files import (
+    MISSING_ZERO,
+    Missing,
+    align_features,
+    encoded,
+    is_number,
+    is_numeric,
+    join_features,
+    mismatch,
+    name_column,
+    names_like,
+    other_columns,
+    read_features,
+)
+from spinegraph.graph.files import STANDARD_INPUT, Opened, opened
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.store import is_store, open_store
+from spinegraph.graph.names import first_few, quoted
+from spinegraph.graph.store import (
+    FILES,
+    Entry,
+    Header,
+    StoredNames,
+    entry_of,
+    graph_of,
+    is_store,
+    map_array,
+    open_store,
+    require_store_place,
+    write_chunks,
+    write_features,
+    write_store,
+)
 
 logger = logging.getLogger(__name__)
 
-Path = str | os.PathLike[str]
+Source = str | os.PathLike[str]
+Progress = Callable[[str, int, int], None]
+
+MIN_MEMORY = 256 * 2**20
+_PROCESS_MEMORY = 160 * 2**20  # the interpreter and its libraries
+_SHARE = 0.6  # of the rest for DuckDB, which takes somewhat more than it is allowed
+_ENTRIES = 2**18  # sorted entries merged at a time
+_ROWS = 2**20  # row pointers written at a time
+_EXAMPLES = 6
 
 
 def read_graph(
@@ -34,7 +96,7 @@ def read_graph(
     features: Any = None,
     *,
     query: str | None = None,
-    database: Path | None = None,
+    database: Source | None = None,
     source: str | int | None = None,
     target: str | int | None = None,
     weight: str | int | None = None,
@@ -143,7 +205,7 @@ def edge_options(
     return EdgeOptions(None if columns == (None, None, None) else columns, **others)
 
 
-def edge_source(edges: Any, query: str | None, database: Path | None) -> Any:
+def edge_source(edges: Any, query: str | None, database: Source | None) -> Any:
     """Return what edges are read from, where exactly one of a source and a query is given."""
     if (edges is None) == (query is None):
         raise ParameterError("pass either edges (a file or a table) or query='select ...', and one of them")
@@ -152,7 +214,7 @@ def edge_source(edges: Any, query: str | None, database: Path | None) -> Any:
     return edges if query is None else Query(query, database)
 
 
-def open_whole_store(path: Path, features: Any) -> Graph:
+def open_whole_store(path: Source, features: Any) -> Graph:
     """Open a store, which holds its own features; a feature file beside it is an error."""
     if features is not None:
         raise ParameterError(
@@ -219,3 +281,368 @@ def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: R
     except GraphFormatError as fault:
         raise type(fault)(f"{contents.path}: {fault}") from fault
     return graph._encoded_by(contents.encoder)
+
+
+def build_store(
+    edges: str | Path,
+    folder: str | Path,
+    *,
+    features: str | Path | None = None,
+    memory: int = 2 * 2**30,
+    progress: Progress | None = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
+    weighted: bool | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    comments: Sequence[str] = ("#", "%"),
+    names: str | None = None,
+    num_nodes: int | None = None,
+    directed: bool = False,
+    reciprocal: Reciprocal = "error",
+    node_column: str | int | None = None,
+    missing: Missing = "error",
+    encoder: FeatureEncoder | None = None,
+) -> Graph:
+    r"""Build a store from an edge file that need not fit in memory, and open it.
+
+    The graph is the one ``read_graph`` reads: same names in the same (ascending) order, same edges, weights,
+    report and warnings. DuckDB sorts the edges in a hidden folder beside the store, which takes a few times
+    the size of the result; the store appears when it is complete, and what an interrupted build wrote is
+    removed.
+
+    Parameters
+    ----------
+    edges : path
+        CSV, TSV, white space, JSON lines, Parquet or a DuckDB file. npz and GraphML are read into memory.
+    folder : path
+        The store; an existing one is replaced.
+    features : path, optional
+        Node features. Parquet whose columns are numbers is read in bounded memory; other kinds are read into
+        memory.
+    memory : int
+        Bytes to work with, at least 256 MiB, beside what the features need.
+    progress : callable (stage, done, total), optional
+    source, target, weight, weighted, header, delimiter, comments, names, num_nodes
+    directed, reciprocal, node_column
+        As in ``read_graph``.
+    missing : {"error", "zero"}
+        With "zero", nodes without a feature row get zeros, and rows without a node are left out.
+    encoder : FeatureEncoder, optional
+        Fitted; needed where features have gaps or other columns than numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     size = Path(place, "edges.csv").write_text("source,target\nbob,ann\nbob,cy\n")
+    ...     build_store(f"{place}/edges.csv", f"{place}/store")
+    Graph(3 nodes, 2 edges, names 'ann', 'bob', ...)
+    """
+    if not isinstance(memory, int) or memory < MIN_MEMORY:
+        raise ParameterError(f"memory must be at least {MIN_MEMORY:,} bytes (256 MiB); got {memory!r}")
+    if encoder is not None and not encoder.is_fitted:
+        raise ParameterError("encoder must be fitted, so that it encodes other files the same way")
+    check_directions(directed, reciprocal)
+    options = edge_options(
+        *(source, target, weight),
+        weighted=weighted,
+        header=header,
+        delimiter=delimiter,
+        comments=comments,
+        names=names,
+        num_nodes=num_nodes,
+    )
+    if STANDARD_INPUT in (os.fspath(edges), features and os.fspath(features)):
+        raise ParameterError("a store is built from files, which are read more than once; got -")
+    store, report_progress = Path(folder), progress or (lambda stage, done, total: None)
+    require_store_place(store)
+    if features is not None:
+        with opened(features):  # fail early where it cannot be read
+            pass
+        if num_nodes is None:
+            options = replace(options, num_nodes=_unnamed_rows(features))
+    with opened(edges) as opened_edges:
+        if opened_edges.kind in ("npz", "npy", "xml"):
+            report_progress("reading", 0, 0)
+            chosen: Any = {"weighted": weighted, "names": names, "num_nodes": num_nodes}
+            chosen |= {"directed": directed, "reciprocal": reciprocal, "node_column": node_column}
+            write_store(read_graph(edges, features, **chosen, encoder=encoder), store)
+            return open_store(store)
+        make_folder(store.resolve().parent)
+        given = (memory, report_progress, features, directed, reciprocal, node_column, missing, encoder)
+        with whole_folder(store) as partial:
+            made = _Build(partial, *given).write(opened_edges, options)
+            report_progress("checksums", 0, 0)
+            fingerprint = computed_fingerprint(graph_of(made, _mapped(partial, made.files)))
+            replace(made, fingerprint=fingerprint).write(partial)
+    if made.report is not None:
+        warn_of_losses(made.report, stacklevel=2)
+    return open_store(store)
+
+
+def _mapped(folder: Path, files: Mapping[str, Entry]) -> dict[str, NDArray[Any]]:
+    return {name: map_array(folder / name, entry) for name, entry in files.items()}
+
+
+def _entries(folder: Path) -> dict[str, Entry]:
+    """Return the entries of the files written so far, without features."""
+    names = [name for name in FILES if not name.startswith("features") and (folder / name).exists()]
+    return {name: entry_of(folder / name, FILES[name][1][0]) for name in names}
+
+
+@dataclass(eq=False)
+class _Build:
+    """Writes a store to a folder; arguments as in :func:`build_store`."""
+
+    folder: Path
+    memory: int
+    progress: Progress
+    features: str | Path | None
+    directed: bool
+    reciprocal: Reciprocal
+    node_column: str | int | None
+    missing: Missing
+    encoder: FeatureEncoder | None
+
+    def write(self, source: Opened, options: EdgeOptions) -> Header:
+        """Write the files of a store, without its header, which is returned."""
+        work = self.folder / "work"
+        work.mkdir()
+        allowed = int(_SHARE * (self.memory - _PROCESS_MEMORY))
+        with open_listing(source, options, allowed, str(work)) as self._listing:
+            self.progress("reading edges", 0, 0)
+            found = self._listing.load()
+            if found.names > MAX_NODES:
+                at_most = f"a graph holds at most {MAX_NODES} nodes; got {found.names}"
+                raise GraphFormatError(f"{self._listing.path}: {at_most}")
+            self.progress("sorting names", 0, 0)
+            kind = self._write_names(found)
+            warn_of_header(self._listing, stacklevel=4)
+            self.progress("sorting edges", 0, found.listed)
+            report = self._write_rows(found)
+            made = Header(kind, True, None, None, report, "", _entries(self.folder))
+            if self.features is not None:
+                self.progress("joining features", 0, found.names)
+                made = self._join_features(self.features, made)
+        shutil.rmtree(work)
+        return made
+
+    def _rows(self, query: str) -> Iterator[Any]:
+        return self._listing.batches(query, _ENTRIES)
+
+    def _write_names(self, found: Loaded) -> str:
+        """Write the names in ascending order and return their kind."""
+        batches = (batch.column(0) for batch in self._rows("SELECT n FROM spine_names"))
+        with explained(self.folder):
+            if found.are_integers:
+                write_chunks(self.folder / "names.bin", (batch.to_numpy() for batch in batches), np.int64)
+                return "range" if found.are_range else "integer"
+            size = 0
+            with (
+                (self.folder / "names_text.bin").open("wb") as text,
+                (self.folder / "names_ends.bin").open("wb") as ends,
+            ):
+                for batch in batches:
+                    column = batch.cast(pa.large_string())
+                    _, offsets, data = column.buffers()
+                    marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+                    text.write(data[int(marks[0]) : int(marks[-1])])
+                    ends.write((marks[1:] - marks[0] + size).tobytes())
+                    size += int(marks[-1] - marks[0])
+        return "text"
+
+    def _write_rows(self, found: Loaded) -> EdgeReport:
+        """Write indptr, indices and weights in both directions; counts what was merged or dropped."""
+        is_weighted, directed, n = self._listing.weight is not None, self.directed, found.names
+        weight, zero = (", w", "w = 0") if is_weighted else ("", "false")
+        loops, zeros = self._listing.first(
+            f"SELECT count(*) FILTER (a = b), count(*) FILTER (a <> b AND {zero}) FROM spine_edges"
+        )
+        # The last bit of a key says which direction an edge was listed in.
+        both = f"unnest([(x * {n} + y) * 2 + (x > y)::INT, (y * {n} + x) * 2 + (x > y)::INT]) AS k{weight}"
+        pairs = self._listing.pairs(found)
+        ordered = f"SELECT {both} FROM ({pairs}) WHERE x <> y AND NOT {zero} ORDER BY k{weight}"
+        names = _stored_names(self.folder)
+        one_way = both_ways = entries = 0
+        pointers = _Pointers(n)
+        done, total = 0, 2 * (found.listed - loops - zeros)
+        with (
+            explained(self.folder),
+            (self.folder / "indices.bin").open("wb") as columns,
+            (self.folder / "indptr.bin").open("wb") as starts,
+            (self.folder / ("weights.bin" if is_weighted else "work/none")).open("wb") as numbers,
+            (self.folder / ("outward.bin" if directed else "work/out")).open("wb") as outward,
+            (self.folder / ("inward.bin" if directed else "work/in")).open("wb") as inward,
+        ):
+            for keys, sums in _whole_groups(self._rows(ordered), is_weighted):
+                done += len(keys)
+                keys, added = sum_repeats(keys, sums)
+                # Keys that differ in the last bit alone are the two directions of one edge.
+                backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
+                one_way, both_ways = one_way + len(keys), both_ways + len(backward)
+                flows = split_directions(keys, added, backward) if directed else None
+                if added is not None:
+                    try:
+                        rule: Reciprocal = "max" if directed else self.reciprocal
+                        merged = combine_directions(keys, added, backward, names, rule)
+                    except GraphFormatError as fault:
+                        raise GraphFormatError(f"{self._listing.path}: {fault}") from fault
+                    numbers.write(merged.tobytes())
+                keys = np.delete(keys, backward) >> 1
+                if flows is not None:
+                    # The first column is of edges that were listed with the smaller node first.
+                    from_row = (keys // n > keys % n).astype(np.int64)
+                    outward.write(flows[np.arange(len(keys)), from_row].tobytes())
+                    inward.write(flows[np.arange(len(keys)), 1 - from_row].tobytes())
+                columns.write((keys % n).astype(np.int32).tobytes())
+                for part in pointers.add(keys // n):
+                    starts.write(part.tobytes())
+                entries += len(keys)
+                self.progress("merging edges", min(done, total), total)
+            for part in pointers.finish():
+                starts.write(part.tobytes())
+        return EdgeReport(
+            listed=found.listed,
+            edges=one_way // 2 if directed else entries // 2,
+            self_loops=loops,
+            zero_weights=zeros,
+            repeated=found.listed - loops - zeros - one_way // 2,
+            reciprocal=0 if directed else both_ways // 2,
+        )
+
+    def _join_features(self, path: str | Path, made: Header) -> Header:
+        """Write features: DuckDB joins and orders Parquet where all are numbers; others are read whole."""
+        if self.encoder is None:
+            with opened(path) as source:
+                if source.kind == "parquet":
+                    with open_parquet(source.stream, source.path) as file:
+                        fields = list(file.schema_arrow)
+                    position = name_column([f.name for f in fields], self.node_column, source.path)
+                    node = fields.pop(position).name
+                    if fields and all(is_number(field.type) for field in fields):
+                        return self._join_parquet(source, node, [field.name for field in fields], made)
+        found, names = read_features(path, self.node_column), np.asarray(_stored_names(self.folder))
+        if self.encoder is None and not is_numeric(found.data):
+            raise MissingFeaturesError(
+                f"{found.path}: {first_few(other_columns(found.data), 3)} hold gaps or other than numbers; a "
+                "store keeps numbers alone: pass encoder=FeatureEncoder().fit(table), or leave them out"
+            )
+        matrix, titles, _ = encoded(found, self.encoder)
+        try:
+            if found.names is not None:
+                matrix = align_features(names, names_like(names, found.names), matrix, self.missing)
+            matrix = as_features(matrix, names)
+        except SpineError as fault:
+            raise type(fault)(f"{found.path}: {fault}") from fault
+        files = dict(made.files)
+        width = write_features(matrix, self.folder, files)
+        return replace(made, num_features=width, feature_names=titles, files=files)
+
+    def _join_parquet(self, source: Opened, node: str, titles: list[str], made: Header) -> Header:
+        name = identifier(node)
+        key = trim(f"CAST({name} AS VARCHAR)")
+        key = key if made.names == "text" else as_integer(key)
+        columns = [f"TRY_CAST({identifier(title)} AS FLOAT) AS f{i}" for i, title in enumerate(titles)]
+        table = f"read_parquet({literal(source.file)})"
+        self._listing.execute(
+            f"CREATE TEMP VIEW rows AS SELECT {key} AS n, {name} AS raw, {', '.join(columns)} FROM {table}"
+        )
+        examples = f"SELECT count(*), list(n)[:{_EXAMPLES}] FROM"
+        gaps, _ = self._listing.first(f"{examples} (SELECT raw AS n FROM rows WHERE raw IS NULL)")
+        twice, repeated = self._listing.first(
+            f"{examples} (SELECT n FROM rows JOIN spine_names USING (n) GROUP BY n HAVING count(*) > 1)"
+        )
+        unused, strangers = self._listing.first(
+            f"{examples} (SELECT raw AS n FROM rows ANTI JOIN spine_names USING (n))"
+        )
+        empty, without = self._listing.first(f"{examples} (FROM spine_names ANTI JOIN rows USING (n))")
+        if gaps:
+            raise GraphFormatError(
+                f"{source.path}: {gaps} rows have no name in {node!r}; every row needs one"
+            )
+        if twice:
+            raise MissingFeaturesError(
+                f"{source.path}: node names must be unique; given more than once: {first_few(repeated)}"
+            )
+        message = mismatch(f"{empty} of {made.num_nodes}", without or (), str(unused), strangers or ())
+        if message and self.missing == "error":
+            raise MissingFeaturesError(f"{source.path}: {message}{MISSING_ZERO}")
+        if unused:
+            warnings.warn(f"{source.path}: {message}; such rows are left out", SpineWarning, stacklevel=4)
+        values = ", ".join(f"CASE WHEN rows.n IS NULL THEN 0 ELSE f{i} END" for i in range(len(titles)))
+        joined = f"SELECT {values} FROM spine_names LEFT JOIN rows USING (n) ORDER BY spine_names.rowid"
+        done = 0
+        with explained(self.folder), (self.folder / "features.bin").open("wb") as output:
+            for batch in self._rows(joined):
+                matrix = np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+                wrong = np.argwhere(~np.isfinite(matrix))
+                if len(wrong):
+                    row, number = wrong[0].tolist()
+                    raise GraphFormatError(
+                        f"{source.path}: node {quoted(_stored_names(self.folder)[done + row])}: column "
+                        f"{titles[number]!r} holds no finite float32 number; fill gaps first"
+                    )
+                output.write(matrix.astype(np.float32).tobytes())
+                done += len(matrix)
+                self.progress("joining features", done, done)
+        files = {"features.bin": entry_of(self.folder / "features.bin", np.float32, (len(titles),))}
+        return replace(
+            made, num_features=len(titles), feature_names=tuple(titles), files={**made.files, **files}
+        )
+
+
+def _stored_names(folder: Path) -> Any:
+    if (folder / "names.bin").exists():
+        return np.memmap(folder / "names.bin", np.int64, "r")
+    text, ends = folder / "names_text.bin", folder / "names_ends.bin"
+    return StoredNames(np.memmap(text, np.uint8, "r"), np.memmap(ends, np.int64, "r"))
+
+
+def _whole_groups(
+    batches: Iterator[Any], is_weighted: bool
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64] | None]]:
+    """Yield sorted keys and weights in pieces, all listings of an edge in one piece."""
+    held: list[Any] = [np.zeros(0, np.int64), np.zeros(0)]
+    for batch in batches:
+        keys = np.concatenate([held[0], batch.column(0).to_numpy()])
+        weights = np.concatenate([held[1], batch.column(1).to_numpy()]) if is_weighted else held[1]
+        if not len(keys):
+            continue
+        cut = int(np.searchsorted(keys, keys[-1] >> 1 << 1))
+        if cut:
+            yield keys[:cut], weights[:cut] if is_weighted else None
+        held = [keys[cut:], weights[cut:] if is_weighted else weights]
+    if len(held[0]):
+        yield held[0], held[1] if is_weighted else None
+
+
+class _Pointers:
+    """Gives the start of each row, from the ascending rows of entries that come in pieces."""
+
+    def __init__(self, n: int) -> None:
+        self._n, self._next, self._entries = n, 0, 0
+
+    def add(self, rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        if len(rows):
+            yield from self._until(rows, int(rows[-1]))
+            self._entries += len(rows)
+
+    def finish(self) -> Iterator[NDArray[np.int64]]:
+        return self._until(np.zeros(0, np.int64), self._n)
+
+    def _until(self, rows: NDArray[np.int64], last: int) -> Iterator[NDArray[np.int64]]:
+        while self._next <= last:
+            stop = min(self._next + _ROWS, last + 1)
+            yield self._entries + np.searchsorted(rows, np.arange(self._next, stop))
+            self._next = stop
+
+
+def _unnamed_rows(features: str | Path) -> int | None:
+    """Return the number of rows of a matrix without names, which says how many nodes there are."""
+    with opened(features) as source:
+        if source.kind not in ("npy", "npz"):
+            return None
+    found = read_features(features)
+    return int(found.data.shape[0]) if found.names is None and found.data.ndim == 2 else None

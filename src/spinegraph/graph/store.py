@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, issparse
 from spinegraph.atomic import JsonObject, make_folder, recover, whole_folder
 from spinegraph.errors import GraphFormatError, MissingFileError, ModelFormatError, ParameterError
 from spinegraph.graph.describe import fingerprint
-from spinegraph.graph.edges import MAX_NODES, EdgeReport
+from spinegraph.graph.edges import MAX_NODES, EdgeReport, Rows
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import NameIndex, as_array, first_few, is_range, require_known
 
@@ -267,17 +267,9 @@ def graph_of(header: Header, arrays: Arrays) -> Graph:
     else:
         names = arrays["names.bin"]
         index = NameIndex.known(names, order, covers_range=header.names == "range")
-    graph = Graph._trusted(
-        arrays["indptr.bin"],
-        arrays["indices.bin"],
-        arrays.get("weights.bin"),
-        names,
-        _features(header, arrays),
-        header.feature_names,
-        header.report,
-        outward=arrays.get("outward.bin"),
-        inward=arrays.get("inward.bin"),
-    )
+    values = (arrays.get(f"{name}.bin") for name in ("weights", "outward", "inward"))
+    rows = Rows(arrays["indptr.bin"], arrays["indices.bin"], *values)
+    graph = Graph._trusted(rows, names, _features(header, arrays), header.feature_names, header.report)
     object.__setattr__(graph, "_name_index", index)
     return graph
 
@@ -594,46 +586,27 @@ def _faults(arrays: Arrays, n: int, f: int) -> Iterator[str]:
             yield f"features_indptr.bin must rise from 0 to {len(indices)}"
         if any(chunk.min() < 0 or chunk.max() >= f for chunk in chunks(indices)):
             yield f"features_indices.bin must lie in 0 .. {f - 1}"
-    yield from _name_faults(arrays, n)
-
-
-def _name_faults(arrays: Arrays, n: int) -> Iterator[str]:
-    if "names_ends.bin" in arrays:
-        ends = arrays["names_ends.bin"]
-        if ends[0] < 0 or ends[-1] != len(arrays["names_text.bin"]) or not _ascends(ends):
-            yield "names_ends.bin must rise to the length of names_text.bin"
-            return
-    order = arrays.get("names_order.bin")
-    if order is not None:
-        seen = np.zeros(n, dtype=bool)
-        for chunk in chunks(order):
-            if chunk.min() < 0 or chunk.max() >= n:
-                yield f"names_order.bin must lie in 0 .. {n - 1}"
-                return
-            seen[chunk] = True
-        if not seen.all():
-            yield "names_order.bin must hold every position once"
-            return
     if not _names_ascend(arrays, n):
         yield "names must be distinct, valid text or whole numbers, and ascend in the order that is given"
 
 
 def _names_ascend(arrays: Arrays, n: int) -> bool:
     """Return whether each name is above the one before, so that they are distinct and can be searched."""
-    order = arrays.get("names_order.bin")
-    is_text = "names_ends.bin" in arrays
-    names = (
-        StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"]) if is_text else arrays["names.bin"]
-    )
+    order, names = arrays.get("names_order.bin"), arrays.get("names.bin")
+    if names is None:
+        text, ends = arrays["names_text.bin"], arrays["names_ends.bin"]
+        if ends[0] < 0 or ends[-1] != len(text) or not _ascends(ends):
+            return False
+        names = StoredNames(text, ends)  # type: ignore[assignment]
 
     def listed() -> Iterator[Any]:
         for start in range(0, n, _NAMES):
             ranks = slice(start, start + _NAMES)
-            yield from names[ranks if order is None else order[ranks]].tolist()
+            yield from names[ranks if order is None else order[ranks]].tolist()  # type: ignore[index]
 
     try:
         return all(one < other for one, other in pairwise(listed()))
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, IndexError):
         return False
 
 

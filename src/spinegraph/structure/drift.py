@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from spinegraph.graph.edges import Rows
 from spinegraph.graph.graph import GraphLike
-from spinegraph.graph.overlay import REMOVED, Overlay, Rows
+from spinegraph.graph.overlay import REMOVED, Overlay
 from spinegraph.kernels.push import push_back
 from spinegraph.structure.columns import structural_columns
 

@@ -27,7 +27,6 @@ COMMANDS = {
     "export": "Write vectors into PostgreSQL, for queries by pgvector.",
     "explore": "Explore a network in the browser.",
 }
-_EXAMPLE = re.compile(r"^Example: (spine .+(?:\n.+)*)", re.MULTILINE)
 _MEMORY_ERRORS = ("allocate memory", "out of memory", "can't start new thread")  # RuntimeErrors of PyTorch
 
 
@@ -37,6 +36,7 @@ class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._running: Any = None
+        _hide_flag_types(self)
         for name, purpose in COMMANDS.items():
             self.add_command(TyperCommand(name, help=purpose))  # for the list; loaded by resolve_command
 
@@ -122,17 +122,15 @@ def load(name: str) -> Any:
     command = typer.main.get_command(app)
     command.name = name
     for one in (command, *getattr(command, "commands", {}).values()):
-        for option in one.params:
-            if getattr(option, "is_bool_flag", False):
-                option.metavar = ""  # Typer's "<bool>" reads as if a value had to follow
+        _hide_flag_types(one)
     return command
 
 
-def examples(name: str) -> list[str]:
-    """Return the examples in the help of a command and of its subcommands."""
-    command = load(name)
-    texts = [one.help or "" for one in (command, *getattr(command, "commands", {}).values())]
-    return [" ".join(found.split()) for text in texts for found in _EXAMPLE.findall(text)]
+def _hide_flag_types(command: Any) -> None:
+    """Print no ``<bool>`` beside a flag: it reads as if a value had to follow."""
+    for option in (*command.params, command.get_help_option(typer.Context(command))):
+        if getattr(option, "is_bool_flag", False):
+            option.metavar = ""
 
 
 app = typer.Typer(

@@ -92,7 +92,7 @@ def build(
 
     Example: spine data build edges.csv -o network.store --memory 2G
     """
-    from spinegraph.graph.store_build import build_store
+    from spinegraph.graph.read import build_store
 
     size, options = _SIZE.fullmatch(memory.strip()), how.arguments()
     if size is None:

@@ -1,6 +1,5 @@
 """``spine demo``: SPINE fitted on a synthetic organisation and applied to an unseen one."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -187,22 +186,13 @@ def _controls(model: "SPINE", here: "Planted", there: "Planted", progress: Repor
 def _scores(
     here: "Planted", there: "Planted", vectors: dict[str, Vectors], progress: Report
 ) -> tuple[Score, ...]:
-    def score(name: str) -> Score:
-        communities = _accuracies(vectors[name], here.community, there.community)
-        return Score(name, *communities, *_accuracies(vectors[name], here.role, there.role))
-
-    scores, stage = [], "fitting a linear classifier"
-    progress(stage, 0, len(vectors))
-    with ThreadPoolExecutor(2) as pool:
-        for found in pool.map(score, vectors):
-            scores.append(found)
-            progress(stage, len(scores), len(vectors))
-    largest = [
-        float((labels == np.bincount(known).argmax()).mean())
-        for known, other in ((here.community, there.community), (here.role, there.role))
-        for labels in (known, other)
-    ]
-    return (*scores, Score("largest class", *largest))
+    pairs, scores = ((here.community, there.community), (here.role, there.role)), []
+    for done, (name, both) in enumerate(vectors.items()):
+        progress("fitting a linear classifier", done, len(vectors))
+        departments, roles = (_accuracies(both, *pair) for pair in pairs)
+        scores.append(Score(name, *departments, *roles))
+    largest = [(labels == np.bincount(pair[0]).argmax()).mean() for pair in pairs for labels in pair]
+    return (*scores, Score("largest class", *map(float, largest)))
 
 
 def _accuracies(
@@ -296,8 +286,8 @@ def _print_alike(demo: Demo, console: Console) -> None:
     ):
         console.print(f"  {question} ({part}), in the {where} organisation")
         for one in demo.alike[part]:
-            named = f"[bold]{one['person']['name']}[/bold], {_facts(one['person'])}"
-            console.print(f"  {one['similarity']:.2f}  {named}")
+            found = one["person"]
+            console.print(f"  {one['similarity']:.2f}  [bold]{found['name']}[/bold], {_facts(found)}")
         share = 100 * demo.agreement[part]
         console.print(f"        for {share:.0f} % of all, the nearest is of the same {what}\n", style="dim")
 

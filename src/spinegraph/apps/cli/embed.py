@@ -4,7 +4,6 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -119,9 +118,10 @@ def embed(
     if json:
         print_json(facts)
     elif not quiet and output != STANDARD_OUTPUT:
-        files = f" in {facts['files']} file{'s' * (facts['files'] != 1)}" if is_folder else ""
-        rate = f", {facts['nodes_per_second']:,.0f} nodes a second" if facts.get("embedded_now") else ""
-        typer.echo(f"{output}: {count:,} vectors of {facts['dim']} dimensions{files}{rate}")
+        from spinegraph.analysis.explain import plural
+
+        files = f" in {plural(facts['files'], 'file')}" if is_folder else ""
+        typer.echo(f"{output}: {plural(count, 'vector')} of {facts['dim']} dimensions{files}")
 
 
 def _is_folder(output: str, edges: Path) -> bool:
@@ -155,26 +155,14 @@ def _names(given: list[str], graph: "Graph") -> list[Any]:
 
 
 def _write_files(fitted: "SPINE", graph: "Graph", folder: Path, report: Report) -> dict[str, Any]:
-    """Write all vectors to a folder, and return the number of files and the speed of this run."""
+    """Write all vectors to a folder, and return the number of files."""
     from spinegraph.engines.engine import embed_to_folder
 
     generator = fitted.generator_
     generator.require_features(graph)
     fitted.familiarity_.warn(graph)
-    resumed_at = len(graph)  # nothing is reported where all is there
-
-    def report_files(stage: str, done: int, total: int) -> None:
-        nonlocal resumed_at
-        if stage == "embedding nodes":
-            resumed_at = min(resumed_at, done)
-        report(stage, done, total)
-
-    start = perf_counter()
-    embed_to_folder(generator, graph, folder, progress=report_files)
-    embedded, seconds = len(graph) - resumed_at, perf_counter() - start
+    embed_to_folder(generator, graph, folder, progress=report)
     return {
         "same_network": generator.known(graph) is not None if "place" in generator.parts else None,
         "files": len(list(folder.glob("part-*.parquet"))),
-        "embedded_now": embedded,
-        "nodes_per_second": round(embedded / max(seconds, 1e-9), 1),
     }

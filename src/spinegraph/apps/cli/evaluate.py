@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -25,8 +25,6 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spinegraph.analysis.evaluation import ClassScore, ClusterScore, LinkScore
     from spinegraph.estimator import SPINE
     from spinegraph.graph.graph import Graph
@@ -119,7 +117,7 @@ def evaluate(
         return
     typer.echo(f"{source}: {len(vectors):,} nodes, {vectors.dim} dimensions")
     for name, show, size in (
-        ("classes", print_classes, "num_classes"),
+        ("classes", _print_classes, "num_classes"),
         ("links", _print_links, "hidden"),
         ("clusters", _print_clusters, "num_clusters"),
     ):
@@ -172,19 +170,6 @@ def _rows(
     return rows
 
 
-def class_scores(
-    model: "SPINE", graph: "Graph", known: "NDArray[Any]", *, seed: int, report: Report
-) -> "list[ClassScore]":
-    """Return how well a classifier reads labels from a model's vectors and from its controls."""
-    from spinegraph.analysis.evaluation import class_numbers, score_classes
-
-    generator = model.generator_
-    vectors = Embeddings(graph.names, generator.embed(graph, generator.known(graph)), generator.parts)
-    rows = _rows(vectors, graph, model, None, report)
-    report("node classification", 0, 0)
-    return score_classes(rows, class_numbers(known)[0], seed=seed)
-
-
 def _score_links(
     model: "SPINE",
     graph: "Graph",
@@ -199,15 +184,14 @@ def _score_links(
     hidden = hide_edges(graph, hide, seed=int(settings.get("seed", 0)))
     fitted = type(model)(**model.config_.to_json()).set_params(**settings)
     fitted.fit(hidden.graph, progress=lambda stage, done, total: report(f"links: {stage}", done, total))
-    rows = _rows(fitted.embeddings_, hidden.graph, fitted, weights, report)
+    rows = _rows(cast(Embeddings, fitted.embeddings_), hidden.graph, fitted, weights, report)
     rows.pop("log degree")  # preferential attachment is the same
     report("links: scoring", 0, 0)
     scores = [score for name, vectors in rows.items() for score in score_links(name, vectors, hidden)]
     return [*scores, *neighbour_scores(hidden)], int(hidden.test.is_edge.sum())
 
 
-def print_classes(scores: "Sequence[ClassScore]", classes: int | None = None) -> None:
-    """Print accuracies in per cent."""
+def _print_classes(scores: "Sequence[ClassScore]", classes: int | None = None) -> None:
     rows = [(score.vectors, f"{100 * score.accuracy:.1f} ± {100 * score.deviation:.1f}") for score in scores]
     splits = max(len(score.C) for score in scores)
     protocol = f"Logistic regression, C chosen on validation nodes; mean and deviation of {splits} splits."
@@ -239,15 +223,14 @@ def _print_links(scores: "Sequence[LinkScore]", hidden: int) -> None:
 
 
 def _print_clusters(scores: "Sequence[ClusterScore]", count: int) -> None:
-    titles = {"nmi": "NMI", "ari": "ARI", "modularity": "modularity", "silhouette": "silhouette"}
+    titles = {"nmi": "NMI", "ari": "ARI", "modularity": "modularity"}
     known = [name for name in titles if getattr(scores[0], name) is not None]
     rows = [(score.vectors, *(f"{getattr(score, name):.3f}" for name in known)) for score in scores]
-    note = "A silhouette is of the vectors' own space, so it does not compare rows."
-    if compared := next((name for name in ("nmi", "modularity") if name in known), None):
-        values = {score.vectors: float(getattr(score, compared)) for score in scores}
-        note = f"{note}\nBy {titles[compared]}: {_verdict(values, 1, 3)}"
-    heading = f"Clusters, {count} by k-means"
-    print_table(heading, ("", *(titles[name] for name in known)), rows, note, bold=0)
+    note = "There is nothing to compare with: pass --labels, or the network with --graph."
+    if known:
+        values = {score.vectors: float(getattr(score, known[0])) for score in scores}
+        note = f"By {titles[known[0]]}: {_verdict(values, 1, 3)}"
+    print_table(f"Clusters, {count} by k-means", ("", *(titles[name] for name in known)), rows, note, bold=0)
 
 
 def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> str:

@@ -131,11 +131,8 @@ def export(
         with connect(to, table) as database:  # before the work of making vectors
             report("making vectors", 0, 0)
             nodes = ModelNodes.open(model, graph, features, how)
-            mark, how_far = (
-                model_fingerprint(nodes.model),
-                {"delete_missing": delete_missing, "progress": report},
-            )
-            written = database.write(nodes.embeddings, mark, index=index, **how_far)
+            options: Any = {"index": index, "delete_missing": delete_missing, "progress": report}
+            written = database.write(nodes.embeddings, model_fingerprint(nodes.model), **options)
     if json:
         print_json({**asdict(written), "seconds": round(written.seconds, 3)})
     elif not quiet:
@@ -249,20 +246,9 @@ class Database:
             self._connection.commit()
         except psycopg.Error as error:
             raise OutputError(f"{self._address.shown}: {self._address.message(error)}; {outcome}") from None
-        return Written(
-            to=self._address.shown,
-            table=table.identifier.as_string(None),
-            type=f"vector({table.dim})",
-            nodes=count,
-            inserted=inserted,
-            updated=updated,
-            unchanged=count - inserted - updated,
-            deleted=deleted,
-            index=state,
-            model=model,
-            seconds=time.perf_counter() - start,
-            notes=tuple(notes),
-        )
+        counts = inserted, updated, count - inserted - updated, deleted
+        where = self._address.shown, table.identifier.as_string(None), f"vector({table.dim})"
+        return Written(*where, count, *counts, state, model, time.perf_counter() - start, tuple(notes))
 
     def _ready_table(self, embeddings: Embeddings) -> "Table":
         """Return the table, made where it is missing, as is the extension; the vectors must fit."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spinegraph.apps.cli.evaluate import class_scores, print_classes
 from spinegraph.apps.cli.options import (
     Json,
     Quiet,
@@ -20,12 +19,11 @@ from spinegraph.apps.cli.options import (
     shown_progress,
     takes,
 )
-from spinegraph.apps.cli.reading import LabelColumn, Reading, given_options, read_known
+from spinegraph.apps.cli.reading import Reading, given_options
 from spinegraph.config import Config, PaperConfig
 from spinegraph.errors import GraphFormatError, ParameterError
 
 if TYPE_CHECKING:
-    from spinegraph.analysis.evaluation import ClassScore
     from spinegraph.estimator import SPINE
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.graph import Graph
@@ -54,13 +52,6 @@ def fit(
         list[Path] | None,
         typer.Option(metavar="FILE", help="Node features: npz, npy, CSV, Parquet; one for each EDGES."),
     ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Node labels, to measure how well vectors predict them; not used to fit."
-        ),
-    ] = None,
-    label_column: LabelColumn = None,
     data: Annotated[
         bool | None,
         typer.Option(
@@ -92,28 +83,18 @@ def fit(
     sources: list[Path | None] = [*edges] if edges else [None]
     if (query is not None) == bool(edges):
         raise typer.BadParameter("pass EDGES, files of links, or --query; one of them")
-    if labels is not None and len(sources) > 1:
-        raise ParameterError("--labels goes with one network; for several, run spine evaluate on each")
     require_free(output, is_replaced=force)
     require_writable(output)
-    scores = None
     with shown_progress(quiet=quiet) as report:
         understood, graphs, encoder = _read_networks(sources, features or [], how, report, query, database)
-        known = None if labels is None else read_known(labels, graphs[0].names, label_column)
         from spinegraph.estimator import SPINE
 
         model = (SPINE if isinstance(config, Config) else SPINE.paper)(**config.to_json())
         data = all(graph.store is None for graph in graphs) if data is None else data
-        model.fit(
-            graphs if len(graphs) > 1 else graphs[0],
-            encoder=encoder,
-            progress=report,
-            vectors=data or known is not None,  # those of a store may not fit in memory
-        )
+        # Vectors of a store may not fit in memory.
+        model.fit(graphs if len(graphs) > 1 else graphs[0], encoder=encoder, progress=report, vectors=data)
         report("saving", 0, 0)
         model.save(output, data=data, place=place)
-        if known is not None:
-            scores = class_scores(model, graphs[0], known, seed=config.seed, report=report)
     learned = getattr(model.generator_, "learned", None)
     facts = {
         "model": str(output),
@@ -128,20 +109,16 @@ def fit(
         "parts": {name: part.stop - part.start for name, part in model.generator_.parts.items()},
         "learned": None if learned is None else asdict(learned),
         "settings": model.config_.to_json(),
-        **({} if scores is None else {"classes": [asdict(score) for score in scores]}),
     }
     if json:
         print_json(facts)
     elif not quiet:
         files = [str(sources[0] or "-"), *(["--features", str(features[0])] if features else [])]
         files += given_options(how)
-        measured = [] if labels is None else ["--labels", str(labels)]
-        _print_fit(facts, _next_commands(model, output, files, measured, data), scores)
+        _print_fit(facts, _next_commands(model, output, files, data))
 
 
-def _next_commands(
-    model: "SPINE", output: Path, files: Sequence[str], labels: Sequence[str], data: bool
-) -> list[list[str]]:
+def _next_commands(model: "SPINE", output: Path, files: Sequence[str], data: bool) -> list[list[str]]:
     """Return commands to try on a model; ``files`` are its first network and how that is read."""
     from spinegraph.analysis.explain import shown
 
@@ -158,7 +135,7 @@ def _next_commands(
         return [["similar", folder, node, *network], ["explore", folder, *network], *again] if network else []
     listed = [["similar", folder, node, "--by", "role"], ["roles", folder], ["report", folder]]
     listed += [["explore", folder, *network]] if is_list and network else [["explore", folder]]
-    return [*listed, *again, ["evaluate", folder, *(network if is_list else []), *labels]]
+    return [*listed, *again, ["evaluate", folder, *(network if is_list else [])]]
 
 
 def _read_networks(
@@ -215,9 +192,7 @@ def _fit_encoder(features: Sequence[Path], how: Reading) -> "FeatureEncoder | No
     return (how.encoder() or FeatureEncoder()).fit(whole)
 
 
-def _print_fit(
-    facts: dict[str, Any], commands: Sequence[Sequence[str]], scores: "list[ClassScore] | None"
-) -> None:
+def _print_fit(facts: dict[str, Any], commands: Sequence[Sequence[str]]) -> None:
     """Print a model's size and what it learned, and the next commands."""
     from spinegraph.analysis.explain import plural
 
@@ -243,8 +218,5 @@ def _print_fit(
         )
     print_facts(facts["model"], shown)
     typer.echo()
-    if scores is not None:
-        print_classes(scores)
-        typer.echo()
     if commands:
         print_next(*commands)

@@ -137,11 +137,12 @@ def _setting(field: Field[Any], panel: str | None) -> inspect.Parameter:
         text = f"{text[0].upper()}{text[1:]}"
     else:
         text = f"{', '.join(choices[:-1])} or {choices[-1]}: {text}"
-    default, paper = _shown(field.default), _PAPER.get(field.name, field.default)
+    default, paper = f" Default {_shown(field.default)}.", _PAPER.get(field.name, field.default)
+    default = "" if field.default is None else default
     name = field.name.replace("_", "-")
     option = typer.Option(
         f"--{name}/--no-{name}" if kind is bool else f"--{name}",
-        help=f"{text}. Default {default}{f'; paper {_shown(paper)}' * (paper != field.default)}.",
+        help=f"{text}.{default}{f' Paper {_shown(paper)}.' * (paper != field.default)}",
         metavar=metavar or ("NAME" if choices or kind in (str, str | None) else "NUMBER"),
         parser=parser,
         show_default=False,
@@ -267,7 +268,7 @@ def print_table(
     if rows:
         console.print(Padding(table, (0, 0, 1, 2), expand=False))
     for line in note.splitlines():
-        console.print(Padding(escape(line), (0, 0, 0, 2)))
+        console.print(Padding(escape(line).replace(" %", "\u00a0%"), (0, 0, 0, 2)))
 
 
 def print_facts(name: str, facts: dict[str, str]) -> None:
@@ -311,19 +312,15 @@ def require_free(folder: Path, *, is_replaced: bool) -> None:
         )
 
 
-def write_table(output: str | Path, titles: Sequence[str], columns: Sequence[Any], float_format: str) -> None:
+def write_table(output: str | Path, columns: dict[str, Any]) -> None:
     """Write columns as Parquet or CSV, whole or not at all; ``-`` prints CSV."""
     from spinegraph.atomic import whole_file
 
     def write_csv(file: Any) -> None:
-        values = [column.tolist() if hasattr(column, "tolist") else column for column in columns]
-        texts = [
-            [format(one, float_format) if isinstance(one, float) else one for one in column]
-            for column in values
-        ]
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(titles)
-        table.writerows(zip(*texts, strict=True))
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(columns)
+        values = (column.tolist() if hasattr(column, "tolist") else column for column in columns.values())
+        rows.writerows(zip(*values, strict=True))
 
     if str(output) == STANDARD_OUTPUT:
         write_csv(sys.stdout)
@@ -333,8 +330,7 @@ def write_table(output: str | Path, titles: Sequence[str], columns: Sequence[Any
             import pyarrow as pa
             from pyarrow import parquet
 
-            table = pa.table([pa.array(column) for column in columns], names=list(titles))
-            parquet.write_table(table, partial)
+            parquet.write_table(pa.table(columns), partial)
         else:
             with partial.open("w", newline="", encoding="utf-8") as file:
                 write_csv(file)

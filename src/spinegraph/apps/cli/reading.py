@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -123,20 +123,16 @@ class Reading:
 def given_options(how: Reading) -> list[str]:
     """Return the options that differ from their defaults, as they are typed."""
     typed: list[str] = []
-    kinds = get_type_hints(Reading, include_extras=True)
     for field in fields(how):
-        value = getattr(how, field.name)
+        value, name = getattr(how, field.name), field.name.replace("_", "-")
         if value == field.default:
             continue
-        option = kinds[field.name].__metadata__[0]  # Typer keeps the first name as a default
-        name = f"--{field.name.replace('_', '-')}"
-        listed = (option.default, *(option.param_decls or ()), f"{name}/--no{name[1:]}")
-        yes, _, no = next(one for one in listed if isinstance(one, str)).partition("/")
-        if isinstance(value, bool):
-            typed.append(yes if value else no)
+        if value is False:
+            typed.append({"weighted": "--unweighted"}.get(name, f"--no-{name}"))
             continue
+        option = f"--{name if name == 'node-column' else name.removesuffix('-column')}"
         for one in value if isinstance(value, list) else [value]:
-            typed += [yes, str(one)]
+            typed += [option] if one is True else [option, str(one)]
     return typed
 
 
@@ -166,18 +162,17 @@ def load_one_network(
 ) -> "tuple[SPINE, Graph]":
     """Load a model, and the network of a file or else the one it was fitted on."""
     from spinegraph.estimator import SPINE
-    from spinegraph.graph.graph import Graph
 
     model = SPINE.load(folder)
     if edges is not None:
         return model, how.network_for(model, edges, features)
-    if not isinstance(model.graph_, Graph):
-        what = "without its network" if model.graph_ is None else f"with {len(model.graph_)} networks"
+    if model.graph_ is None or isinstance(model.graph_, list):
+        what = f"with {len(model.graph_)} networks" if model.graph_ else "without its network"
         raise ParameterError(
             f"{folder}: the model was saved {what}; "
             "pass --graph EDGES, and --features FILE if it reads features"
         )
-    return model, model.graph_
+    return model, cast("Graph", model.graph_)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,7 +56,10 @@ def report(
             progress=progress,
         )
     if json:
-        print_json(_facts(output, found))
+        roles = dict(zip(found.roles.titles, found.roles.descriptions, strict=True))
+        colors, notes = [each.title for each in found.colorings], [asdict(note) for note in found.notes]
+        shown = {"nodes": len(found.graph), "on_map": len(found.shown), "colors": colors}
+        print_json({"output": str(output), **shown, "roles": roles, "notes": notes})
     elif not quiet:
         warnings = sum(note.level == "warning" for note in found.notes)
         from spinegraph.analysis.explain import plural
@@ -76,22 +79,3 @@ def _labels(model: "SPINE", path: Path | None, color: str | None) -> tuple[str, 
     is_column = color is not None and color not in ("role", "label") and not has_column(graph, color)
     column = color if is_column else None
     return column or "label", read_labels(path, graph.names, label_column=column)
-
-
-def _facts(output: Path, found: Any) -> dict[str, Any]:
-    return {
-        "output": str(output),
-        "bytes": output.stat().st_size,
-        "nodes": len(found.graph),
-        "on_map": len(found.shown),
-        "colors": [coloring.title for coloring in found.colorings],
-        "roles": [
-            {"title": title, "description": words}
-            for title, words in zip(found.roles.titles, found.roles.descriptions, strict=True)
-        ],
-        "look_alikes": [
-            {"a": str(each.a), "b": str(each.b), "cosine": each.score, "words": each.explanation.words}
-            for each in found.examples
-        ],
-        "notes": [asdict(note) for note in found.notes],
-    }

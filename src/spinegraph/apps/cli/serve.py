@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from spinegraph.apps.cli.options import GraphFeatures, Json, Model, Quiet, takes
-from spinegraph.apps.cli.reading import Reading, load_one_network, read_known
+from spinegraph.apps.cli.reading import LabelColumn, Reading, load_one_network, read_known
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")]
 
@@ -18,12 +18,19 @@ def _files(
     ] = None,
     features: GraphFeatures = None,
     labels: Annotated[Path | None, typer.Option(help="A table of names and labels, for the map.")] = None,
+    label_column: LabelColumn = None,
     table: Annotated[
         Path | None, typer.Option(help="The nodes' table, to show every column as written, text too.")
     ] = None,
-) -> dict[str, Path | None]:
+) -> dict[str, Any]:
     """Return the files of a network, as both commands take them."""
-    return {"graph": graph, "features": features, "labels": labels, "table": table}
+    return {
+        "graph": graph,
+        "features": features,
+        "labels": labels,
+        "label_column": label_column,
+        "table": table,
+    }
 
 
 @takes(files=_files, how=Reading)
@@ -42,7 +49,7 @@ def serve(
     json: Json = False,
     quiet: Quiet = False,
     *,
-    files: dict[str, Path | None],
+    files: dict[str, Any],
     how: Reading,
 ) -> None:
     """Serve a model over HTTP: new nodes get vectors, similar nodes and reasons without retraining.
@@ -75,7 +82,7 @@ def explore(
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
     quiet: Quiet = False,
     *,
-    files: dict[str, Path | None],
+    files: dict[str, Any],
     how: Reading,
 ) -> None:
     """Explore a network in the browser: the map, roles, twins, and nodes that might join.
@@ -95,13 +102,13 @@ def explore(
         _run_server(model, files, how, store=store or Path(folder), port=port, on_start=on_start)
 
 
-def _run_server(folder: Path, files: dict[str, Path | None], how: Reading, **options: Any) -> None:
+def _run_server(folder: Path, files: dict[str, Any], how: Reading, **options: Any) -> None:
     """Serve a model until interrupted, from the network of a file or the one it was fitted on."""
     from spinegraph.apps.server.app import run
 
     model, graph = load_one_network(folder, files["graph"], files["features"], how)
     labels, table = files["labels"], files["table"]
-    options["labels"] = None if labels is None else read_known(labels, graph.names)
+    options["labels"] = None if labels is None else read_known(labels, graph.names, files["label_column"])
     run(model, graph, table=None if table is None else _read_table(table, graph.names), **options)
 
 

@@ -1,7 +1,7 @@
 """``spine similar``: the nodes most like a node, or those of every node."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,6 +20,7 @@ from spinegraph.apps.cli.options import (
     write_table,
 )
 from spinegraph.apps.cli.reading import ModelNodes, Reading, given_options
+from spinegraph.embeddings import Embeddings
 
 
 @takes(how=Reading)
@@ -62,10 +63,10 @@ def similar(
     from spinegraph.analysis.explain import similar as similar_nodes
 
     nodes = ModelNodes.open(model, graph, features, how)
-    asked = nodes.graph, nodes.model.generator_, nodes.embeddings
     if output is not None:
-        _write_all(asked, by, weights, count, output, quiet=quiet, json=json)
+        _write_all(nodes.embeddings, by, weights, count, output, quiet=quiet, json=json)
         return
+    asked = nodes.graph, nodes.model.generator_, nodes.embeddings
     found = similar_nodes(*asked, nodes.find(str(node)), by=by, n=count, weights=weights)
     if json:
         print_json(found.to_json())
@@ -82,7 +83,7 @@ def similar(
 
 
 def _write_all(
-    asked: tuple[Any, Any, Any],
+    vectors: Embeddings,
     by: str,
     weights: dict[str, float] | None,
     count: int,
@@ -99,20 +100,20 @@ def _write_all(
     require_output(output, (".csv", ".parquet"), "similar nodes")
     with shown_progress(quiet=quiet) as report:
         report("preparing the search", 0, 0)
-        search = search_by(*asked, by=by, weights=weights)
+        search = search_by(vectors, by=by, weights=weights)
         found = search.neighbors(n=count, progress=lambda done, total: report("searching", done, total))
         recall = search.recall(count)
-    names, (n, count) = asked[0].names, found.positions.shape
+    names, (n, count) = vectors.names, found.positions.shape
     if names.dtype != np.int64:
         names = np.array([shown(name) for name in names.tolist()], dtype=object)
     is_match = found.positions.ravel() >= 0
-    columns = (
-        np.repeat(names, count)[is_match],
-        np.tile(np.arange(1, count + 1), n)[is_match],
-        names[found.positions.ravel()[is_match]],
-        found.scores.ravel()[is_match],
-    )
-    write_table(output, ("node", "rank", "match", "score"), columns, ".6g")
+    columns = {
+        "node": np.repeat(names, count)[is_match],
+        "rank": np.tile(np.arange(1, count + 1), n)[is_match],
+        "match": names[found.positions.ravel()[is_match]],
+        "score": found.scores.ravel()[is_match],
+    }
+    write_table(output, columns)
     is_printed = str(output) == STANDARD_OUTPUT
     if json:
         facts = {"output": str(output), "nodes": n, "n": count, "by": by}

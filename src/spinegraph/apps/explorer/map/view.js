@@ -7,14 +7,14 @@ const CLOSEST = 4000; // times closer than all
 export class View {
   constructor() { Object.assign(this, { x: 0, y: 0, scale: 1, whole: 1, wide: 1, high: 1 }); }
 
-  /** Show a rectangle as a whole. */
-  fit({ left, right, low, high }, margin = 28) {
+  /** Show a rectangle as a whole, below the tools at the top. */
+  fit({ left, right, low, high }, margin = 28, top = 36) {
     const wide = Math.max(right - left, 1e-6);
     const tall = Math.max(high - low, 1e-6);
-    this.whole = Math.min((this.wide - 2 * margin) / wide, (this.high - 2 * margin) / tall);
+    this.whole = Math.min((this.wide - 2 * margin) / wide, (this.high - 2 * margin - top) / tall);
     this.scale = this.whole = Math.max(this.whole, 1e-6);
     this.x = (left + right) / 2;
-    this.y = (low + high) / 2;
+    this.y = (low + high) / 2 + top / (2 * this.scale);
   }
 
   get zoom() { return this.scale / this.whole; }
