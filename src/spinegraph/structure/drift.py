@@ -164,7 +164,7 @@ def _moves(
 ) -> NDArray[np.float64]:
     """Return the largest move of some columns of each node, (nodes,)."""
     old, new = (structural_columns(graph, nodes, names=names, threads=1).values for graph in (before, after))
-    return np.abs(new - old).max(axis=1, initial=0).astype(np.float64)
+    return np.asarray(np.abs(new - old).max(axis=1, initial=0), np.float64)
 
 
 def _links(rows: Rows, width: int) -> csr_array:

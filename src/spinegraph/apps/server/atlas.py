@@ -237,12 +237,13 @@ def draw(
     from threadpoolctl import threadpool_limits
 
     if (service := parent_process()) is not None:
-        Thread(target=lambda: (service.join(), os._exit(1)), daemon=True).start()
+        Thread(target=_end_with, args=(service,), daemon=True).start()
         if hasattr(os, "nice"):
             os.nice(_NICENESS)
     version, positions, is_known = snapshot
     with threadpool_limits(1):
-        found, roles = {"positions": positions, f"places.{ALL}": layout(vectors)}, None
+        found: dict[str, NDArray[Any]] = {"positions": positions, f"places.{ALL}": layout(vectors)}
+        roles = None
         try:
             roles = Roles.find(graph, generator, Embeddings(graph.names, vectors, generator.parts)).to_json()
         except SpineError as fault:  # a graph may be too small for roles; the map is drawn all the same
@@ -255,6 +256,11 @@ def draw(
             with whole_file(folder / MAP) as partial:
                 write_signed(partial, found, about)
             told.send(by)
+
+
+def _end_with(service: Any) -> None:
+    service.join()
+    os._exit(1)
 
 
 def _groups(vectors: NDArray[np.float32]) -> NDArray[np.int64]:

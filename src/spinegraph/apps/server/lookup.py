@@ -127,12 +127,13 @@ class Lookup:
         is_first = self._index is None
         if not is_first and sys.platform == "linux":  # requests go first; there threads have priorities
             os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
-        unit, is_wanted = snapshot.unit.matrix(), lambda: not self._is_closed
-        index = _Index(new_index(unit, 0 if is_first else 1, is_wanted), snapshot.overlay.base, len(unit))
+        unit, threads = snapshot.unit.matrix(), 0 if is_first else 1
+        made = new_index(unit, threads, is_wanted=lambda: not self._is_closed)
+        index = _Index(made, snapshot.overlay.base, len(unit))
         with self._lock:
             latest = self._latest or snapshot
             # Else it is not whole, or the store was compacted meanwhile: positions differ.
-            if is_wanted() and latest.overlay.base is snapshot.overlay.base:
+            if not self._is_closed and latest.overlay.base is snapshot.overlay.base:
                 index.update(latest, self._since[self._since < len(unit)])
                 self._index = index
 
@@ -172,9 +173,9 @@ def _query(
 ) -> NDArray[np.float32]:
     """Return a vector, or that of a node, as it is compared: (d + 1,) of length 1."""
     if vector is None and weights is None:
-        return snapshot.unit.take(np.array([itself]))[0]
+        return np.asarray(snapshot.unit.take(np.array([itself]))[0])
     vector = snapshot.vectors.take(np.array([itself]))[0] if vector is None else vector
-    return unit_parts(snapshot.parts, vector[None], weights)[0]
+    return np.asarray(unit_parts(snapshot.parts, vector[None], weights)[0])
 
 
 def _cosines(

@@ -74,6 +74,7 @@ class Writer(Thread):
         self._on_batch = on_batch or (lambda snapshots, changes, seconds: None)
         self._rebuild = rebuild
         self._is_torn = False  # the state in memory is not that of any version
+        self._is_busy = False  # changes came since the last piece of updating vectors
         self._closing, self._pause, self._rest = Event(), _PAUSES[0], 0.0
         self._saving: Thread | None = None
         self._saved, self._save_every = store.state_version or 0, _SAVE_EVERY
@@ -144,6 +145,7 @@ class Writer(Thread):
                 batch.append(item)
             is_last = item is None or (isinstance(item, _Task) and item.change is None)
             is_more = not is_last and len(batch) < _MAX_BATCH and not self._queue.empty()
+        self._is_busy |= bool(batch)
         self._process(batch)
         return item is not None
 
@@ -158,8 +160,9 @@ class Writer(Thread):
             self._refreshing.add_done_callback(self._queue.put)  # wakes this thread
 
     def _after_rest(self, work: Callable[[], Any]) -> Any:
-        # At most half of the time: as long as the last piece took, nothing is done.
-        self._closing.wait(self._rest)
+        # At most half of the time, or a quarter while changes come: requests go first.
+        self._closing.wait(self._rest * (3 if self._is_busy else 1))
+        self._is_busy = False
         started, found = time.perf_counter(), work()
         self._rest = time.perf_counter() - started
         return found
