@@ -26,7 +26,7 @@ from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
 Name = str | int
 BLOCK_ROWS = 128  # cheap to copy, yet large enough for fast products
 TOLERANCE = 0.05  # by which a node's rooted PageRank may drift before its vector is updated
-DEFERRED_FROM = 100_000  # edges of the base graph, from which moved vectors are updated after the answer
+DEFERRED_FROM = 5_000  # edges of the base graph, from which moved vectors are updated after the answer
 _TOGETHER = 8  # vectors updated at a time
 
 
@@ -171,7 +171,7 @@ class Live:
     alone. A new node is not in the training network, so it gets its place from its neighbours. ``version`` is
     that of the base graph.
 
-    In a graph of 100,000 edges or more, or if ``is_deferred``, a change computes the vectors of its new nodes
+    In a graph of 5,000 edges or more, or if ``is_deferred``, a change computes the vectors of its new nodes
     alone. The others that it affects wait for :meth:`refresh`, which takes all changes up to the present as
     one; ``boundary`` is the version that it took last, to be kept in the log.
     """
