@@ -3,6 +3,7 @@
 import asyncio
 import json
 import tempfile
+import weakref
 from pathlib import Path
 
 from fuzz.outcome import Target
@@ -77,6 +78,7 @@ class _Served:
     def __init__(self, model: SPINE, graph: Graph, folder: Path) -> None:
         self._model, self._graph, self._folder = model, graph, folder
         self._loop, self._asked = asyncio.new_event_loop(), _MOST
+        weakref.finalize(self, self._loop.close)
         self._service: Service | None = None
 
     def ask(self, method: str, path: str, body: bytes) -> None:

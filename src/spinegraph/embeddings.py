@@ -72,7 +72,8 @@ class Embeddings:
                 f"vectors must be one row per name; got {len(self.names)} names and shape {vectors.shape}"
             )
         if not np.isfinite(vectors).all():
-            raise GraphFormatError("vectors must be finite; got NaN or infinity")
+            name = self.names[int(np.argmin(np.isfinite(vectors).all(axis=1)))]
+            raise GraphFormatError(f"vectors must be finite; that of {name!r} holds NaN or infinity")
         object.__setattr__(self, "names", np.asarray(self.names))
         object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "parts", _checked(self.parts, vectors.shape[1]))
@@ -247,12 +248,9 @@ class Embeddings:
             raise ParameterError(
                 f"{path}: embeddings are read from {', '.join(_READERS)}; got {path.suffix!r}"
             )
-        names, vectors, parts, same_network = _READERS[path.suffix](path)
-        if not np.isfinite(vectors).all():
-            name = names[int(np.argmin(np.isfinite(vectors).all(axis=1)))]
-            raise GraphFormatError(f"{path}: the vector of {name!r} holds NaN or infinity; write it again")
+        found = _READERS[path.suffix](path)
         try:
-            return cls(names, vectors, parts, same_network)
+            return cls(*found)
         except GraphFormatError as fault:
             raise GraphFormatError(f"{path}: {fault}") from fault
 
@@ -480,15 +478,6 @@ def _write_text(path: Path, names: NDArray[Any], embeddings: Embeddings) -> None
 
 
 def _read_text(path: Path) -> "_Read":
-    names, vectors = _read_vectors(path)
-    beside = _beside(path)
-    if not beside.is_file():
-        return names, vectors, {}, None
-    with beside.open("rb") as file:
-        return names, vectors, *_described(beside, file.read(_MAX_DESCRIPTION + 1))
-
-
-def _read_vectors(path: Path) -> Named:
     with opened(path) as source:
         first = _FIRST_LINE.fullmatch(source.stream.readline(64))
         n, d = map(int, first.groups()) if first else (0, 0)
@@ -498,7 +487,7 @@ def _read_vectors(path: Path) -> Named:
                 "and as many numbers to follow"
             )
         if not n:
-            return np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.float32)
+            return np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.float32), {}, None
         source.stream.seek(-1, os.SEEK_END)
         if source.stream.read() != b"\n":
             raise GraphFormatError(
@@ -511,7 +500,9 @@ def _read_vectors(path: Path) -> Named:
         raise GraphFormatError(
             f"{path}: its first line says {n} vectors, {len(found[0])} follow; write it again"
         )
-    return found
+    beside = _beside(path)
+    text = beside.read_bytes()[: _MAX_DESCRIPTION + 1] if beside.is_file() else None
+    return *found, *(({}, None) if text is None else _described(beside, text))
 
 
 def _read_csv(path: Path) -> "_Read":

@@ -209,10 +209,10 @@ def test_roles_survive_json(office, roles):
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("mixture", {"shares": "much"}, "could not convert"),
+        ("mixture", {"shares": "much", "variances": [[1.0]]}, "could not convert"),
         ("mixture", {"shares": [1.0], "means": [[0.0]], "variances": [[1.0]]}, "titles"),
-        ("scale", [float("nan")] * 4, "finite"),
-        ("communities", {"centers": [[1.0, float("nan")]], "member_of": [0]}, "finite"),
+        ("scale", [float("nan")] * 4, "not from"),
+        ("communities", {"centers": [[1.0, float("nan")]], "member_of": [0]}, "not from"),
         ("communities", {"centers": [[1.0, 0.0]]}, "member_of"),
         ("typical", [{"share": 1}], "missing"),
         ("least_typical", None, "TypeError"),

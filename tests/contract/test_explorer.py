@@ -109,9 +109,10 @@ def test_a_click_on_the_map_chooses_the_node_that_lies_there(page, network):
     told = network.get("/v1/map")
     x, y = np.array(told["x"]), np.array(told["y"])
     box = page.locator("#marks").bounding_box()
-    scale = min((box["width"] - 56) / np.ptp(x), (box["height"] - 56) / np.ptp(y))
+    tools = 36  # pixels at the top that the map leaves free
+    scale = min((box["width"] - 56) / np.ptp(x), (box["height"] - 56 - tools) / np.ptp(y))
     across = box["width"] / 2 + (x - (x.min() + x.max()) / 2) * scale
-    down = box["height"] / 2 - (y - (y.min() + y.max()) / 2) * scale
+    down = (box["height"] + tools) / 2 - (y - (y.min() + y.max()) / 2) * scale
     apart = np.hypot(across[:, None] - across, down[:, None] - down) + 1e9 * np.eye(90)
     lone = int(apart.min(axis=1).argmax())  # no other is as near to where it lies
     page.mouse.move(box["x"] + across[lone], box["y"] + down[lone])

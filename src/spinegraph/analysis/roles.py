@@ -297,8 +297,12 @@ class Roles:
         try:
             titles, descriptions = list(map(str, meta["titles"])), list(map(str, meta["descriptions"]))
             *typical, whole = (Typical(**each) for each in meta["typical"])
-            mixture = Mixture(**{name: _numbers(values) for name, values in meta["mixture"].items()})
-            mean, scale, known = _numbers(meta["mean"]), _numbers(meta["scale"]), meta["communities"]
+            given = dict(meta["mixture"])
+            variances, scale = (
+                _numbers(some, 1 / _MAX_VALUE) for some in (given.pop("variances"), meta["scale"])
+            )
+            mixture = Mixture(**{name: _numbers(some) for name, some in given.items()}, variances=variances)
+            mean, known = _numbers(meta["mean"]), meta["communities"]
             scores = {int(count): float(score) for count, score in meta["scores"].items()}
             if mixture.means.shape != (len(titles), len(mean)) or len(typical) != len(titles):
                 raise ValueError(f"{len(titles)} titles, {mixture.means.shape} means")
@@ -312,10 +316,13 @@ class Roles:
         return cls(*found, communities, least)
 
 
-def _numbers(values: Any) -> Floats:
+_MAX_VALUE = 1e30  # larger numbers in a file would overflow when squared or divided
+
+
+def _numbers(values: Any, least: float = -_MAX_VALUE) -> Floats:
     array = np.array(values, dtype=np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError("a number that is not finite")
+    if not ((array >= least) & (array <= _MAX_VALUE)).all():
+        raise ValueError(f"a number that is not from {least:g} to {_MAX_VALUE:g}")
     return array
 
 

@@ -16,7 +16,7 @@ from spinegraph.errors import GraphFormatError, MissingFeaturesError, MissingPac
 from spinegraph.graph.edge_files import EdgeColumns, EdgeOptions, choose_columns
 from spinegraph.graph.edges import Features, Reciprocal, each_edge_once, matrix_entries, read_listing
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.feature_files import align_features
+from spinegraph.graph.feature_files import align_features, is_number
 from spinegraph.graph.names import as_array, as_names, first_few, in_order_of_appearance, is_range
 from spinegraph.graph.tables import as_table, plain
 
@@ -32,15 +32,9 @@ Missing = Literal["fill", "zero", "error"]
 def as_graph(data: Any, encoder: FeatureEncoder | None = None) -> Any:
     """Return another library's graph, or a table of edges, as a Graph; anything else as it is.
 
-    Parameters
-    ----------
-    data : NetworkX, igraph or PyG graph, SciPy sparse matrix, or pandas, polars or Arrow table of edges
-        Node attributes, but for those that begin with an underscore, become features.
-    encoder : FeatureEncoder, optional
-        Encodes node attributes; fitted on them if it is not fitted yet.
+    Node attributes, but for those that begin with an underscore, become features by ``encoder``, which is
+    fitted on them if it is not fitted yet.
 
-    Examples
-    --------
     >>> as_graph({"source": ["ann"], "target": ["bob"]})
     Graph(2 nodes, 1 edge, names 'ann', 'bob')
     """
@@ -619,7 +613,7 @@ def _features_of_table(
 ) -> tuple[Features, Sequence[str], FeatureEncoder | None]:
     """Return the features of nodes, given the row of each (n,), -1 for none."""
     has_gaps = (missing == "fill" and (rows < 0).any()) or any(column.null_count for column in table.columns)
-    if encoder is None and not has_gaps and all(_is_number(column.type) for column in table.columns):
+    if encoder is None and not has_gaps and all(is_number(column.type) for column in table.columns):
         matrix = np.zeros((len(rows), table.num_columns), np.float32)
         with np.errstate(over="ignore"):  # infinity is refused when the graph is built
             for at, column in enumerate(table.column_names):
@@ -670,7 +664,7 @@ def _numbered(
 
 def _numbers(table: pa.Table, column: int | str, which: str) -> NDArray[Any]:
     values, title = _column(table, column, which)
-    if not _is_number(values.type):
+    if not is_number(values.type):
         raise GraphFormatError(f"{title} must hold numbers; got {values.type}")
     if values.null_count:
         row = values.is_null().to_pylist().index(True)
@@ -678,10 +672,6 @@ def _numbers(table: pa.Table, column: int | str, which: str) -> NDArray[Any]:
             f"{title} has no value in row {row}; fill gaps first, or let FeatureEncoder mark them"
         )
     return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
 def _edges_table(graph: "Graph") -> pa.Table:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, MissingPackageError, UnfamiliarDataWarning
+from spinegraph.graph.edges import pieces
 from spinegraph.graph.graph import Graph, GraphLike
 
 
@@ -47,35 +48,19 @@ class LabelSummary:
 
 @dataclass(frozen=True)
 class Description:
-    """A graph in numbers.
-
-    Attributes
-    ----------
-    nodes, edges : int
-    weights : (smallest, largest), or None for an unweighted graph
-    components, largest_component, isolated : int
-        Connected components, nodes in the largest, nodes without neighbours.
-    degree_median, degree_mean : float
-    degree_largest : int
-    best_connected : str
-        The name of a node of the largest degree.
-    degrees : tuple of DegreeBin
-        Degrees 0, 1, 2-3, 4-7 and so on.
-    features : FeatureSummary or None
-    labels : LabelSummary or None
-    """
+    """A graph in numbers."""
 
     nodes: int
     edges: int
-    weights: tuple[float, float] | None
+    weights: tuple[float, float] | None  # smallest and largest; None for an unweighted graph
     components: int
     largest_component: int
     isolated: int
     degree_median: float
     degree_mean: float
     degree_largest: int
-    best_connected: str
-    degrees: tuple[DegreeBin, ...]
+    best_connected: str  # the name of a node of the largest degree
+    degrees: tuple[DegreeBin, ...]  # degrees 0, 1, 2-3, 4-7 and so on
     features: FeatureSummary | None
     labels: LabelSummary | None
 
@@ -83,14 +68,8 @@ class Description:
 def describe(graph: Graph, labels: NDArray[Any] | None = None) -> Description:
     """Describe a graph in numbers.
 
-    Parameters
-    ----------
-    graph : Graph
-    labels : array (n,) or 0/1 array (n, c), optional
-        One label per node (-1, None, NaN or "" where there is none), or one column per label.
+    ``labels`` are one per node (n,), -1, None, NaN or "" where there is none, or one 0/1 column per label.
 
-    Examples
-    --------
     >>> found = describe(Graph.from_edges([("ann", "bob"), ("bob", "cy")]))
     >>> found.components, found.degree_largest, found.best_connected
     (1, 2, 'bob')
@@ -244,31 +223,18 @@ def data_frame(columns: Mapping[str, Any], index: Any = None) -> Any:
 
 _UNUSUAL_SHARE = 0.2  # of nodes, before a warning
 _PIECE = 2**18  # nodes read at a time
-_WEIGHTS_TOGETHER = 1 << 20
 
 
 @dataclass(frozen=True)
 class TrainingStats:
-    """Statistics of the training graph, to warn of data that differs from it.
-
-    Attributes
-    ----------
-    num_nodes : int
-    smallest_degree, largest_degree : int
-    empty_share : float
-        Share of nodes whose features are all zero.
-    blank_columns : tuple of int
-        Feature columns that were zero for every node, so that nothing was learned of them.
-    is_weighted : bool or None
-        Whether edges had different weights; None for a model saved before this was noted.
-    """
+    """Statistics of the training graph, to warn of data that differs from it."""
 
     num_nodes: int
     smallest_degree: int
     largest_degree: int
-    empty_share: float
-    blank_columns: tuple[int, ...]
-    is_weighted: bool | None = None
+    empty_share: float  # of nodes whose features are all zero
+    blank_columns: tuple[int, ...]  # features that were zero for every node: nothing was learned of them
+    is_weighted: bool | None = None  # whether weights differed; None for a model saved before this was noted
 
     def __len__(self) -> int:
         return self.num_nodes
@@ -352,8 +318,7 @@ def _has_weights(graph: GraphLike) -> bool:
     weights = base.weights
     if weights is None:
         return False
-    starts = range(0, len(weights), _WEIGHTS_TOGETHER)  # most graphs differ in the first piece
-    return any(bool((weights[at : at + _WEIGHTS_TOGETHER] != weights[0]).any()) for at in starts)
+    return any(bool((some != weights[0]).any()) for some in pieces(weights))
 
 
 def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -375,7 +340,6 @@ def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return per_row, per_column
 
 
-_ENTRIES = 2**20  # read at a time: a memory-mapped array is never whole in memory
 _ANY_TEXT = ("utf-8", "surrogatepass")
 
 
@@ -401,25 +365,18 @@ def computed_fingerprint(graph: Graph) -> str:
     for part in parts:
         empty = np.zeros(0) if part is None else part
         digest.update(f"{None if part is None else part.shape}|".encode())
-        for piece in _pieces(empty):
+        for piece in pieces(empty):
             # Index arrays may be of 32 or 64 bits and mean the same.
             whole = piece.astype(np.int64, copy=False) if piece.dtype.kind == "i" else piece
             digest.update(np.ascontiguousarray(whole).data)
     digest.update(f"{None if features is None else features.shape}|{graph.feature_names}|".encode(*_ANY_TEXT))
-    for number, piece in enumerate(_pieces(graph.names)):
+    for number, piece in enumerate(pieces(graph.names)):
         if graph.names.dtype == object:
             text = "\0".join(map(_text, piece.tolist()))
             digest.update(("\0" * (number > 0) + text).encode(*_ANY_TEXT))
         else:
             digest.update(np.ascontiguousarray(piece).data)
     return digest.hexdigest()
-
-
-def _pieces(array: Any) -> Iterator[Any]:
-    """Yield an array in pieces of about a million entries."""
-    rows = max(_ENTRIES // max(int(np.prod(array.shape[1:])), 1), 1)
-    for start in range(0, len(array), rows):
-        yield array[start : start + rows]
 
 
 def _text(name: Any) -> str:

@@ -1024,23 +1024,17 @@ def _typed_listing(
     path: str, relation: str, what: str, database: "DuckDBPyConnection", options: EdgeOptions
 ) -> Listing:
     """List the edges of a table whose columns have types."""
-
-    def some(columns: str, rows: int) -> Any:
-        try:
-            return database.sql(f"SELECT {columns} FROM {relation} LIMIT {rows}").to_arrow_table()
-        except Exception as fault:
-            raise GraphFormatError(
-                f"{path}: damaged or cut-off {what}: {excerpt(str(fault), 150)}"
-            ) from fault
-
-    def values(position: int) -> list[str]:
-        return [str(value) for value in some(identifier(titles[position]), 1000).column(0).to_pylist()]
-
-    schema = some("*", 0).schema
-    titles = list(schema.names)
-    columns = choose_columns(titles, len(titles), options, path, values)
+    try:
+        sample = database.sql(f"SELECT * FROM {relation} LIMIT 1000").to_arrow_table()
+    except Exception as fault:
+        raise GraphFormatError(f"{path}: damaged or cut-off {what}: {excerpt(str(fault), 150)}") from fault
+    titles = sample.column_names
+    columns = choose_columns(
+        *(titles, len(titles), options, path),
+        lambda position: list(map(str, sample.column(position).to_pylist())),
+    )
     wanted = [titles[position] for position in columns[:3] if position is not None]
-    types = [schema.field(title).type for title in wanted]
+    types = [sample.schema.field(title).type for title in wanted]
     are_integers = [pa.types.is_integer(kind) for kind in types]
     for title, kind, is_whole in zip(wanted[:2], types, are_integers, strict=False):
         if not is_whole and not is_text(getattr(kind, "value_type", kind)):

@@ -1,7 +1,7 @@
 """From raw edge listings to clean symmetric CSR arrays, with a count of all that was merged or dropped."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -253,22 +253,8 @@ def clean_edges(
     in one direction add; the two directions count once where they agree (to float32 precision) and are an
     error where they do not, unless ``reciprocal`` says how to combine every such pair. Directed edges keep
     both directions, and the larger of their weights for walks in either. Self-loops and listings of weight 0
-    are dropped.
-
-    Parameters
-    ----------
-    sources, targets : integer arrays (m,)
-        Positions in 0 .. n-1; already checked.
-    names : array (n,)
-        Node names, for messages.
-    weights : float array (m,), optional
-        Finite and not negative; already checked.
-    directed : bool
-        Whether edges keep their direction.
-    one_way : bool
-        Whether the listings are of a directed graph, so that those made symmetric are warned about.
-    reciprocal : {"error", "sum", "mean", "max"}
-        How two directions of different weight become one edge.
+    are dropped. Positions and weights (m,) are checked already; ``one_way`` listings are of a directed graph,
+    so that those made symmetric are counted.
     """
     check_directions(directed, reciprocal)
     n, listed = len(names), len(sources)
@@ -617,6 +603,13 @@ def frozen_features(features: Features | None) -> Features | None:
     view = copy(features)  # the constructor could copy the index arrays into another dtype
     view.data, view.indices, view.indptr = frozen(view.data), frozen(view.indices), frozen(view.indptr)
     return view
+
+
+def pieces(array: Any, entries: int = 2**20) -> Iterator[Any]:
+    """Yield some rows at a time, about ``entries`` values: a memory map may be larger than memory."""
+    rows = max(entries // max(int(np.prod(array.shape[1:])), 1), 1)
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows]
 
 
 def row_entries(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:

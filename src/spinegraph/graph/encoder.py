@@ -5,7 +5,7 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -24,7 +24,7 @@ from spinegraph.errors import (
     ParameterError,
     SkippedColumnWarning,
 )
-from spinegraph.graph.edges import first_not_finite, row_sums
+from spinegraph.graph.edges import first_not_finite, pieces, row_sums
 from spinegraph.graph.tables import (
     as_table,
     booleans_of,
@@ -701,13 +701,7 @@ Column: TypeAlias = NumericColumn | LabelColumn | TextColumn
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, in lower case.
-
-    Examples
-    --------
-    >>> words_of("Audits of 12 invoices, é")
-    ['audits', 'of', '12', 'invoices']
-    """
+    """Return the words of a text, in lower case: audits, of, 12, invoices in "Audits of 12 invoices, é"."""
     return _WORD.findall(text.lower())
 
 
@@ -761,13 +755,13 @@ class MatrixScaling:
             return cls(scaling, width)
         mean, squares = None, np.zeros(width)
         if sp.issparse(checked):
-            chunks = zip(_chunks(checked.indices, _CHUNK), _chunks(checked.data, _CHUNK), strict=True)
+            chunks = zip(pieces(checked.indices, _CHUNK), pieces(checked.data, _CHUNK), strict=True)
             for columns, values in chunks:
                 squares += np.bincount(columns, values.astype(np.float64) ** 2, minlength=width)
             scale = np.sqrt(squares / rows)
         else:
             mean = checked.sum(axis=0, dtype=np.float64) / rows
-            for chunk in _chunks(checked, _CHUNK // max(width, 1)):
+            for chunk in pieces(checked, _CHUNK):
                 squares += ((chunk - mean) ** 2).sum(axis=0)
             scale = np.sqrt(squares / rows)
             # A constant column has a spread of rounding errors only.
@@ -796,12 +790,6 @@ class MatrixScaling:
             return _clipped((dense - (0.0 if self.mean is None else self.mean)) / self.scale)
 
 
-def _chunks(array: NDArray[Any], rows: int) -> Iterator[NDArray[Any]]:
-    """Yield some rows at a time: an array may be a memory map larger than memory."""
-    for start in range(0, len(array), max(rows, 1)):
-        yield array[start : start + max(rows, 1)]
-
-
 def _clipped(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.clip(values, -MAX_DEVIATIONS, MAX_DEVIATIONS).astype(np.float32)
 
@@ -817,7 +805,7 @@ def _check_matrix(matrix: Any) -> Matrix:
         raise GraphFormatError(f"a feature matrix must hold numbers in two dimensions; got {shown}")
     with np.errstate(over="ignore"):
         found = found.astype(np.float32, copy=False)
-    if not all(np.isfinite(chunk).all() for chunk in _chunks(found.data if sparse else found, _CHUNK)):
+    if not all(np.isfinite(chunk).all() for chunk in pieces(found.data if sparse else found, _CHUNK)):
         row, column = first_not_finite(found)
         raise GraphFormatError(
             f"features must be finite 32-bit floats; row {row}, column {column} is not (NaN, infinite or too "

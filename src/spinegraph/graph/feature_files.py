@@ -108,23 +108,10 @@ def read_labels(
     node_column: str | int | None = None,
     label_column: str | None = None,
 ) -> NDArray[Any]:
-    """Read one label per node from a table.
+    """Read labels from a table, as text, object (n,), in the order of ``names``; None where there is none.
 
-    Parameters
-    ----------
-    path : path
-        A table with a column of node names and one of labels.
-    names : array (n,)
-        The graph's node names.
-    node_column : str or int, optional
-        By default the column titled node, id or name, else the first.
-    label_column : str, optional
-        By default the column titled label or class, else the only other one.
-
-    Returns
-    -------
-    object array (n,)
-        Labels as text in the order of ``names``; None where the file has none.
+    By default names are in the column titled node, id or name, else the first, and labels in that titled
+    label or class, else the only other one.
     """
     found = read_features(path, node_column)
     if not isinstance(found.data, pa.Table):
@@ -426,22 +413,9 @@ def names_like(names: NDArray[Any], row_names: Any) -> NDArray[Any]:
 def align_features(
     names: NDArray[Any], row_names: Iterable[Any], matrix: Any, missing: Missing = "error"
 ) -> Any:
-    """Return the rows of a named feature matrix in the order of a graph's nodes.
+    """Return the rows of a named matrix (r, f) in the order of a graph's nodes, (n, f); sparse where it is.
 
-    Parameters
-    ----------
-    names : array (n,)
-        The graph's node names.
-    row_names : sequence (r,)
-        The name of each row of ``matrix``; unique.
-    matrix : array or sparse matrix (r, f)
-    missing : {"error", "zero"}
-        With "zero", a node without a row gets zeros, and a row without a node is left out with a warning.
-
-    Returns
-    -------
-    array or csr_array (n, f)
-        Sparse where ``matrix`` is.
+    With "zero", a node without a row gets zeros, and a row without a node is left out with a warning.
     """
     if missing not in ("error", "zero"):
         raise ParameterError(f"missing must be one of 'error', 'zero'; got {missing!r}")

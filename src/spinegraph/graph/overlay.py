@@ -536,16 +536,10 @@ class Patch:
         return replace(self, row_ids=frozen(row_ids), waste=self.waste + self._entries_held(nodes))
 
     def with_edges(self, touched: NDArray[np.int64], clean: Rows, total: int) -> "Patch":
-        """Return a patch with more edges; the weight of an edge that is there already grows.
+        """Return a patch of ``total`` nodes with more edges; the weight of one that is there already grows.
 
-        Parameters
-        ----------
-        touched : int64 array (t,)
-            Positions, ascending; those of new nodes included.
-        clean : Rows
-            Added edges among the touched nodes, by their index in ``touched``.
-        total : int
-            Number of nodes afterwards.
+        ``touched`` (t,) are positions, ascending, those of new nodes included; ``clean`` are the edges among
+        them, by their index in ``touched``.
         """
         now = self.rows_at(touched[touched < len(self.row_ids)])  # new nodes come last, without rows
         present = np.repeat(np.arange(len(now.indptr) - 1), np.diff(now.indptr))
@@ -650,12 +644,7 @@ class AddedNames:
 
 
 class AddedFeatures:
-    """Feature rows of added nodes, dense or sparse like the base's.
-
-    Parameters
-    ----------
-    rows : csr_array or array (a, f)
-    """
+    """Feature rows (a, f) of added nodes, dense or sparse like the base's."""
 
     __slots__ = ("_parts", "_width")
 
@@ -697,10 +686,6 @@ class AppendOnlyArray:
 
     The first array to grow from this one writes behind its end; a second one gets a copy. No array ever sees
     a value change, so readers need no lock.
-
-    Parameters
-    ----------
-    values : array (length, ...)
     """
 
     __slots__ = ("_buffer", "_length")

@@ -5,7 +5,7 @@ import mmap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from itertools import pairwise
 from math import prod
 from pathlib import Path
@@ -18,13 +18,12 @@ from scipy.sparse import csr_array, issparse
 from spinegraph.atomic import JsonObject, make_folder, recover, whole_folder
 from spinegraph.errors import GraphFormatError, MissingFileError, ModelFormatError, ParameterError
 from spinegraph.graph.describe import fingerprint
-from spinegraph.graph.edges import MAX_NODES, EdgeReport, Rows
+from spinegraph.graph.edges import MAX_NODES, EdgeReport, Rows, pieces
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import NameIndex, as_array, first_few, is_range, require_known
 
 FORMAT, VERSION, HEADER = "spinegraph.store", 1, "header.json"
 _MAX_HEADER = 2**28  # bytes
-_CHUNK = 2**22  # bytes read or written at a time
 _ROWS = 2**18  # rows checked at a time
 _NAMES = 2**16  # names encoded or decoded at a time
 _SCAN_SHARE = 32  # when at least one in so many names is asked for, reading all beats searching for each
@@ -83,14 +82,7 @@ class Header:
 
     def write(self, folder: Path) -> None:
         """Write header.json."""
-        others = ("names", "is_sorted", "num_features", "feature_names", "fingerprint")
-        about = {
-            "format": FORMAT,
-            "version": VERSION,
-            **{field: getattr(self, field) for field in others},
-            "report": None if self.report is None else asdict(self.report),
-            "files": {name: asdict(entry) for name, entry in self.files.items()},
-        }
+        about = {"format": FORMAT, "version": VERSION, **asdict(self)}
         about["digest"] = _digest(about)
         (folder / HEADER).write_text(json.dumps(about, indent=1), encoding="utf-8")
 
@@ -353,7 +345,7 @@ def _features(header: Header, arrays: Arrays) -> Any:
 
 def write_array(path: Path, array: NDArray[Any]) -> Entry:
     """Write an array's bytes, some at a time, and return its header entry."""
-    return write_chunks(path, chunks(array), array.dtype, array.shape[1:])
+    return write_chunks(path, pieces(array), array.dtype, array.shape[1:])
 
 
 def write_chunks(path: Path, arrays: Iterable[NDArray[Any]], dtype: Any, row: tuple[int, ...] = ()) -> Entry:
@@ -390,20 +382,10 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
     return np.frombuffer(mapped, dtype=entry.dtype).reshape(entry.shape)
 
 
-def chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Yield an array's rows, a few megabytes at a time."""
-    rows = max(_CHUNK // max(array.itemsize * int(np.prod(array.shape[1:])), 1), 1)
-    for start in range(0, len(array), rows):
-        yield array[start : start + rows]
-
-
 def digest_of(path: Path) -> str:
     """Return the checksum of a file's bytes."""
-    digest = blake2b(digest_size=16)
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def _dtype_name(dtype: Any) -> str:
@@ -571,20 +553,18 @@ def _faults(arrays: Arrays, n: int, f: int) -> Iterator[str]:
             yield f"indices.bin must lie in 0 .. {n - 1}"
         if (row == rows).any() or ((rows[1:] == rows[:-1]) & (row[1:] <= row[:-1])).any():
             yield "rows of indices.bin must ascend, without the node itself"
-    for name, low in (("weights.bin", 0.0), ("features.bin", -np.inf), ("features_data.bin", -np.inf)):
-        values = chunks(arrays.get(name, np.zeros(0)))
-        if not all((np.isfinite(chunk) & (chunk > low)).all() for chunk in values):
-            yield f"{name} must be finite numbers{' above 0' * (low == 0)}"
-    for name in ("outward.bin", "inward.bin"):
-        if not all(
-            (np.isfinite(chunk) & (chunk >= 0)).all() for chunk in chunks(arrays.get(name, np.zeros(0)))
-        ):
-            yield f"{name} must be finite numbers from 0"
+    ways = dict.fromkeys(("outward.bin", "inward.bin"), np.nextafter(0.0, -1.0))
+    known = dict.fromkeys(("features.bin", "features_data.bin"), -np.inf)
+    for name, low in {"weights.bin": 0.0, **ways, **known}.items():
+        values = pieces(arrays.get(name, np.zeros(0)))
+        if not all((np.isfinite(some) & (some > low)).all() for some in values):
+            rule = " above 0" if low == 0 else " from 0" if name in ways else ""
+            yield f"{name} must be finite numbers{rule}"
     if "features_indptr.bin" in arrays:
         indptr, indices = arrays["features_indptr.bin"], arrays["features_indices.bin"]
         if not _rises(indptr, len(indices)):
             yield f"features_indptr.bin must rise from 0 to {len(indices)}"
-        if any(chunk.min() < 0 or chunk.max() >= f for chunk in chunks(indices)):
+        if any(chunk.min() < 0 or chunk.max() >= f for chunk in pieces(indices)):
             yield f"features_indices.bin must lie in 0 .. {f - 1}"
     if not _names_ascend(arrays, n):
         yield "names must be distinct, valid text or whole numbers, and ascend in the order that is given"

@@ -15,13 +15,10 @@ _ARROW_FAULTS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def as_table(data: Any) -> pa.Table:
-    """Return ``data`` as an Arrow table whose columns have distinct names.
+    """Return a table of any library, a dict of columns or a list of dicts as an Arrow table; names differ.
 
-    Parameters
-    ----------
-    data : pyarrow.Table, pandas or polars DataFrame, dict of columns, or list of dicts
-        Anything with the Arrow PyCapsule interface works too. The index of a pandas DataFrame is left
-        out. In a list of dicts, a key that a row lacks is a missing value. NaN counts as missing.
+    Anything with the Arrow PyCapsule interface works too. The index of a pandas DataFrame is left out. In a
+    list of dicts, a key that a row lacks is a missing value. NaN counts as missing.
     """
     if isinstance(data, pa.Table):
         table = data
