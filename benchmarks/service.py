@@ -190,6 +190,8 @@ def near(folder, count=300):
     for _ in range(count):
         _, _, body = next(inserts)
         refreshed += len(live.apply(reader.nodes(NewNode(**body), live.snapshot.overlay)).refreshed)
+        while (work := live.next_work()) is not None:
+            refreshed += len(live.take(work()).refreshed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole = model.transform(live.snapshot.overlay).vectors

@@ -135,7 +135,10 @@ def write(port, token, name):
     """Return the status of adding a node."""
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    connection.request("POST", "/v1/nodes", json.dumps({"name": f"after {name}", "edges": []}), headers)
+    connection.request("GET", "/v1/features", headers=headers)
+    features = {"features": {}} if json.loads(connection.getresponse().read())["count"] else {}
+    node = {"name": f"after {name}", "edges": [], **features}
+    connection.request("POST", "/v1/nodes", json.dumps(node), headers)
     return connection.getresponse().status
 
 

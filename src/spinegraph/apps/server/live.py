@@ -26,8 +26,9 @@ from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
 Name = str | int
 BLOCK_ROWS = 128  # cheap to copy, yet large enough for fast products
 TOLERANCE = 0.05  # by which a node's rooted PageRank may drift before its vector is updated
-DEFERRED_FROM = 100_000  # edges of the base graph, from which moved vectors are updated after the answer
+DEFERRED_FROM = 5_000  # edges of the base graph, from which moved vectors are updated after the answer
 _TOGETHER = 8  # vectors updated at a time
+_MAX_ROUNDS = 4  # updates of columns that change other columns, in models of 0.1.0 that smooth their columns
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class Live:
     alone. A new node is not in the training network, so it gets its place from its neighbours. ``version`` is
     that of the base graph.
 
-    In a graph of 100,000 edges or more, or if ``is_deferred``, a change computes the vectors of its new nodes
+    In a graph of 5,000 edges or more, or if ``is_deferred``, a change computes the vectors of its new nodes
     alone. The others that it affects wait for :meth:`refresh`, which takes all changes up to the present as
     one; ``boundary`` is the version that it took last, to be kept in the log.
     """
@@ -190,9 +191,11 @@ class Live:
         if isinstance(generator, PaperGenerator):
             self._continuation = generator.config.continuation
             self._reads_neighbors = any(map(reads_neighbors, generator.inputs.columns))
+            self._smooths_columns = generator.inputs.columns_smoothed
         else:
             self._continuation = generator.config.near
             self._reads_neighbors = generator.role is not None
+            self._smooths_columns = False
         self.is_deferred = base.num_edges >= DEFERRED_FROM if is_deferred is None else is_deferred
         self._reset(Overlay.of(base), version, self.generator.known(base))
 
@@ -205,6 +208,7 @@ class Live:
         vectors, unit = (RowBlocks([], 0, width) for width in (self.generator.dim, self.generator.dim + 1))
         has, none = np.zeros((0, len(parts)), bool), np.zeros(0, np.int64)
         self.snapshot = Snapshot(version, overlay, parts, known, vectors, unit, has, none, version, {})
+        self._smoothed: NDArray[np.float32] | None = None  # (n, s) structural columns that the model smooths
         self._staged: Overlay = overlay
         self._touched: list[NDArray[np.int64]] = []  # by each staged change
         self.boundary: int | None = None
@@ -224,6 +228,8 @@ class Live:
         if vectors is None:
             vectors = self.generator.embed(graph, self.snapshot.known)
             vectors[np.setdiff1d(np.arange(len(graph)), graph.standing)] = 0
+        if isinstance(self.generator, PaperGenerator) and self._smooths_columns:
+            self._smoothed = self.generator.inputs.structural(graph)
         self.snapshot = self._with_vectors(np.arange(len(graph)), vectors)
 
     def apply(self, change: Change) -> Snapshot:
@@ -290,7 +296,30 @@ class Live:
             self.drift.computed(stale)
         else:
             self.neighbor_drift.moved = _padded(self.neighbor_drift.moved, len(after))
+        if isinstance(self.generator, PaperGenerator) and self._smoothed is not None:
+            self._smoothed = _padded(self._smoothed, len(after))
+            for more in self._follow_columns(self.generator, after, self._smoothed, stale):
+                stale = np.union1d(stale, more)
         return stale
+
+    def _follow_columns(
+        self,
+        generator: PaperGenerator,
+        graph: Overlay,
+        columns: NDArray[np.float32],
+        stale: NDArray[np.int64],
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield nodes that smooth columns of stale nodes, and others that smooth theirs."""
+        for _ in range(_MAX_ROUNDS):
+            now = generator.inputs.structural(graph, stale)
+            # Columns lie between -2 and 2, so half their change counts like a change of the profile.
+            change = np.abs(now - columns[stale]).max(axis=1, initial=0) / 2
+            columns[stale] = now
+            reached = self.drift.reach(graph, stale, change)
+            stale = self.drift.computed(np.sort(reached[self.drift.is_over(reached)]))
+            if not len(stale):
+                return
+            yield stale
 
     @property
     def is_behind(self) -> bool:
@@ -419,6 +448,7 @@ class Live:
             "moved": self.drift.moved.copy(),
             "pending": self.drift.pending.copy(),
             "near": self.neighbor_drift.moved.copy(),
+            **({"columns": self._smoothed.copy()} if self._smoothed is not None else {}),
         }
 
     def load_state(self, state: dict[str, NDArray[Any]]) -> None:
@@ -427,6 +457,7 @@ class Live:
         self._reset(overlay, self.snapshot.version, state.get("known"))
         self.drift.moved[:], self.drift.pending[:] = state["moved"], state["pending"]
         self.neighbor_drift.moved[:] = state["near"]
+        self._smoothed = state["columns"] if self._smooths_columns else None
         self.snapshot = self._with_vectors(np.arange(len(overlay)), state["vectors"])
 
     def compacted(self) -> tuple[Graph, dict[str, NDArray[Any]]]:

@@ -80,12 +80,11 @@ class Lookup:
     def cosines(
         self,
         snapshot: Snapshot,
-        vector: NDArray[np.float32] | None,
-        itself: int | None = None,
+        itself: int,
         weights: Mapping[str, float] | None = None,
     ) -> NDArray[np.float32]:
-        """Return the similarity (n,) of every node to a vector (d,), in the order of ``overlay.standing``."""
-        query = _query(snapshot, vector, itself, weights)
+        """Return the similarity (n,) of every node to one of them, in the order of ``overlay.standing``."""
+        query = _query(snapshot, None, itself, weights)
         return _cosines(snapshot, query, weights)[snapshot.overlay.standing]
 
     def is_quick(self, snapshot: Snapshot, weights: Mapping[str, float] | None = None) -> bool:

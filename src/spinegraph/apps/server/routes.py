@@ -280,7 +280,7 @@ async def similar(
     """Return the nodes with the most similar vectors: by the mean cosine of their parts, or by one part."""
     service, node = _found(request, name)
     factors = _weights(node.now, by, weights)
-    given = (node.now, await service.fresh(node.now, node.position), n, node.position, factors)
+    given = (node.now, None, n, node.position, factors)
     # Another thread costs about 0.15 ms of processor time per request.
     if service.lookup.is_quick(node.now, factors):
         found = service.lookup.nearest(*given)
@@ -338,8 +338,8 @@ async def row(request: Request, name: str) -> Any:
 async def likeness(request: Request, name: str, by: PartQuery = "all", weights: WeightsQuery = None) -> Any:
     """Return the similarity of every node to one, in the order of the map: by all parts, or by one."""
     service, node = _found(request, name)
-    given = await service.fresh(node.now, node.position), node.position, _weights(node.now, by, weights)
-    found = await service.in_thread(service.lookup.cosines, node.now, *given)
+    factors = _weights(node.now, by, weights)
+    found = await service.in_thread(service.lookup.cosines, node.now, node.position, factors)
     return _about(node, values=found.astype(np.float64).round(4).tolist())
 
 

@@ -112,6 +112,7 @@ class Writer(Thread):
         self.join()
         self._refresher.shutdown()
         try:
+            self._finish_refreshing()
             self._finish_saving(wait=True)
             if self.fault is None and self.live.is_between and self._saved != self.snapshot.refreshed_to:
                 self.store.write_state(self.snapshot.refreshed_to, self.live.state())
