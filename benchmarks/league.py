@@ -15,6 +15,7 @@ Cells are stored as they are done and not measured again, so a run can be stoppe
     --list                       print which cells are missing
     --show                       print the tables and measure nothing
     --figure, --page             draw docs/figures/league.svg and .png; write the tables of docs/league.md
+                                 and of the README
 """
 
 import argparse
@@ -848,6 +849,59 @@ def draw(cells):
     drawn.write_text("".join(f"{line.rstrip()}\n" for line in drawn.read_text().splitlines()))
 
 
+README = DOCS.parent / "README.md"
+README_MARKS = "<!-- league -->\n", "<!-- end of league -->"
+README_ROWS = {
+    "SPINE": "**SPINE**",
+    "plain columns": "plain columns",
+    "columns + hop means": "columns and means over neighbours",
+    "T F, PCA": "PCA of smoothed features",
+    "ProNE 128": "ProNE",
+    "spectral 128": "spectral",
+    "GraphSAGE 256": "GraphSAGE",
+    "DGI 512": "Deep Graph Infomax",
+    "CCA-SSG 512": "CCA-SSG",
+    "GraphMAE 512": "GraphMAE",
+}
+README_KINDS = {
+    "few labels": "with features",
+    "few labels, links alone": "links alone",
+    "later nodes": "later nodes",
+    "hidden links": "hidden links",
+    "another network": "another network",
+    "roles": "roles",
+    "table": "a table",
+}
+
+
+def readme_table(scores):
+    """Yield the README's table: the mean score of a kind of task, over what all rows with any have."""
+    yield f"| | {' | '.join(README_KINDS.values())} |"
+    yield "|---|" + "--:|" * len(README_KINDS)
+    means = defaultdict(dict)
+    for kind in README_KINDS:
+        tasks = [task for task in scores if kind_of(task) == kind]
+        listed = [title for title in README_ROWS if any(title in scores[task] for task in tasks)]
+        common = [task for task in tasks if all(title in scores[task] for title in listed)]
+        for title in listed:
+            means[kind][title] = np.mean([np.mean(list(scores[task][title].values())) for task in common])
+    for title, shown in README_ROWS.items():
+        cells = []
+        for kind in README_KINDS:
+            value = means[kind].get(title)
+            text = "" if value is None else f"{value:.1f}"
+            cells.append(f"**{text}**" if value is not None and value == max(means[kind].values()) else text)
+        yield f"| {shown} | {' | '.join(cells)} |"
+
+
+def write_readme(cells):
+    """Write the README's table."""
+    first, last = README_MARKS
+    before, _, rest = README.read_text().partition(first)
+    table = "\n".join(readme_table(scores_of(cells)))
+    README.write_text(f"{before}{first}{table}\n{last}{rest.partition(last)[2]}")
+
+
 def write_page(cells):
     """Write the tables into the page."""
     before, _, rest = PAGE.read_text().partition(FIRST)
@@ -897,6 +951,7 @@ def main():
         draw(store.cells)
     if arguments.page:
         write_page(store.cells)
+        write_readme(store.cells)
 
 
 if __name__ == "__main__":
