@@ -128,9 +128,11 @@ def _path(X: Any, y: NDArray[np.int64], Cs: Sequence[float]) -> Iterator[tuple[f
     """Yield every C and the regression that it gives, each begun at the one before."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
 
     model = LogisticRegression(warm_start=True, max_iter=1000, tol=1e-3)
-    with warnings.catch_warnings():
+    # On small problems BLAS threads wait for each other: ten times the processor time.
+    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for C in Cs:
             yield C, model.set_params(C=C).fit(X, y)

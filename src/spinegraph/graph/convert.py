@@ -8,28 +8,26 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, MissingPackageError, ParameterError
-from spinegraph.graph.edge_files import EdgeColumns, EdgeOptions, choose_columns
 from spinegraph.graph.edges import Features, Reciprocal, each_edge_once, matrix_entries, read_listing
-from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.feature_files import align_features, is_number
 from spinegraph.graph.names import as_array, as_names, first_few, in_order_of_appearance, is_range
-from spinegraph.graph.tables import as_table, plain
 
 if TYPE_CHECKING:
     import igraph
     import networkx
+    import pyarrow as pa
 
+    from spinegraph.graph.edge_files import EdgeColumns
+    from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.graph import Graph
 
 Missing = Literal["fill", "zero", "error"]
 
 
-def as_graph(data: Any, encoder: FeatureEncoder | None = None) -> Any:
+def as_graph(data: Any, encoder: "FeatureEncoder | None" = None) -> Any:
     """Return another library's graph, or a table of edges, as a Graph; anything else as it is.
 
     Node attributes, but for those that begin with an underscore, become features by ``encoder``, which is
@@ -38,6 +36,8 @@ def as_graph(data: Any, encoder: FeatureEncoder | None = None) -> Any:
     >>> as_graph({"source": ["ann"], "target": ["bob"]})
     Graph(2 nodes, 1 edge, names 'ann', 'bob')
     """
+    from spinegraph.graph.encoder import FeatureEncoder
+
     libraries = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
     for library, convert in (("networkx", from_networkx), ("igraph", from_igraph)):
         if library in libraries:
@@ -65,7 +65,7 @@ def from_networkx(
     missing: Missing = "fill",
     directed: bool = False,
     reciprocal: Reciprocal = "error",
-    encoder: FeatureEncoder | None = None,
+    encoder: "FeatureEncoder | None" = None,
 ) -> "Graph":
     """Convert a NetworkX graph of any kind; names are its nodes.
 
@@ -120,7 +120,7 @@ def from_igraph(
     missing: Missing = "fill",
     directed: bool = False,
     reciprocal: Reciprocal = "error",
-    encoder: FeatureEncoder | None = None,
+    encoder: "FeatureEncoder | None" = None,
 ) -> "Graph":
     """Convert an igraph Graph; names are the vertex attribute "name", or else positions.
 
@@ -164,7 +164,7 @@ def _from_attributes(
     directed: bool,
     one_way: bool,
     reciprocal: Reciprocal,
-    encoder: FeatureEncoder | None,
+    encoder: "FeatureEncoder | None",
 ) -> "Graph":
     """Build a graph from edges (m, 2), and from weights and node attributes that are None where one lacks."""
     checked = as_names(names)
@@ -192,8 +192,8 @@ def _features_of_attributes(
     columns: Mapping[str, Sequence[Any]],
     names: NDArray[Any],
     missing: Missing,
-    encoder: FeatureEncoder | None,
-) -> tuple[Features, Sequence[str], FeatureEncoder | None]:
+    encoder: "FeatureEncoder | None",
+) -> "tuple[Features, Sequence[str], FeatureEncoder | None]":
     """Return features (n, f) of node attributes, their names, and the encoder that made them, if any."""
     _check_missing(missing)
     has_gaps = False
@@ -216,9 +216,11 @@ def _features_of_attributes(
 
 
 def _encode(
-    table: Any, encoder: FeatureEncoder | None
-) -> tuple[Features, Sequence[str], FeatureEncoder | None]:
+    table: Any, encoder: "FeatureEncoder | None"
+) -> "tuple[Features, Sequence[str], FeatureEncoder | None]":
     """Return features of a table, their names and the encoder, which is fitted if it is not yet."""
+    from spinegraph.graph.encoder import FeatureEncoder
+
     encoder = encoder or FeatureEncoder()
     matrix = encoder.transform(table) if encoder.is_fitted else encoder.fit_transform(table)
     return matrix, encoder.feature_names_, encoder
@@ -478,7 +480,7 @@ def from_dataframe(
     missing: Missing = "fill",
     directed: bool = False,
     reciprocal: Reciprocal = "error",
-    encoder: FeatureEncoder | None = None,
+    encoder: "FeatureEncoder | None" = None,
 ) -> "Graph":
     """Convert a table of edges, with or without a table of nodes; pandas, polars, Arrow or a dict.
 
@@ -516,6 +518,9 @@ def from_dataframe(
     >>> Graph.from_dataframe(edges, nodes=nodes)
     Graph(3 nodes, 2 edges, 1 dense feature, names 'ann', 'bob', ...)
     """
+    from spinegraph.graph.feature_files import align_features
+    from spinegraph.graph.tables import as_table
+
     _check_missing(missing)
     table = as_table(edges)
     chosen = _edge_columns(table, source, target, weight)
@@ -576,9 +581,11 @@ def optional_package(name: str) -> ModuleType:
 
 
 def _edge_columns(
-    table: pa.Table, source: str | None, target: str | None, weight: str | bool | None
-) -> EdgeColumns:
+    table: "pa.Table", source: str | None, target: str | None, weight: str | bool | None
+) -> "EdgeColumns":
     """Return which columns hold source, target and weight, by the rules of edge files."""
+    from spinegraph.graph.edge_files import EdgeOptions, choose_columns
+
     if (source is None) != (target is None):
         raise ParameterError(f"pass source and target together; got source={source!r}, target={target!r}")
     if table.num_columns < 2:
@@ -592,8 +599,12 @@ def _edge_columns(
     return choose_columns(titles, len(titles), EdgeOptions(columns), "edges")
 
 
-def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) -> tuple[pa.Array, pa.Table]:
+def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) -> "tuple[pa.Array, pa.Table]":
     """Return node names in table order, and the columns of their features (r rows)."""
+    import pyarrow as pa
+
+    from spinegraph.graph.tables import as_table
+
     if nodes is None:
         if node is not None or features is not None:
             raise ParameterError("node and features name columns of a node table; pass nodes=... as well")
@@ -609,9 +620,14 @@ def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) ->
 
 
 def _features_of_table(
-    table: pa.Table, rows: NDArray[np.int64], missing: Missing, encoder: FeatureEncoder | None
-) -> tuple[Features, Sequence[str], FeatureEncoder | None]:
+    table: "pa.Table", rows: NDArray[np.int64], missing: Missing, encoder: "FeatureEncoder | None"
+) -> "tuple[Features, Sequence[str], FeatureEncoder | None]":
     """Return the features of nodes, given the row of each (n,), -1 for none."""
+    import pyarrow as pa
+
+    from spinegraph.graph.feature_files import is_number
+    from spinegraph.graph.tables import plain
+
     has_gaps = (missing == "fill" and (rows < 0).any()) or any(column.null_count for column in table.columns)
     if encoder is None and not has_gaps and all(is_number(column.type) for column in table.columns):
         matrix = np.zeros((len(rows), table.num_columns), np.float32)
@@ -624,7 +640,7 @@ def _features_of_table(
     return _encode({name: pa.chunked_array([each.take(order)]) for name, each in plains.items()}, encoder)
 
 
-def _column(table: pa.Table, column: int | str, which: str) -> tuple[Any, str]:
+def _column(table: "pa.Table", column: int | str, which: str) -> tuple[Any, str]:
     """Return a column by index or name, and its title in messages."""
     if isinstance(column, str) and column not in table.column_names:
         raise GraphFormatError(f"{which} have no column {column!r}; the columns are {table.column_names}")
@@ -632,7 +648,11 @@ def _column(table: pa.Table, column: int | str, which: str) -> tuple[Any, str]:
     return table.column(at), f"{which}: column {table.column_names[at]!r}"
 
 
-def _names(table: pa.Table, column: int | str, which: str) -> pa.Array:
+def _names(table: "pa.Table", column: int | str, which: str) -> "pa.Array":
+    import pyarrow as pa
+
+    from spinegraph.graph.tables import plain
+
     values, title = _column(table, column, which)
     if values.null_count:
         row = values.is_null().to_pylist().index(True)
@@ -645,9 +665,11 @@ def _names(table: pa.Table, column: int | str, which: str) -> pa.Array:
 
 
 def _numbered(
-    nodes: pa.Array, sources: pa.Array, targets: pa.Array
+    nodes: "pa.Array", sources: "pa.Array", targets: "pa.Array"
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return all names in order of appearance, nodes first and then edge by edge, and all codes."""
+    import pyarrow as pa
+
     n, m = len(nodes), len(sources)
     order = np.concatenate((np.arange(n), n + np.arange(2 * m).reshape(2, m).T.ravel()))
     parts = [part for part in (nodes, sources, targets) if len(part)]
@@ -662,7 +684,11 @@ def _numbered(
     return names, codes
 
 
-def _numbers(table: pa.Table, column: int | str, which: str) -> NDArray[Any]:
+def _numbers(table: "pa.Table", column: int | str, which: str) -> NDArray[Any]:
+    import pyarrow as pa
+
+    from spinegraph.graph.feature_files import is_number
+
     values, title = _column(table, column, which)
     if not is_number(values.type):
         raise GraphFormatError(f"{title} must hold numbers; got {values.type}")
@@ -674,7 +700,9 @@ def _numbers(table: pa.Table, column: int | str, which: str) -> NDArray[Any]:
     return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
 
 
-def _edges_table(graph: "Graph") -> pa.Table:
+def _edges_table(graph: "Graph") -> "pa.Table":
+    import pyarrow as pa
+
     sources, targets, weights = _edges(graph)
     names = _name_column(graph)
     columns = {"source": names.take(pa.array(sources)), "target": names.take(pa.array(targets))}
@@ -683,7 +711,9 @@ def _edges_table(graph: "Graph") -> pa.Table:
     return pa.table(columns)
 
 
-def _nodes_table(graph: "Graph") -> pa.Table:
+def _nodes_table(graph: "Graph") -> "pa.Table":
+    import pyarrow as pa
+
     columns = {"node": _name_column(graph)}
     if graph.features is not None:
         listed = _column_names(graph)
@@ -696,7 +726,9 @@ def _nodes_table(graph: "Graph") -> pa.Table:
     return pa.table(columns)
 
 
-def _name_column(graph: "Graph") -> pa.Array:
+def _name_column(graph: "Graph") -> "pa.Array":
+    import pyarrow as pa
+
     try:
         return pa.array(graph.names)
     except (pa.ArrowException, TypeError, ValueError) as error:
