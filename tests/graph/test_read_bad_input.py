@@ -210,6 +210,11 @@ class TestDamage:
         for cut in truncations(stream.getvalue()):
             refused(file("0,1\n"), "cut off", features=file(cut, "x.npy"))
 
+    def test_features_of_npz_that_are_one_number(self, file, tmp_path):
+        np.savez(tmp_path / "f.npz", features=np.float64(1), names=np.array(["a", "b"]))
+        with pytest.raises(MissingFeaturesError, match="one name per row"):
+            read_graph(file("a,b\n"), tmp_path / "f.npz")
+
     def test_truncated_graphml(self, file):
         refused(file("<graphml>\n<graph>\n<node", "g.graphml"), ":3: not well-formed XML")
 

@@ -147,7 +147,7 @@ def _row_names(found: FeatureFile, names: NDArray[Any]) -> NDArray[Any]:
         rows = as_names(names_like(names, found.names))
     except GraphFormatError as fault:
         raise MissingFeaturesError(f"{found.path}: rows: {fault}") from fault
-    if found.data.shape[0] != len(rows):
+    if found.data.shape[:1] != (len(rows),):
         raise MissingFeaturesError(
             f"{found.path}: features must have one name per row; got {found.data.shape} and {len(rows)} names"
         )
