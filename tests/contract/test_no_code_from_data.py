@@ -22,7 +22,6 @@ FORBIDDEN_CALLS = {
 FORBIDDEN_METHODS = {"extractall", "extract", "load_extension", "enable_load_extension"}
 # Each exception and why it is none.
 EXCEPTIONS = {
-    ("apps/server/atlas.py", "subprocess"): "starts this Python with a module of this package, no shell",
 }
 
 
