@@ -24,7 +24,7 @@ _FEW_NEIGHBORS = 3.0  # mean degree below which a node's links say too little ab
 _CHANCE = 0.2  # strength of place that small networks without any may have
 _SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws; of the walks that meet the nodes to fit on
 _FEW_EDGES = 10  # too few to learn from
-_COLUMNS, _VALUES = 64, 1 << 26  # smoothed at a time, at most: bounds memory
+_COLUMNS, _VALUES = 64, 1 << 25  # smoothed at a time, at most: bounds memory
 ROWS = 65_536  # finished at a time
 
 
@@ -189,7 +189,7 @@ class Generator:
 
     def chunks(self, graph: GraphLike, known: NDArray[np.int64] | None) -> list[Chunk]:
         """Return what smoothing makes of the vectors of all nodes, in pieces that can be made apart."""
-        columns = int(np.clip(_VALUES // max(len(graph), 1), 8, _COLUMNS))
+        columns = int(np.clip(_VALUES // max(len(graph), 1) // 8 * 8, 8, _COLUMNS))
         widths = {"content": 0 if self.content is None else len(self.content.offset)}
         if self.place is not None and known is not None:
             widths["place"] = self.place.positions.shape[1]
