@@ -24,7 +24,7 @@ _FEW_NEIGHBORS = 3.0  # mean degree below which a node's links say too little ab
 _CHANCE = 0.2  # strength of place that small networks without any may have
 _SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws; of the walks that meet the nodes to fit on
 _FEW_EDGES = 10  # too few to learn from
-_COLUMNS, _VALUES = 64, 1 << 25  # smoothed at a time, at most: bounds memory
+_COLUMNS, _VALUES = 64, 1 << 26  # smoothed at a time, at most: bounds memory
 ROWS = 65_536  # finished at a time
 
 
