@@ -1,5 +1,6 @@
 """The content part: what a node and the nodes around it are about, from features."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import ref
@@ -144,19 +145,22 @@ class Content:
         self, graph: GraphLike, around: "tuple[Smoother, ...]", columns: slice
     ) -> NDArray[np.float32]:
         """Return some columns (n, c) of the map's values of all nodes, before the offset."""
-        maps = np.hstack([self.directions @ part[:, columns] for part in self.mixing])
-        products = self._times_features(graph, maps, around[0].threads)
-        found, *others = np.split(products, len(self.mixing), axis=1)
-        for each, values in zip(around, others, strict=True):
-            found = found + each.smooth(values)
+        maps, threads = [self.directions @ part[:, columns] for part in self.mixing], around[0].threads
+        products: Iterator[NDArray[np.float32]]
+        if len(graph) <= _ROWS:
+            whole = multiply(encode(self.encoder, graph), np.hstack(maps), threads)
+            products = iter(np.split(whole, len(maps), axis=1))
+        else:  # one after the other: bounds memory
+            products = (self._times_features(graph, each, threads) for each in maps)
+        found = next(products)
+        for each, values in zip(around, products, strict=True):
+            found += each.smooth(values)
         return np.asarray(found)
 
     def _times_features(
         self, graph: GraphLike, maps: NDArray[np.float32], threads: int | None
     ) -> NDArray[np.float32]:
         """Return the features of all nodes times maps (f, c), some rows at a time."""
-        if len(graph) <= _ROWS:
-            return multiply(encode(self.encoder, graph), maps, threads)
         found = np.empty((len(graph), maps.shape[1]), np.float32)
         for start in range(0, len(graph), _ROWS):
             some = np.arange(start, min(start + _ROWS, len(graph)))

@@ -189,7 +189,7 @@ class Generator:
 
     def chunks(self, graph: GraphLike, known: NDArray[np.int64] | None) -> list[Chunk]:
         """Return what smoothing makes of the vectors of all nodes, in pieces that can be made apart."""
-        columns = int(np.clip(_VALUES // max(len(graph), 1), 8, _COLUMNS))
+        columns = int(np.clip(_VALUES // max(len(graph), 1) // 8 * 8, 8, _COLUMNS))
         widths = {"content": 0 if self.content is None else len(self.content.offset)}
         if self.place is not None and known is not None:
             widths["place"] = self.place.positions.shape[1]
