@@ -141,9 +141,7 @@ def try_installed(folder, python):
             found["demo"] = next(
                 line.split()[1:] for line in said.splitlines() if line.split()[:1] == ["SPINE"]
             )
-    lines = (
-        (ROOT / "README.md").read_text().partition("<!-- eight lines -->\n```python\n")[2].partition("```")[0]
-    )
+    lines = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
     assert "ann" in lines
     run(python, "-W", "error", "-c", lines.replace('"ann"', '"person1"'), cwd=folder)
     return found
