@@ -64,6 +64,14 @@ def page(chromium, network):
     shown.close()
 
 
+def resolved(page, promised, given=None):
+    """Wait until a promise resolves to true; to ``wait_for_function`` any promise is."""
+    until = time.monotonic() + 10
+    while not page.evaluate(promised, given):
+        assert time.monotonic() < until, promised
+        page.wait_for_timeout(20)
+
+
 def find(page, name):
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("/")
@@ -214,9 +222,10 @@ def test_a_node_that_is_not_there_lands_and_nothing_is_stored(page, network):
         "words => document.querySelector('#lands').textContent.startsWith(words)",
         arg=f"It lands near {best['name'][:30]}",
     )
-    page.wait_for_function(
+    resolved(
+        page,
         "place => import('/app.js').then(({ map }) => place.every((at, axis) => map.star[axis] === at))",
-        arg=told["place"],
+        told["place"],
     )
     page.locator(".picked .remove").first.click()
     page.wait_for_function("() => document.querySelectorAll('.picked li').length === 2")
@@ -437,17 +446,17 @@ def test_nodes_are_coloured_by_any_column_part_or_role(person, people, table):
 
 
 def test_nodes_are_sized_by_any_column(person, table):
-    sizes = "() => import('/app.js').then(({ map }) => [...map.points.factors])"
+    sizes = "import('/app.js').then(({ map }) => [...map.points.factors])"
     assert set(person.evaluate(sizes)) == {1}
     person.select_option("#sizing", "column:salary")
-    person.wait_for_function("() => import('/app.js').then(({ map }) => map.points.factors[0] !== 1)")
+    resolved(person, "() => import('/app.js').then(({ map }) => map.points.factors[0] !== 1)")
     found = person.evaluate(sizes)
     pays = [-1 if pay is None else pay for pay in table["salary"]]
     assert found[int(np.argmax(pays))] == max(found) > 2 > 0.7 > min(found)
     assert found[5] == min(found)  # not known
     person.select_option("#sizing", "role")
-    person.wait_for_function(
-        "found => import('/app.js').then(({ map }) => map.points.factors[0] !== found)", arg=found[0]
+    resolved(
+        person, "found => import('/app.js').then(({ map }) => map.points.factors[0] !== found)", found[0]
     )
 
 
@@ -544,9 +553,10 @@ def test_the_map_is_by_any_part(person, people):
         person.check(f"#by input[value={part}]", force=True)
         told = people.get("/v1/layout", by=part)
         assert told["method"] == "t-SNE"
-        person.wait_for_function(
+        resolved(
+            person,
             "x => import('/app.js').then(({ map }) => Math.abs(map.grid.x[0] - x) < 1e-6 && map.share === 1)",
-            arg=told["x"][0],
+            told["x"][0],
         )
         assert person.evaluate("import('/app.js').then(({ map }) => [...map.grid.y])") == pytest.approx(
             told["y"], abs=1e-6
