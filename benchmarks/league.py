@@ -35,22 +35,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from benchmarks.accuracy import (
-    dense,
-    made_table,
-    principal,
-    settings,
-    smoothed,
-    twenty_a_class,
-    without_features,
-)
+from benchmarks import accuracy
+from benchmarks.accuracy import principal, settings, smoothed, twenty_a_class, without_features
 from benchmarks.machine import describe, resident, thread_environment
-from paper.originals import load_ppi
 from paper.probe import probe, probe_cv
-from paper.protocols import Removal, load, probe_multilabel, stacked
+from paper.protocols import Removal, load, stacked
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from scipy.special import iv
-from sklearn.metrics import roc_auc_score
 
 from spinegraph import SPINE, Graph, made
 from spinegraph.analysis import baselines
@@ -258,14 +249,7 @@ def whole(name, seed, embed, is_alone):
 
 def tolokers(name, seed, embed, is_alone):
     """AUC on the public split of the seed."""
-    with np.load(Path(os.environ["SPINEGRAPH_DATA"]) / "tolokers.npz") as arrays:
-        parts = [arrays[f"feat_{part}"] for part in ("data", "indices", "indptr")]
-        values = csr_array(tuple(parts), shape=arrays["feat_shape"]).toarray()
-        graph = Graph.from_edges(arrays["edges"], num_nodes=int(arrays["num_nodes"]), features=values)
-        labels, masks = arrays["labels"], [arrays[f"{part}_masks"][seed] for part in ("train", "val", "test")]
-    train, val, test = map(np.flatnonzero, masks)
-    found = probe(embed(graph)(graph), labels, train, val, test)
-    return {"few labels: tolokers": float(roc_auc_score(labels[test] == 1, found.scores[:, 1]))}
+    return {"few labels: tolokers": accuracy.tolokers(name, seed, embed)}
 
 
 def later(name, seed, embed, is_alone):
@@ -286,28 +270,12 @@ def read_across(rows, labels, count, seed):
 
 def twitch(name, seed, embed, is_alone):
     """Fitted and labelled in three countries, AUC in a fourth."""
-    seen, unseen = [load(f"twitch_{country}") for country in ("ES", "PTBR", "RU")], load("twitch_ENGB")
-    vectors = embed([data.graph for data in seen])
-    rows = stacked([vectors(data.graph) for data in (*seen, unseen)])
-    labels = np.concatenate([data.labels for data in (*seen, unseen)])
-    return {"another network: twitch": read_across(rows, labels, len(labels) - len(unseen.labels), 0).auc}
+    return {"another network: twitch": accuracy.twitch(name, seed, embed)}
 
 
 def ppi(name, seed, embed, is_alone):
     """Fitted on 20 tissues; micro-F1 on 2 unseen, from 15,000 nodes' labels."""
-    parts = load_ppi()
-    groups = parts[:20], parts[20:22], parts[22:]
-    vectors = embed([part.graph for part in groups[0]])
-    found = [
-        (
-            np.vstack([dense(vectors(part.graph)) for part in group]),
-            np.vstack([part.labels for part in group]),
-        )
-        for group in groups
-    ]
-    some = np.sort(np.random.default_rng([seed, 15]).permutation(len(found[0][0]))[:15_000])
-    score = probe_multilabel((found[0][0][some], found[0][1][some]), *found[1:]).micro
-    return {"another network: ppi": score}
+    return {"another network: ppi": accuracy.ppi(name, seed, embed)}
 
 
 def airports_across(case, seed, embed, is_alone):
@@ -347,29 +315,12 @@ def hidden_links(name, seed, embed, is_alone):
 
 def airports(name, seed, embed, is_alone):
     """Micro-F1 inside one region, the mean of ten splits of 80/20."""
-    data = load(f"airports_{name}")
-    values, n, scores = dense(embed(data.graph)(data.graph)), len(data.graph), []
-    for split in range(seed * 10, (seed + 1) * 10):
-        order = np.random.default_rng([split, n]).permutation(n)
-        cut = round(0.8 * n)
-        scores.append(probe_cv(values, data.labels, order[:cut], order[cut:], seed=split).accuracy)
-    return {f"roles: airports {name}": np.mean(scores)}
+    return {f"roles: airports {name}": accuracy.airports(name, seed, embed)}
 
 
 def table(name, seed, embed, is_alone):
     """R2 of ridge regression on later nodes, with a made table of ten mixed columns, half of them noise."""
-    from sklearn.linear_model import RidgeCV
-
-    graph, target = made_table(seed)
-    n = len(graph)
-    kept = np.sort(np.random.default_rng([seed, 3]).permutation(n)[: n * 4 // 5])
-    removed = np.setdiff1d(np.arange(n), kept)
-    train = graph.subgraph(graph.names[kept])
-    vectors = embed(train)
-    here, there = dense(vectors(train)), dense(vectors(graph))[removed]
-    center, scale = here.mean(axis=0), np.maximum(here.std(axis=0), 1e-9)
-    model = RidgeCV(np.logspace(-2, 5, 15)).fit((here - center) / scale, target[kept])
-    return {"table: made table, R2": model.score((there - center) / scale, target[removed])}
+    return {"table: made table, R2": accuracy.table(name, seed, embed)}
 
 
 def withheld(graph, is_alone):

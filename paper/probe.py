@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from spinegraph.analysis.evaluation import GRID, ProbeResult
+from spinegraph.analysis.evaluation import GRID, ProbeResult, folds_by_class
 from spinegraph.errors import ParameterError
 
 Matrix = Any  # float64 array or csr_array (n, p)
@@ -31,19 +31,8 @@ def probe(
     test: ArrayLike,
     Cs: Sequence[float] = GRID,
 ) -> ProbeResult:
-    """Classify test nodes by their vectors; C is the one that does best on validation nodes.
+    """Classify test nodes by their vectors; arguments as in ``spinegraph.analysis``'s ``probe``.
 
-    Parameters
-    ----------
-    vectors : array or sparse matrix (n, d)
-    labels : int array (n,)
-        Read at train, val and test only; unknown (-1) may stand elsewhere.
-    train, val, test : int arrays of positions
-    Cs : sequence of float
-        Inverse penalties to choose from.
-
-    Examples
-    --------
     >>> line = np.arange(12.0)[:, None]
     >>> probe(line, np.arange(12) // 6, train=[0, 1, 10, 11], val=[3, 8], test=[2, 5, 6, 9]).accuracy
     1.0
@@ -65,22 +54,8 @@ def probe_cv(
     seed: int = 0,
     Cs: Sequence[float] = GRID,
 ) -> ProbeResult:
-    """Classify test nodes by their vectors; C is chosen by cross-validation inside the training nodes.
+    """Classify test nodes by their vectors; arguments as in ``spinegraph.analysis``'s ``probe_cv``.
 
-    Parameters
-    ----------
-    vectors : array or sparse matrix (n, d)
-    labels : int array (n,)
-        Read at train and test only.
-    train, test : int arrays of positions
-    folds : int
-        Parts of the training nodes, each with its share of every class.
-    seed : int
-        Decides which node is in which part.
-    Cs : sequence of float
-
-    Examples
-    --------
     >>> line = np.arange(12.0)[:, None]
     >>> probe_cv(line, np.arange(12) // 6, train=[0, 1, 3, 8, 10, 11], test=[2, 5, 6, 9]).accuracy
     1.0
@@ -93,10 +68,7 @@ def probe_cv(
     X, (X_test,) = in_row_space(matrix[train], [matrix[test]])
     trained = known[train]
     classes, targets = _targets(trained)
-    order = np.random.default_rng(seed).permutation(len(trained))
-    fold_of = np.empty(len(trained), dtype=np.int64)
-    fold_of[order[np.argsort(trained[order], kind="stable")]] = np.arange(len(trained)) % folds  # by class
-    correct = np.zeros(len(Cs))
+    fold_of, correct = folds_by_class(trained, folds, seed), np.zeros(len(Cs))
     for fold in range(folds):
         inside, outside = fold_of != fold, fold_of == fold
         path, X_val = logistic_path(X[inside], targets[inside], Cs), X[outside]

@@ -135,3 +135,10 @@ def assert_same_graph(found: Graph, expected: Graph, *, feature_names: bool = Tr
         np.testing.assert_array_equal(dense_features(found.features), dense_features(expected.features))
         if feature_names:
             assert found.feature_names == expected.feature_names
+
+
+def clouds(n, d, classes, seed=0, spread=1.0):
+    """Return n points around as many centres as there are classes, and their classes."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % classes
+    return rng.normal(size=(classes, d))[labels] + spread * rng.normal(size=(n, d)), labels

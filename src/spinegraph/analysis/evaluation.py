@@ -112,16 +112,20 @@ def probe_cv(
     """
     rows, known, (train, test) = _checked(vectors, labels, train, test)
     X, y = rows[train], known[train]
-    order = np.random.default_rng(seed).permutation(len(y))
-    fold_of = np.empty(len(y), dtype=np.int64)
-    fold_of[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % folds  # by class
-    right = np.zeros(len(Cs))
+    fold_of, right = folds_by_class(y, folds, seed), np.zeros(len(Cs))
     for fold in range(folds):
         inside, outside = fold_of != fold, fold_of == fold
         scores = [model.score(X[outside], y[outside]) for _, model in _path(X[inside], y[inside], Cs)]
         right += np.array(scores) * outside.sum() / len(y)
     best = int(right.argmax())
     return _result(rows, known, train, test, Cs[best], float(right[best]))
+
+
+def folds_by_class(labels: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
+    """Return the fold (n,) of every node; a fold has its share of every class."""
+    order, fold_of = np.random.default_rng(seed).permutation(len(labels)), np.empty(len(labels), np.int64)
+    fold_of[order[np.argsort(labels[order], kind="stable")]] = np.arange(len(labels)) % folds
+    return fold_of
 
 
 def _path(X: Any, y: NDArray[np.int64], Cs: Sequence[float]) -> Iterator[tuple[float, Any]]:

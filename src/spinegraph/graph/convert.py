@@ -92,7 +92,6 @@ def from_networkx(
     --------
     >>> from spinegraph import Graph
     >>> import networkx as nx
-    >>> from spinegraph import Graph
     >>> Graph.from_networkx(nx.path_graph(3))
     Graph(3 nodes, 2 edges)
     """
@@ -130,7 +129,6 @@ def from_igraph(
     --------
     >>> from spinegraph import Graph
     >>> import igraph
-    >>> from spinegraph import Graph
     >>> Graph.from_igraph(igraph.Graph.Ring(4))
     Graph(4 nodes, 4 edges)
     """
@@ -241,7 +239,6 @@ def to_networkx(graph: "Graph", weight: str = "weight", *, features: bool = True
     Examples
     --------
     >>> from spinegraph import Graph
-    >>> from spinegraph import Graph
     >>> Graph.from_edges([("ann", "bob")], weights=[2]).to_networkx()["ann"]["bob"]["weight"]
     2.0
     """
@@ -267,7 +264,6 @@ def to_igraph(graph: "Graph", weight: str = "weight", *, features: bool = True) 
 
     Examples
     --------
-    >>> from spinegraph import Graph
     >>> from spinegraph import Graph
     >>> Graph.from_edges([("ann", "bob")]).to_igraph().vs["name"]
     ['ann', 'bob']
@@ -327,7 +323,6 @@ def from_pyg(data: Any, *, directed: bool = False, reciprocal: Reciprocal = "err
     --------
     >>> from spinegraph import Graph
     >>> data = Graph.from_edges([(0, 1)], features=[[1, 2], [3, 4]]).to_pyg()
-    >>> from spinegraph import Graph
     >>> Graph.from_pyg(data)
     Graph(2 nodes, 1 edge, 2 dense features)
     """
@@ -368,7 +363,6 @@ def to_pyg(graph: "Graph", *, sparse: bool = False) -> Any:
 
     Examples
     --------
-    >>> from spinegraph import Graph
     >>> from spinegraph import Graph
     >>> Graph.from_edges([(0, 1)]).to_pyg().edge_index.tolist()
     [[0, 1], [1, 0]]
@@ -441,7 +435,6 @@ def from_scipy(
     --------
     >>> from spinegraph import Graph
     >>> from scipy.sparse import csr_array
-    >>> from spinegraph import Graph
     >>> Graph.from_scipy(csr_array([[0, 2.5], [2.5, 0]])).weights.tolist()
     [2.5, 2.5]
     """
@@ -514,7 +507,6 @@ def from_dataframe(
     >>> from spinegraph import Graph
     >>> edges = {"source": ["ann", "bob"], "target": ["bob", "cy"]}
     >>> nodes = {"node": ["ann", "bob", "cy"], "age": [31, 45, 28]}
-    >>> from spinegraph import Graph
     >>> Graph.from_dataframe(edges, nodes=nodes)
     Graph(3 nodes, 2 edges, 1 dense feature, names 'ann', 'bob', ...)
     """
@@ -550,7 +542,6 @@ def to_dataframe(
 
     Examples
     --------
-    >>> from spinegraph import Graph
     >>> from spinegraph import Graph
     >>> Graph.from_edges([("ann", "bob")]).to_dataframe("arrow").to_pydict()
     {'source': ['ann'], 'target': ['bob']}

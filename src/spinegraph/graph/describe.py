@@ -1,6 +1,7 @@
 """What a graph is like: in numbers, in notebooks, beside the training graph, and as a fingerprint."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -176,12 +177,12 @@ def _html_text(value: object) -> str:
 _WIDTH = 100  # characters of a line in a terminal
 
 
-class TableResult:
+class TableResult(ABC):
     """A result that prints as a table, in a terminal and in a notebook; subclasses say what it holds."""
 
+    @abstractmethod
     def table(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
         """Return a heading, the titles of columns, rows of text, and a note."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         heading, titles, rows, note = self.table()
