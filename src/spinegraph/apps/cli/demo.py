@@ -126,7 +126,7 @@ def run_demo(
     from spinegraph.estimator import SPINE
     from spinegraph.graph.synthetic import BRIDGE, planted
 
-    with threadpool_limits(_THREADS):  # BLAS threads of concurrent calls would wait for each other
+    with threadpool_limits(_THREADS):
         progress("making two organisations", 0, 0)
         here, there = (planted(communities, size, seed=seed) for seed in (0, 1))
         progress("SPINE: preparing (the first run compiles)", 0, 0)
