@@ -807,6 +807,7 @@ README_ROWS = {
     "plain columns": "plain columns",
     "columns + hop means": "columns and means over neighbours",
     "T F, PCA": "PCA of smoothed features",
+    "node2vec 128": "node2vec",
     "ProNE 128": "ProNE",
     "spectral 128": "spectral",
     "GraphSAGE 256": "GraphSAGE",
