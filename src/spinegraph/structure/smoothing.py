@@ -96,7 +96,7 @@ class Smoother:
         return np.divide(1, total, out=np.zeros(len(total)), where=self.degrees > 0).astype(np.float32)
 
     @cached_property
-    def _root_degrees(self) -> NDArray[np.float32]:
+    def root_degrees(self) -> NDArray[np.float32]:
         """Root of the weight of all steps from a node, (n, 1); 1 for nodes without neighbours."""
         total = np.where(self.degrees > 0, self.strengths + self.loops, 1)
         return np.sqrt(total)[:, None].astype(np.float32)
@@ -115,10 +115,10 @@ class Smoother:
         for start in range(0, values.shape[1], _COLUMNS):
             some = np.array(values[:, start : start + _COLUMNS], np.float32, order="C")
             if self.symmetric:
-                some /= self._root_degrees
+                some /= self.root_degrees
             some = solve(self, some)
             if self.symmetric:
-                some *= self._root_degrees
+                some *= self.root_degrees
             out[:, start : start + _COLUMNS] = some
         return out
 
@@ -217,7 +217,7 @@ class Smoother:
         indptr = np.concatenate([[0], *(part[0][1:] + end for part, end in zip(parts, ends, strict=False))])
         indices, data = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
         if self.symmetric:
-            scale = self._root_degrees[:, 0]
+            scale = self.root_degrees[:, 0]
             data = data * np.repeat(scale[roots], np.diff(indptr)) / scale[indices]
         return csr_array((data, indices, indptr), shape=(len(roots), n)), early
 
