@@ -203,3 +203,13 @@ def test_equal_vectors_and_too_many_clusters_are_no_surprise():
     assert score_clusters({"same": np.ones((6, 2))}, 3)[0].nmi is None
     with pytest.raises(ParameterError, match="2 to the 6 nodes; got 7"):
         clusters(np.ones((6, 2)), 7)
+
+
+def test_the_probe_of_links_reads_wide_vectors_as_well_as_narrow_ones():
+    planted = made.planted(seed=0)
+    hidden = hide_edges(planted.graph, 0.2, seed=0)
+    narrow = np.eye(planted.community.max() + 1)[planted.community]
+    wide = np.repeat(narrow, 400, axis=1) / 60  # the same directions, and products a thousand times smaller
+    found = [score.auc for rows in (narrow, wide) for score in score_links("", rows, hidden)]
+    assert found[:3] == pytest.approx(found[3:], abs=0.01)
+    assert found[5] > 0.6

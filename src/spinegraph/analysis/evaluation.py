@@ -368,10 +368,12 @@ def score_links(name: str, vectors: Any, hidden: HiddenEdges) -> list[LinkScore]
     dots = np.asarray(products[test].sum(axis=1)).ravel()
     lengths = np.sqrt(np.asarray(_products(rows, rows).sum(axis=1)).ravel())
     norms = lengths[hidden.test.nodes].prod(axis=1)
+    # Products of wide vectors are small; a penalty must mean the same for all.
+    scale = np.sqrt(_products(products[train], products[train]).sum() / len(train)) or 1.0
     scored = {
         "dot": dots,
         "cosine": dots / np.where(norms > 0, norms, 1),
-        "hadamard": probe(products, is_edge, train, val, test).scores[:, 1],
+        "hadamard": probe(products / scale, is_edge, train, val, test).scores[:, 1],
     }
     return [_link_score(name, by, hidden.test, values) for by, values in scored.items()]
 
