@@ -23,7 +23,7 @@ from spinegraph.kernels.runtime import run_blocks
 from spinegraph.kernels.sparse import sparse_times_dense
 
 _ROWS_PER_BLOCK, _VALUES_PER_BLOCK = 512, 1 << 16  # at least: starting a thread costs as much
-_COLUMNS = 64  # smoothed at a time: bounds memory to three arrays of so many columns
+_COLUMNS = 72  # smoothed at a time: bounds memory to three arrays of so many columns
 _QUICK = 2_000_000  # steps along edges that take about a millisecond
 _LEAST = 1e-6  # walkers for each neighbour below which all of them stop
 EARLY = 0.1  # share of walkers that may stop early
@@ -111,16 +111,18 @@ class Smoother:
 
     def smooth(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return T values, (n, d), of the values (n, d) of all nodes."""
-        out, solve = np.empty(values.shape, np.float32), _solver.get() or Smoother._solve
-        for start in range(0, values.shape[1], _COLUMNS):
-            some = np.array(values[:, start : start + _COLUMNS], np.float32, order="C")
-            if self.symmetric:
-                some /= self.root_degrees
-            some = solve(self, some)
-            if self.symmetric:
-                some *= self.root_degrees
-            out[:, start : start + _COLUMNS] = some
-        return out
+        solve = _solver.get() or Smoother._solve
+        if values.shape[1] > _COLUMNS:
+            out = np.empty(values.shape, np.float32)
+            for start in range(0, values.shape[1], _COLUMNS):
+                out[:, start : start + _COLUMNS] = self.smooth(values[:, start : start + _COLUMNS])
+            return out
+        values = np.ascontiguousarray(values, np.float32)
+        if not self.symmetric:
+            return solve(self, values)
+        found = solve(self, values / self.root_degrees)
+        found *= self.root_degrees
+        return found
 
     def _solve(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Solve (I - b P) y = (1 - b) values by Chebyshev's iteration, or plainly for directed walks."""
