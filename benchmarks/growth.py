@@ -12,6 +12,7 @@ than the store has; ``--page`` writes figure and tables again from the JSON.
 - Memory is the highest resident size of that process, libraries and mapped pages of the store included.
 - The exponent is the slope of log seconds over log nodes, least squares: over all sizes, and from 100,000
   nodes on, where constant costs matter less.
+- One more network has no features.
 - The limited run embeds a store inside a memory cgroup smaller than its files, which are dropped from the
   system's cache before. Its nodes are numbered so that most neighbours are near (a link to a node at distance
   d or more has a chance of 8 / d), as crawls and registrations number them: with random numbers every look at
@@ -52,7 +53,7 @@ def near_graph(nodes):
     return sg.Graph.from_edges(edges, num_nodes=nodes, features=features)
 
 
-def make(nodes, folder, *, is_near):
+def make(nodes, folder, *, is_near, features):
     """Make a network and write its store; print the seconds and the size of its files."""
     import spinegraph as sg
 
@@ -60,7 +61,7 @@ def make(nodes, folder, *, is_near):
     if is_near:
         graph = near_graph(nodes)
     else:
-        graph = sg.made.random_graph(nodes, 10, seed=0, features=100, heavy_tailed=True)
+        graph = sg.made.random_graph(nodes, 10, seed=0, features=features or None, heavy_tailed=True)
     made = time.perf_counter()
     sg.write_store(graph, folder)
     written = time.perf_counter()
@@ -209,20 +210,30 @@ def show(row):
 
 def measure(arguments):
     """Measure every size, and the limited run where one is asked for; return what the JSON holds."""
-    rows, limited = [], None
+    rows, limited, alone = [], None, None
     place = Path(tempfile.mkdtemp(prefix="growth-", dir=arguments.place))
     print("     nodes       edges      total        fit      embed      peak       store  profiles  embedded")
     try:
-        for nodes in arguments.sizes:
-            store, model = place / f"{nodes}.store", place / "model"
-            made = call("--make", nodes, store, threads=arguments.threads)
-            fit = ("--fit", store, model, place / f"{nodes}-vectors", "--threads", arguments.threads)
-            rows.append({"nodes": nodes, **made, **call(*fit, threads=arguments.threads)})
-            show(rows[-1])
-            shutil.rmtree(place / f"{nodes}-vectors")
+        for nodes, columns in [*((nodes, 100) for nodes in arguments.sizes), (arguments.alone_nodes, 0)]:
+            if not nodes:
+                continue
+            store, model, vectors = (
+                place / f"{nodes}-{columns}.{what}" for what in ("store", "model", "out")
+            )
+            made = call("--make", nodes, store, "--columns", columns, threads=arguments.threads)
+            fit = ("--fit", store, model, vectors, "--threads", arguments.threads)
+            row = {"nodes": nodes, **made, **call(*fit, threads=arguments.threads)}
+            show(row)
+            shutil.rmtree(vectors)
+            shutil.rmtree(store)
+            if columns:
+                rows.append(row)
+                last_model = model
+            else:
+                alone = row
         if arguments.limit:
             most = size_of(arguments.limit)
-            limited = run_limited(arguments.limited_nodes, most, place, arguments.threads, model)
+            limited = run_limited(arguments.limited_nodes, most, place, arguments.threads, last_model)
             print(
                 f"{limited['nodes']:,} nodes, a store of {limited['store_mb']:,.0f} MB, within "
                 f"{limited['limit_mb']:,.0f} MB: embedded in {limited['seconds']:.1f} s"
@@ -234,6 +245,7 @@ def measure(arguments):
         "rows": rows,
         "exponent": exponent(rows),
         "exponent_from_100k": exponent(larger),
+        "alone": alone,
         "limited": limited,
     }
 
@@ -266,6 +278,14 @@ def block(found):
         more = f", from 100,000 nodes on {later:.2f}" if later is not None else ""
         lines += ["", f"Seconds grow like nodes to the power of {found['exponent']:.2f}{more}.", ""]
     lines += ["", *_stages(rows[-1]), ""]
+    if found.get("alone"):
+        one = found["alone"]
+        lines += [
+            f"Without features, {one['nodes']:,} nodes and {one['edges']:,} edges: fit "
+            f"{one['fit_seconds']:,.1f} s, embed {one['embed_seconds']:,.1f} s, at most "
+            f"{one['peak_mb']:,.0f} MB.",
+            "",
+        ]
     if found["limited"]:
         one = found["limited"]
         lines += [
@@ -339,6 +359,10 @@ def main():
     parser.add_argument("--fit", nargs=3, metavar=("STORE", "MODEL", "FOLDER"), help=argparse.SUPPRESS)
     parser.add_argument("--embed", nargs=3, metavar=("STORE", "MODEL", "FOLDER"), help=argparse.SUPPRESS)
     parser.add_argument("--near", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--columns", type=int, default=100, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--alone-nodes", type=int, default=1_000_000, help="of the run without features; 0: none"
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--limit", help="memory of the limited run, such as 400M; it needs a memory cgroup")
@@ -347,7 +371,7 @@ def main():
     parser.add_argument("--page", action="store_true", help="write figure and table again from the JSON")
     arguments = parser.parse_args()
     if arguments.make:
-        make(int(arguments.make[0]), arguments.make[1], is_near=arguments.near)
+        make(int(arguments.make[0]), arguments.make[1], is_near=arguments.near, features=arguments.columns)
     elif arguments.fit:
         fit_and_embed(*arguments.fit, arguments.threads)
     elif arguments.embed:
