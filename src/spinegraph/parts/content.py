@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ParameterError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph, GraphLike
-from spinegraph.graph.overlay import Overlay
+from spinegraph.graph.overlay import AddedFeatures, AppendOnlyArray, Overlay
 from spinegraph.kernels.adjacency import DIRECTIONS
 from spinegraph.kernels.sparse import sparse_times_dense
 from spinegraph.parts.place import hidden_links, share_nearer
@@ -70,7 +71,7 @@ class Content:
     scale: float = 1.0
     ramps: "Ramps | None" = None
     num_whole: int = 0
-    _kept: "_Rows" = field(default_factory=lambda: _Rows(), repr=False)
+    _kept: "_Kept" = field(default_factory=lambda: _Kept(), repr=False)
 
     @property
     def dim(self) -> int:
@@ -171,37 +172,64 @@ class Content:
         """Return the compressed features (m, r) of some nodes; a row does not depend on the others."""
         return row_products(encode(self.encoder, graph, positions), self.directions)
 
-    def embed_some(
-        self, graph: GraphLike, positions: NDArray[np.int64], around: list[csr_array]
-    ) -> NDArray[np.float32]:
-        """Return this part (r, d) of some nodes, given their rows (r, n) of T_near, T_far and so on.
+    def keep_far(self, base: Graph, far: Smoother) -> None:
+        """Compute what is far around all nodes of a graph once, so that overlays only correct it.
 
-        Compressed features of the graph, or of an overlay's base, are kept for the next call.
+        Small graphs, in which a vector costs little, have no need of it.
+        """
+        if not far.is_quick:
+            kept = self._kept.of(base, self.directions.shape[1])
+            kept.rows[:], kept.is_kept[:] = self.compressed(base, np.arange(len(base))), True
+            kept.far = far.smooth(kept.rows) / far.root_degrees
+
+    def embed_some(
+        self, graph: GraphLike, positions: NDArray[np.int64], around: list[csr_array], far: Smoother
+    ) -> NDArray[np.float32]:
+        """Return this part (r, d) of some nodes, given their rows (r, n) of T_near and so on, and T_far.
+
+        Compressed features are kept for the next call, for the graph or for an overlay's base and what was
+        added to it.
         """
         require_features(self.encoder, graph)
-        base = graph.base if isinstance(graph, Overlay) else graph
-        kept, is_kept = self._kept.of(base, self.directions.shape[1])
-        is_read = np.zeros(len(graph), bool)
-        for rows in around:
-            is_read[rows.indices] = True
-        missing = np.flatnonzero(is_read[: len(base)] & ~is_kept)
-        if len(missing):
-            kept[missing] = self.compressed(graph, missing)
+        base: Any = graph.base if isinstance(graph, Overlay) else graph
+        held = self._kept.of(base, self.directions.shape[1])
+        kept, is_kept = held.rows, held.is_kept
+        added = held.of_added(graph, self) if isinstance(graph, Overlay) else None
+
+        def keep(some: NDArray[np.int64]) -> None:
+            missing = some[~is_kept[some]]
+            kept[missing] = self.compressed(base, missing)
             is_kept[missing] = True
-        later = len(base) + np.flatnonzero(is_read[len(base) :])
-        others = self.compressed(graph, later) if len(later) else None
-        found = row_products(self.compressed(graph, positions), self.mixing[0])
-        for rows, part in zip(around, self.mixing[1:], strict=True):
-            if others is None:
-                found += row_products(multiply(rows, kept, 1), part)
-                continue
+
+        def values(some: NDArray[np.int64]) -> NDArray[np.float32]:
+            """Return compressed features of positions that ascend."""
+            first = int(np.searchsorted(some, len(base)))
+            keep(some[:first])
+            of_base = kept[some[:first]]
+            return of_base if added is None else np.concatenate([of_base, added[some[first:] - len(base)]])
+
+        def product(rows: csr_array) -> NDArray[np.float32]:
+            is_read = np.zeros(len(base), bool)
             is_base = rows.indices < len(base)
+            is_read[rows.indices if added is None else rows.indices[is_base]] = True
+            keep(np.flatnonzero(is_read))
+            if added is None or is_base.all():
+                return multiply(rows, kept, 1)
             sums = sparse_times_dense(*chosen_entries(rows, is_base), kept, 1)
             indptr, indices, data = chosen_entries(rows, ~is_base)
             # One sum in order, so that its bits do not depend on which nodes are the base's.
-            sparse_times_dense(indptr, np.searchsorted(later, indices), data, others, 1, out=sums)
-            found += row_products(sums, part)
-        return self.finished(found)
+            return sparse_times_dense(indptr, indices - len(base), data, added, 1, out=sums)
+
+        if isinstance(graph, Overlay) and held.far is not None:
+            far_values = far.corrected(graph, positions, held.far, values)
+        else:
+            far_values = product(far.rows(positions))
+        near, *ways = map(product, around)
+        order = np.argsort(positions)
+        own = np.empty((len(positions), kept.shape[1]), np.float32)
+        own[order] = values(positions[order])
+        parts = zip([own, near, far_values, *ways], self.mixing, strict=True)
+        return self.finished(sum((row_products(each, part) for each, part in parts), np.zeros((), np.float32)))
 
     def finished(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return this part (r, d) of nodes, given the map's values."""
@@ -220,21 +248,48 @@ class Content:
 
 
 class _Rows:
-    """Rows of one graph that were computed; those never written take no memory."""
+    """Compressed features (n, width) of one graph, and of what its overlays added.
+
+    ``is_kept`` (n,) tells which were computed; those never written take no memory. ``far`` is what
+    ``Smoother.corrected`` corrects, if it was computed.
+    """
+
+    def __init__(self, count: int, width: int) -> None:
+        self.rows, self.is_kept = np.empty((count, width), np.float32), np.zeros(count, bool)
+        self.far: NDArray[np.float32] | None = None
+        self._added: tuple[AddedFeatures | None, AppendOnlyArray] = None, AppendOnlyArray(self.rows[:0])
+        self._lock = Lock()
+
+    def of_added(self, overlay: Overlay, content: Content) -> NDArray[np.float32]:
+        """Return the rows (a, width) of all added nodes."""
+        added = overlay.added_rows
+        assert added is not None
+        with self._lock:
+            before, known = self._added
+            common = 0 if before is None else min(added.num_common(before), len(known))
+            missing = len(overlay.base) + np.arange(common, len(added))
+            if not len(missing):
+                return known.values[: len(added)]
+            whole = known if common == len(known) else AppendOnlyArray(known.values[:common].copy())
+            found = whole.plus(content.compressed(overlay, missing))
+            if whole is known:
+                self._added = added, found
+            return found.values
+
+
+class _Kept:
+    """The rows of graphs that are in use."""
 
     def __init__(self) -> None:
-        self._held: tuple[Any, NDArray[np.float32], NDArray[np.bool_]] | None = None
+        self._of: WeakKeyDictionary[Graph, _Rows] = WeakKeyDictionary()
 
-    def of(self, graph: GraphLike, width: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return the rows (n, width) of a graph, and which are computed, (n,)."""
-        held = self._held
-        if held is None or held[0]() is not graph:
-            held = ref(graph), np.empty((len(graph), width), np.float32), np.zeros(len(graph), bool)
-            self._held = held
-        return held[1:]
+    def of(self, graph: Graph, width: int) -> _Rows:
+        """Return those of a graph."""
+        found = self._of.get(graph)
+        return self._of.setdefault(graph, _Rows(len(graph), width)) if found is None else found
 
     def __reduce__(self) -> Any:
-        return _Rows, ()
+        return _Kept, ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -243,6 +243,11 @@ class Generator:
             vectors[:, self.parts["role"]] = role
         self._weigh(vectors)
 
+    def keep_far(self, base: Graph) -> None:
+        """Compute features far around all nodes of a large graph once: vectors of overlays then cost less."""
+        if self.content is not None:
+            self.content.keep_far(base, smoothers(base, self.config)[1])
+
     def _weigh(self, vectors: NDArray[np.float32]) -> None:
         for name, columns in self.parts.items():
             vectors[:, columns] *= np.float32(self.weights[name])
@@ -261,8 +266,8 @@ class Generator:
         vectors, rows = np.zeros((len(positions), self.dim), np.float32), near.rows(positions)
         directed = [each.rows(positions) for each in ways]
         if self.content is not None:
-            around = [rows, far.rows(positions), *directed]
-            vectors[:, self.parts["content"]] = self.content.embed_some(graph, positions, around)
+            around = [rows, *directed]
+            vectors[:, self.parts["content"]] = self.content.embed_some(graph, positions, around, far)
         if self.place is not None and known is not None:
             vectors[:, self.parts["place"]] = self.place.embed_some(rows, known)
         if self.role is not None:

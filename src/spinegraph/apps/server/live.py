@@ -197,7 +197,12 @@ class Live:
             self._reads_neighbors = generator.role is not None
             self._smooths_columns = False
         self.is_deferred = base.num_edges >= DEFERRED_FROM if is_deferred is None else is_deferred
+        self._keep_far(base)
         self._reset(Overlay.of(base), version, self.generator.known(base))
+
+    def _keep_far(self, base: Graph) -> None:
+        if isinstance(self.generator, Generator):
+            self.generator.with_config(threads=None).keep_far(base)
 
     def _reset(self, overlay: Overlay, version: int, known: NDArray[np.int64] | None) -> None:
         """Start from a graph whose vectors are not known yet."""
@@ -469,6 +474,7 @@ class Live:
 
     def rebase(self, graph: Graph, state: dict[str, NDArray[Any]]) -> Snapshot:
         """Continue from what :meth:`compacted` returned."""
+        self._keep_far(graph)
         self._reset(Overlay.of(graph), self.snapshot.version, None)
         self.load_state(state)
         return self.snapshot

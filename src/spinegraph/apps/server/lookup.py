@@ -148,7 +148,7 @@ class _Index:
         """Add new nodes, and replace vectors at some positions that turned away from the indexed ones."""
         new, known = np.arange(self._count, len(snapshot.overlay)), positions[positions < self._count]
         if len(known):
-            indexed = np.array(self._index.get(known))
+            indexed = np.array(self._index.get(known, dtype=np.float32))
             known = known[(indexed * snapshot.unit.take(known)).sum(axis=1) < _SAME_DIRECTION]
         for position in np.concatenate((known, new)).tolist():
             with self._lock:
