@@ -117,7 +117,7 @@ def test_what_a_change_touches_is_computed_exactly(model):
     live = begun(model)
     for change in changes(model.graph_, 5, seed=3):
         after = live.apply(change)
-    expected = live.generator.embed_some(after.overlay, after.overlay.touched, after.known)
+    expected = live.embed(after.overlay, after.overlay.touched, after.known)
     np.testing.assert_array_equal(after.vectors.take(after.overlay.touched), expected)
 
 
@@ -280,7 +280,7 @@ def test_deferred_updates_end_within_the_same_bounds(model, deferred):
         after = live.apply(change)
         assert after.version == place + 1
         assert after.refreshed_to <= place
-        new = live.generator.embed_some(after.overlay, after.refreshed, after.known)
+        new = live.embed(after.overlay, after.refreshed, after.known)
         np.testing.assert_array_equal(after.vectors.take(after.refreshed), new)
         if place % 7 == 6:
             live.take(live.next_work()())  # a little

@@ -172,64 +172,15 @@ class Content:
         """Return the compressed features (m, r) of some nodes; a row does not depend on the others."""
         return row_products(encode(self.encoder, graph, positions), self.directions)
 
-    def keep_far(self, base: Graph, far: Smoother) -> None:
-        """Compute what is far around all nodes of a graph once, so that overlays only correct it.
-
-        Small graphs, in which a vector costs little, have no need of it.
-        """
-        if not far.is_quick:
-            kept = self._kept.of(base, self.directions.shape[1])
-            kept.rows[:], kept.is_kept[:] = self.compressed(base, np.arange(len(base))), True
-            kept.far = far.smooth(kept.rows) / far.root_degrees
-
-    def embed_some(
-        self, graph: GraphLike, positions: NDArray[np.int64], around: list[csr_array], far: Smoother
-    ) -> NDArray[np.float32]:
-        """Return this part (r, d) of some nodes, given their rows (r, n) of T_near and so on, and T_far.
-
-        Compressed features are kept for the next call, for the graph or for an overlay's base and what was
-        added to it.
-        """
+    def reader(self, graph: GraphLike) -> "CompressedFeatures":
+        """Return the compressed features of a graph's nodes, to be read at the cost of those asked for."""
         require_features(self.encoder, graph)
-        base: Any = graph.base if isinstance(graph, Overlay) else graph
-        held = self._kept.of(base, self.directions.shape[1])
-        kept, is_kept = held.rows, held.is_kept
-        added = held.of_added(graph, self) if isinstance(graph, Overlay) else None
+        return CompressedFeatures(self, graph)
 
-        def keep(some: NDArray[np.int64]) -> None:
-            missing = some[~is_kept[some]]
-            kept[missing] = self.compressed(base, missing)
-            is_kept[missing] = True
-
-        def values(some: NDArray[np.int64]) -> NDArray[np.float32]:
-            """Return compressed features of positions that ascend."""
-            first = int(np.searchsorted(some, len(base)))
-            keep(some[:first])
-            of_base = kept[some[:first]]
-            return of_base if added is None else np.concatenate([of_base, added[some[first:] - len(base)]])
-
-        def product(rows: csr_array) -> NDArray[np.float32]:
-            is_read = np.zeros(len(base), bool)
-            is_base = rows.indices < len(base)
-            is_read[rows.indices if added is None else rows.indices[is_base]] = True
-            keep(np.flatnonzero(is_read))
-            if added is None or is_base.all():
-                return multiply(rows, kept, 1)
-            sums = sparse_times_dense(*chosen_entries(rows, is_base), kept, 1)
-            indptr, indices, data = chosen_entries(rows, ~is_base)
-            # One sum in order, so that its bits do not depend on which nodes are the base's.
-            return sparse_times_dense(indptr, indices - len(base), data, added, 1, out=sums)
-
-        if isinstance(graph, Overlay) and held.far is not None:
-            far_values = far.corrected(graph, positions, held.far, values)
-        else:
-            far_values = product(far.rows(positions))
-        near, *ways = map(product, around)
-        order = np.argsort(positions)
-        own = np.empty((len(positions), kept.shape[1]), np.float32)
-        own[order] = values(positions[order])
-        parts = zip([own, near, far_values, *ways], self.mixing, strict=True)
-        return self.finished(sum((row_products(each, part) for each, part in parts), np.zeros((), np.float32)))
+    def embed_some(self, blocks: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return this part (m, d) of nodes: compressed features (m, r) of own, near, far and so on."""
+        products = map(row_products, blocks, self.mixing)
+        return self.finished(sum(products, np.zeros((), np.float32)))
 
     def finished(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return this part (r, d) of nodes, given the map's values."""
@@ -247,16 +198,56 @@ class Content:
         require_features(self.encoder, graph)
 
 
+class CompressedFeatures:
+    """Compressed features of the nodes of a graph, or of an overlay's base and of what was added to it.
+
+    They are computed when they are first read, and kept as long as the graph lives.
+    """
+
+    def __init__(self, content: Content, graph: GraphLike) -> None:
+        base: Any = graph.base if isinstance(graph, Overlay) else graph
+        self._content, self._base = content, base
+        self._kept = content._kept.of(base, content.directions.shape[1])
+        self._added = self._kept.of_added(graph, content) if isinstance(graph, Overlay) else None
+
+    def at(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return those of some nodes, (m, r)."""
+        is_base = positions < len(self._base)
+        self._keep(positions[is_base])
+        if self._added is None or is_base.all():
+            return np.asarray(self._kept.rows[positions])
+        found = np.empty((len(positions), self._added.shape[1]), np.float32)
+        found[is_base] = self._kept.rows[positions[is_base]]
+        found[~is_base] = self._added[positions[~is_base] - len(self._base)]
+        return found
+
+    def product(self, rows: csr_array) -> NDArray[np.float32]:
+        """Return rows (m, n) times those of all nodes, (m, r)."""
+        is_base, is_read = rows.indices < len(self._base), np.zeros(len(self._base), bool)
+        is_read[rows.indices[is_base]] = True
+        self._keep(np.flatnonzero(is_read))
+        if self._added is None or is_base.all():
+            return multiply(rows, self._kept.rows, 1)
+        sums = sparse_times_dense(*chosen_entries(rows, is_base), self._kept.rows, 1)
+        indptr, indices, data = chosen_entries(rows, ~is_base)
+        # One sum in order, so that its bits do not depend on which nodes are the base's.
+        return sparse_times_dense(indptr, indices - len(self._base), data, self._added, 1, out=sums)
+
+    def _keep(self, positions: NDArray[np.int64]) -> None:
+        missing = positions[~self._kept.is_kept[positions]]
+        if len(missing):
+            self._kept.rows[missing] = self._content.compressed(self._base, missing)
+            self._kept.is_kept[missing] = True
+
+
 class _Rows:
     """Compressed features (n, width) of one graph, and of what its overlays added.
 
-    ``is_kept`` (n,) tells which were computed; those never written take no memory. ``far`` is what
-    ``Smoother.corrected`` corrects, if it was computed.
+    ``is_kept`` (n,) tells which were computed; those never written take no memory.
     """
 
     def __init__(self, count: int, width: int) -> None:
         self.rows, self.is_kept = np.empty((count, width), np.float32), np.zeros(count, bool)
-        self.far: NDArray[np.float32] | None = None
         self._added: tuple[AddedFeatures | None, AppendOnlyArray] = None, AppendOnlyArray(self.rows[:0])
         self._lock = Lock()
 

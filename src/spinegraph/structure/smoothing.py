@@ -27,7 +27,7 @@ _ROWS_PER_BLOCK, _VALUES_PER_BLOCK = 512, 1 << 16  # at least: starting a thread
 _COLUMNS = 64  # smoothed at a time: bounds memory to three arrays of so many columns
 _QUICK = 2_000_000  # steps along edges that take about a millisecond
 _LEAST = 1e-6  # walkers for each neighbour below which all of them stop
-_LEAST_TO_CORRECT = 1e-4  # the same where values of a base graph are corrected, so little is missed
+_LEAST_TO_CORRECT = 3e-4  # the same where values of a base graph are corrected, so little is missed
 EARLY = 0.1  # share of walkers that may stop early
 _ROOTS, _ROOTS_PER_BLOCK = 64, 8  # rows made by products at a time, and by one thread
 
@@ -99,8 +99,8 @@ class Smoother:
 
     @cached_property
     def root_degrees(self) -> NDArray[np.float32]:
-        """Root of the weight of all steps from a node, (n, 1); 1 for nodes without neighbours."""
-        total = np.where(self.degrees > 0, self.strengths + self.loops, 1)
+        """Root of the weight of all steps from a node, (n, 1); 1 without neighbours, or if not symmetric."""
+        total = np.where(self.symmetric & (self.degrees > 0), self.strengths + self.loops, 1)
         return np.sqrt(total)[:, None].astype(np.float32)
 
     @property
@@ -211,8 +211,8 @@ class Smoother:
     ) -> NDArray[np.float32]:
         """Return rows of T values (r, d) of some nodes of an overlay, at their cost alone.
 
-        ``before`` (m, d) is T values of the base graph over the roots of its degrees; ``values`` returns the
-        values (p, d) of some positions. With a first guess z, which is ``before`` and for added nodes the
+        ``before`` (m, d) is T values of the base graph, over the roots of its degrees if this is symmetric;
+        ``values`` returns the values (p, d) of some positions. With a first guess z, which is ``before`` and for added nodes the
         mean of their neighbours', T values is z + (I - b P)^-1 r, where r = (1 - b) values + b P z - z is
         0 but for nodes whose links changed. So little is missed by short walks.
         """
