@@ -25,6 +25,7 @@ from spinegraph.apps.server.writer import ClosedError, DoubtError, Writer
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
 from spinegraph.graph.overlay import REMOVED
+from spinegraph.structure import smoothing
 
 
 @pytest.fixture(scope="module", params=["features", "plain", "weighted", "directed", "walks", "paper"])
@@ -269,9 +270,11 @@ def wait_until_it_writes(writer):
         time.sleep(0.01)
 
 
-@pytest.fixture
-def deferred(monkeypatch):
+@pytest.fixture(params=["exact", "corrected"])
+def deferred(request, monkeypatch):
     monkeypatch.setattr(live_module, "DEFERRED_FROM", 0)
+    if request.param == "corrected":  # as in a large graph
+        monkeypatch.setattr(smoothing, "_QUICK", 0)
 
 
 def test_deferred_updates_end_within_the_same_bounds(model, deferred):

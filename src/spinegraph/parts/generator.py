@@ -299,8 +299,10 @@ class Generator:
         """
         near, far, *ways = smoothers(graph, self.config)
         vectors = np.zeros((len(positions), self.dim), np.float32)
+        if not len(positions):
+            return vectors
         features = None if self.content is None else self.content.reader(graph)
-        content, place = list[NDArray[np.float32]](), np.zeros(())
+        content, place = list[NDArray[np.float32]](), np.zeros((1, 1), np.float32)
         if around_all is not None and isinstance(graph, Overlay):
             values = near.corrected(graph, positions, around_all.near, self._read(graph, known))
             first = 0 if self.content is None else self.content.directions.shape[1]

@@ -212,9 +212,9 @@ class Smoother:
         """Return rows of T values (r, d) of some nodes of an overlay, at their cost alone.
 
         ``before`` (m, d) is T values of the base graph, over the roots of its degrees if this is symmetric;
-        ``values`` returns the values (p, d) of some positions. With a first guess z, which is ``before`` and for added nodes the
-        mean of their neighbours', T values is z + (I - b P)^-1 r, where r = (1 - b) values + b P z - z is
-        0 but for nodes whose links changed. So little is missed by short walks.
+        ``values`` returns the values (p, d) of some positions. Let z be ``before``, and for added nodes the
+        mean of their neighbours'. Then T values is z + (I - b P)^-1 r with r = (1 - b) values + b P z - z,
+        which is 0 but for nodes whose links changed. So little is missed by short walks.
         """
         b, scale = self.continuation, self.root_degrees
         rows, _ = self._walks(roots, _LEAST_TO_CORRECT)
@@ -244,15 +244,16 @@ class Smoother:
         """Return what is known of the base's nodes, and for added ones the mean of their neighbours'."""
         first = int(np.searchsorted(positions, len(before)))
         around = overlay.rows_at(positions[first:])
-        indptr, indices, _ = chosen_entries(
-            csr_array((np.ones(len(around.indices)), around.indices, around.indptr)),
-            around.indices < len(before),
-        )
+        is_base = around.indices < len(before)
+        indptr = np.concatenate([[0], np.cumsum(is_base)])[around.indptr]
         counts = np.diff(indptr)
         data = np.repeat(1 / np.maximum(counts, 1), counts).astype(np.float32)
-        return np.concatenate([before[positions[:first]], sparse_times_dense(indptr, indices, data, before, 1)])
+        means = sparse_times_dense(indptr, around.indices[is_base], data, before, 1)
+        return np.concatenate([before[positions[:first]], means])
 
-    def _walks(self, roots: NDArray[np.int64], least: float = _LEAST) -> tuple[csr_array, NDArray[np.float64]]:
+    def _walks(
+        self, roots: NDArray[np.int64], least: float = _LEAST
+    ) -> tuple[csr_array, NDArray[np.float64]]:
         """Return rows of T by walks, and the share of each that stopped early."""
         n, walk = len(self.degrees), (self.adjacency, self.inverse, self.loops)
         early = np.zeros(len(roots))
