@@ -25,6 +25,7 @@ from spinegraph.apps.server.writer import ClosedError, DoubtError, Writer
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
 from spinegraph.graph.overlay import REMOVED
+from spinegraph.structure import smoothing
 
 
 @pytest.fixture(scope="module", params=["features", "plain", "weighted", "directed", "walks", "paper"])
@@ -117,7 +118,7 @@ def test_what_a_change_touches_is_computed_exactly(model):
     live = begun(model)
     for change in changes(model.graph_, 5, seed=3):
         after = live.apply(change)
-    expected = live.generator.embed_some(after.overlay, after.overlay.touched, after.known)
+    expected = live.embed(after.overlay, after.overlay.touched, after.known)
     np.testing.assert_array_equal(after.vectors.take(after.overlay.touched), expected)
 
 
@@ -269,9 +270,11 @@ def wait_until_it_writes(writer):
         time.sleep(0.01)
 
 
-@pytest.fixture
-def deferred(monkeypatch):
+@pytest.fixture(params=["exact", "corrected"])
+def deferred(request, monkeypatch):
     monkeypatch.setattr(live_module, "DEFERRED_FROM", 0)
+    if request.param == "corrected":  # as in a large graph
+        monkeypatch.setattr(smoothing, "_QUICK", 0)
 
 
 def test_deferred_updates_end_within_the_same_bounds(model, deferred):
@@ -280,7 +283,7 @@ def test_deferred_updates_end_within_the_same_bounds(model, deferred):
         after = live.apply(change)
         assert after.version == place + 1
         assert after.refreshed_to <= place
-        new = live.generator.embed_some(after.overlay, after.refreshed, after.known)
+        new = live.embed(after.overlay, after.refreshed, after.known)
         np.testing.assert_array_equal(after.vectors.take(after.refreshed), new)
         if place % 7 == 6:
             live.take(live.next_work()())  # a little

@@ -80,6 +80,31 @@ def test_an_overlay_is_smoothed_like_the_grown_graph():
     np.testing.assert_allclose(Smoother.of(grown, 0.7).smooth(values), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_values_of_an_overlay_are_those_of_its_base_corrected(symmetric, weighted):
+    rng = np.random.default_rng(0)
+    edges = rng.integers(400, size=(1600, 2))
+    edges = np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0)
+    weights = rng.random(len(edges)) + 0.1 if weighted else None
+    graph = Graph.from_edges(edges, num_nodes=400, weights=weights)
+    new = list(range(400, 430))
+    links = [(node, int(other)) for node in new[:-1] for other in rng.choice(node, 3, replace=False)]
+    overlay = graph.overlay(new, links, weights=rng.random(len(links)) + 0.1 if weighted else None)
+    overlay = overlay.remove([7, 8], [tuple(edges[200].tolist())])  # the last new node has no neighbours
+    values = rng.random((430, 5), np.float32)
+    before, after = (Smoother.of(each, 0.9, symmetric=symmetric, tolerance=1e-4) for each in (graph, overlay))
+    known = before.smooth(values[:400]) / before.root_degrees
+    some = np.setdiff1d(np.arange(429, -1, -4), [7, 8])
+    found = after.corrected(overlay, some, known, lambda positions: values[positions])
+    expected = after.smooth(values)[some]
+    moved = np.linalg.norm(expected - values[some], axis=1).mean()
+    assert np.linalg.norm(found - expected, axis=1).max() < 0.02 * moved
+    np.testing.assert_allclose(found[-1], values[429], rtol=1e-6)
+    alone = after.corrected(overlay, some[3:4], known, lambda positions: values[positions])
+    np.testing.assert_array_equal(alone[0], found[3])
+
+
 def test_nodes_without_neighbours_keep_their_values():
     graph = Graph.from_edges([(0, 1)], num_nodes=4)
     values = np.arange(8, dtype=np.float32).reshape(4, 2)

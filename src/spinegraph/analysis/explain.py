@@ -22,7 +22,7 @@ from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.parts.content import Content, encode, smoothers
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import PaperGenerator
-from spinegraph.parts.role import PROFILE, Role, names_of, role_columns
+from spinegraph.parts.role import PROFILE, Role, names_of, role_columns, smoothed_degrees
 from spinegraph.parts.role import Surroundings as RoleSurroundings
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank
@@ -518,7 +518,8 @@ def _columns(
     if generator.content is not None:
         found.append(_content_columns(graph, generator.content, positions, rows, factors.get(CONTENT, 0)))
     if generator.role is not None:
-        around = RoleSurroundings.of_some(graph, positions, rows[0], rows[2:])
+        degrees = smoothed_degrees(graph, rows[0], rows[2:])
+        around = RoleSurroundings.of_some(graph, positions, degrees)
         values = role_columns(graph, generator.config, positions, around, profile)
         found.append(_role_columns(generator.role, values, factors.get(ROLE, 0)))
     return Columns(

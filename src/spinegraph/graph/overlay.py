@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -646,10 +647,11 @@ class AddedNames:
 class AddedFeatures:
     """Feature rows (a, f) of added nodes, dense or sparse like the base's."""
 
-    __slots__ = ("_parts", "_width")
+    __slots__ = ("_origin", "_parts", "_width")
 
     def __init__(self, rows: Features) -> None:
         self._width = rows.shape[1]
+        self._origin: tuple[ref[_Buffer], int] | None = None  # of which these are a copy, up to so many rows
         parts: tuple[Any, ...] = (rows,)
         if issparse(rows):
             parts = (rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
@@ -664,6 +666,16 @@ class AddedFeatures:
         shifted = more.indptr[1:] + len(indices)
         return self._of([indptr.plus(shifted), indices.plus(more.indices), data.plus(more.data)])
 
+    def __len__(self) -> int:
+        return len(self._parts[0]) - (len(self._parts) > 1)
+
+    def num_common(self, other: "AddedFeatures") -> int:
+        """Return how many leading rows are surely those of other ones."""
+        if self._parts[0].shares(other._parts[0]):
+            return min(len(self), len(other))
+        is_copy = self._origin is not None and self._origin[0]() is other._parts[0]._buffer
+        return min(self._origin[1], len(other)) if is_copy and self._origin is not None else 0
+
     def copy(self) -> "AddedFeatures":
         """Return the same rows, to grow independently of these."""
         return self._of([part.copy() for part in self._parts])
@@ -677,7 +689,9 @@ class AddedFeatures:
 
     def _of(self, parts: "list[AppendOnlyArray]") -> "AddedFeatures":
         made = object.__new__(AddedFeatures)
-        made._parts, made._width = tuple(parts), self._width
+        made._parts, made._width, made._origin = tuple(parts), self._width, self._origin
+        if not parts[0].shares(self._parts[0]):
+            made._origin = ref(self._parts[0]._buffer), len(self)
         return made
 
 

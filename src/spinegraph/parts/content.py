@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ParameterError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph, GraphLike
-from spinegraph.graph.overlay import Overlay
+from spinegraph.graph.overlay import AddedFeatures, AppendOnlyArray, Overlay
 from spinegraph.kernels.adjacency import DIRECTIONS
 from spinegraph.kernels.sparse import sparse_times_dense
 from spinegraph.parts.place import hidden_links, share_nearer
@@ -70,7 +71,7 @@ class Content:
     scale: float = 1.0
     ramps: "Ramps | None" = None
     num_whole: int = 0
-    _kept: "_Rows" = field(default_factory=lambda: _Rows(), repr=False)
+    _kept: "_Kept" = field(default_factory=lambda: _Kept(), repr=False)
 
     @property
     def dim(self) -> int:
@@ -171,37 +172,15 @@ class Content:
         """Return the compressed features (m, r) of some nodes; a row does not depend on the others."""
         return row_products(encode(self.encoder, graph, positions), self.directions)
 
-    def embed_some(
-        self, graph: GraphLike, positions: NDArray[np.int64], around: list[csr_array]
-    ) -> NDArray[np.float32]:
-        """Return this part (r, d) of some nodes, given their rows (r, n) of T_near, T_far and so on.
-
-        Compressed features of the graph, or of an overlay's base, are kept for the next call.
-        """
+    def reader(self, graph: GraphLike) -> "CompressedFeatures":
+        """Return the compressed features of a graph's nodes, to be read at the cost of those asked for."""
         require_features(self.encoder, graph)
-        base = graph.base if isinstance(graph, Overlay) else graph
-        kept, is_kept = self._kept.of(base, self.directions.shape[1])
-        is_read = np.zeros(len(graph), bool)
-        for rows in around:
-            is_read[rows.indices] = True
-        missing = np.flatnonzero(is_read[: len(base)] & ~is_kept)
-        if len(missing):
-            kept[missing] = self.compressed(graph, missing)
-            is_kept[missing] = True
-        later = len(base) + np.flatnonzero(is_read[len(base) :])
-        others = self.compressed(graph, later) if len(later) else None
-        found = row_products(self.compressed(graph, positions), self.mixing[0])
-        for rows, part in zip(around, self.mixing[1:], strict=True):
-            if others is None:
-                found += row_products(multiply(rows, kept, 1), part)
-                continue
-            is_base = rows.indices < len(base)
-            sums = sparse_times_dense(*chosen_entries(rows, is_base), kept, 1)
-            indptr, indices, data = chosen_entries(rows, ~is_base)
-            # One sum in order, so that its bits do not depend on which nodes are the base's.
-            sparse_times_dense(indptr, np.searchsorted(later, indices), data, others, 1, out=sums)
-            found += row_products(sums, part)
-        return self.finished(found)
+        return CompressedFeatures(self, graph)
+
+    def embed_some(self, blocks: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return this part (m, d) of nodes: compressed features (m, r) of own, near, far and so on."""
+        products = map(row_products, blocks, self.mixing)
+        return self.finished(sum(products, np.zeros((), np.float32)))
 
     def finished(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return this part (r, d) of nodes, given the map's values."""
@@ -219,22 +198,89 @@ class Content:
         require_features(self.encoder, graph)
 
 
+class CompressedFeatures:
+    """Compressed features of the nodes of a graph, or of an overlay's base and of what was added to it.
+
+    They are computed when they are first read, and kept as long as the graph lives.
+    """
+
+    def __init__(self, content: Content, graph: GraphLike) -> None:
+        base: Any = graph.base if isinstance(graph, Overlay) else graph
+        self._content, self._base = content, base
+        self._kept = content._kept.of(base, content.directions.shape[1])
+        self._added = self._kept.of_added(graph, content) if isinstance(graph, Overlay) else None
+
+    def at(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return those of some nodes, (m, r)."""
+        is_base = positions < len(self._base)
+        self._keep(positions[is_base])
+        if self._added is None or is_base.all():
+            return np.asarray(self._kept.rows[positions])
+        found = np.empty((len(positions), self._added.shape[1]), np.float32)
+        found[is_base] = self._kept.rows[positions[is_base]]
+        found[~is_base] = self._added[positions[~is_base] - len(self._base)]
+        return found
+
+    def product(self, rows: csr_array) -> NDArray[np.float32]:
+        """Return rows (m, n) times those of all nodes, (m, r)."""
+        is_base, is_read = rows.indices < len(self._base), np.zeros(len(self._base), bool)
+        is_read[rows.indices[is_base]] = True
+        self._keep(np.flatnonzero(is_read))
+        if self._added is None or is_base.all():
+            return multiply(rows, self._kept.rows, 1)
+        sums = sparse_times_dense(*chosen_entries(rows, is_base), self._kept.rows, 1)
+        indptr, indices, data = chosen_entries(rows, ~is_base)
+        # One sum in order, so that its bits do not depend on which nodes are the base's.
+        return sparse_times_dense(indptr, indices - len(self._base), data, self._added, 1, out=sums)
+
+    def _keep(self, positions: NDArray[np.int64]) -> None:
+        missing = positions[~self._kept.is_kept[positions]]
+        if len(missing):
+            self._kept.rows[missing] = self._content.compressed(self._base, missing)
+            self._kept.is_kept[missing] = True
+
+
 class _Rows:
-    """Rows of one graph that were computed; those never written take no memory."""
+    """Compressed features (n, width) of one graph, and of what its overlays added.
+
+    ``is_kept`` (n,) tells which were computed; those never written take no memory.
+    """
+
+    def __init__(self, count: int, width: int) -> None:
+        self.rows, self.is_kept = np.empty((count, width), np.float32), np.zeros(count, bool)
+        self._added: tuple[AddedFeatures | None, AppendOnlyArray] = None, AppendOnlyArray(self.rows[:0])
+        self._lock = Lock()
+
+    def of_added(self, overlay: Overlay, content: Content) -> NDArray[np.float32]:
+        """Return the rows (a, width) of all added nodes."""
+        added = overlay.added_rows
+        assert added is not None
+        with self._lock:
+            before, known = self._added
+            common = 0 if before is None else min(added.num_common(before), len(known))
+            missing = len(overlay.base) + np.arange(common, len(added))
+            if not len(missing):
+                return known.values[: len(added)]
+            whole = known if common == len(known) else AppendOnlyArray(known.values[:common].copy())
+            found = whole.plus(content.compressed(overlay, missing))
+            if whole is known:
+                self._added = added, found
+            return found.values
+
+
+class _Kept:
+    """The rows of graphs that are in use."""
 
     def __init__(self) -> None:
-        self._held: tuple[Any, NDArray[np.float32], NDArray[np.bool_]] | None = None
+        self._of: WeakKeyDictionary[Graph, _Rows] = WeakKeyDictionary()
 
-    def of(self, graph: GraphLike, width: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return the rows (n, width) of a graph, and which are computed, (n,)."""
-        held = self._held
-        if held is None or held[0]() is not graph:
-            held = ref(graph), np.empty((len(graph), width), np.float32), np.zeros(len(graph), bool)
-            self._held = held
-        return held[1:]
+    def of(self, graph: Graph, width: int) -> _Rows:
+        """Return those of a graph."""
+        found = self._of.get(graph)
+        return self._of.setdefault(graph, _Rows(len(graph), width)) if found is None else found
 
     def __reduce__(self) -> Any:
-        return _Rows, ()
+        return _Kept, ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,19 @@ from spinegraph.config import PARTS, Config
 from spinegraph.errors import MissingFeaturesError, ParameterError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.graph.overlay import Overlay
 from spinegraph.kernels.walks import plain_walks
 from spinegraph.parts.content import Content, Learned, learn, scaling_of, smoothers
 from spinegraph.parts.place import Place, Positions, positions, strength
-from spinegraph.parts.role import Role, Surroundings, profile_of, role_columns
+from spinegraph.parts.role import (
+    Role,
+    Surroundings,
+    log_degrees,
+    moments,
+    profile_of,
+    role_columns,
+    smoothed_degrees,
+)
 from spinegraph.structure.pagerank import RootedPageRank
 
 # Length of place and role beside content, and of role to place without it where place predicts links well.
@@ -247,30 +256,85 @@ class Generator:
         for name, columns in self.parts.items():
             vectors[:, columns] *= np.float32(self.weights[name])
 
+    def around_all(self, base: Graph, known: NDArray[np.int64] | None) -> "AroundAll | None":
+        """Return what is around all nodes of a graph, with which vectors of overlays cost less.
+
+        None for small graphs, which have no need of it, and for directed ones.
+        """
+        near, far, *ways = smoothers(base, self.config)
+        if ways or far.is_quick:
+            return None
+        everyone = np.arange(len(base))
+        far_values = None
+        if self.content is not None:
+            far_values = far.smooth(self.content.reader(base).at(everyone)) / far.root_degrees
+        return AroundAll(near.smooth(self._read(base, known)(everyone)), far_values)
+
+    def _read(
+        self, graph: GraphLike, known: NDArray[np.int64] | None
+    ) -> Callable[[NDArray[np.int64]], NDArray[np.float32]]:
+        """Return what returns the values (m, c) of some nodes that the parts smooth by T_near."""
+        features = None if self.content is None else self.content.reader(graph)
+        degrees = log_degrees(graph)
+
+        def read(positions: NDArray[np.int64]) -> NDArray[np.float32]:
+            blocks = [] if features is None else [features.at(positions)]
+            if self.place is not None and known is not None:
+                blocks.append(self.place.at(known[positions]))
+            return np.hstack([*blocks, moments(degrees[positions])])
+
+        return read
+
     def embed_some(
         self,
         graph: GraphLike,
         positions: NDArray[np.int64],
         known: NDArray[np.int64] | None = None,
+        around_all: "AroundAll | None" = None,
     ) -> NDArray[np.float32]:
         """Return the vectors (r, d) of some nodes at their cost alone.
 
-        A vector does not depend, to the last bit, on which others are asked for.
+        A vector does not depend, to the last bit, on which others are asked for. ``around_all`` is what is
+        around all nodes of an overlay's base, if it was computed; see ``Smoother.corrected``.
         """
         near, far, *ways = smoothers(graph, self.config)
-        vectors, rows = np.zeros((len(positions), self.dim), np.float32), near.rows(positions)
-        directed = [each.rows(positions) for each in ways]
-        if self.content is not None:
-            around = [rows, far.rows(positions), *directed]
-            vectors[:, self.parts["content"]] = self.content.embed_some(graph, positions, around)
-        if self.place is not None and known is not None:
-            vectors[:, self.parts["place"]] = self.place.embed_some(rows, known)
+        vectors = np.zeros((len(positions), self.dim), np.float32)
+        if not len(positions):
+            return vectors
+        features = None if self.content is None else self.content.reader(graph)
+        content, place = list[NDArray[np.float32]](), np.zeros((1, 1), np.float32)
+        if around_all is not None and isinstance(graph, Overlay):
+            values = near.corrected(graph, positions, around_all.near, self._read(graph, known))
+            first = 0 if self.content is None else self.content.directions.shape[1]
+            if features is not None and around_all.far is not None:
+                content = [values[:, :first], far.corrected(graph, positions, around_all.far, features.at)]
+            if self.place is not None and known is not None:
+                place = self.place.embed_values(values[:, first:-2])
+            role = values[:, -2:]
+        else:
+            rows, directed = near.rows(positions), [each.rows(positions) for each in ways]
+            if features is not None:
+                content = [features.product(each) for each in (rows, far.rows(positions), *directed)]
+            if self.place is not None and known is not None:
+                place = self.place.embed_some(rows, known)
+            role = smoothed_degrees(graph, rows, directed)
+        if self.content is not None and features is not None:
+            vectors[:, self.parts["content"]] = self.content.embed_some([features.at(positions), *content])
+        if self.place is not None:
+            vectors[:, self.parts["place"]] = place
         if self.role is not None:
-            around_them = Surroundings.of_some(graph, positions, rows, directed)
-            columns = role_columns(graph, self.config, positions, around_them, self.profile(graph, positions))
+            around = Surroundings.of_some(graph, positions, role)
+            columns = role_columns(graph, self.config, positions, around, self.profile(graph, positions))
             vectors[:, self.parts["role"]] = self.role.embed(columns)
         self._weigh(vectors)
         return vectors
+
+
+class AroundAll(NamedTuple):
+    """What is around all nodes of a graph: by T_near of all that parts read, and by T_far of features."""
+
+    near: NDArray[np.float32]  # (n, c)
+    far: NDArray[np.float32] | None  # (n, r) over the roots of degrees
 
 
 def _balance(has_content: bool, strength: float, neighbors: float) -> dict[str, float]:

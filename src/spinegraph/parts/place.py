@@ -77,19 +77,22 @@ class Place:
 
     def smoothed(self, near: Smoother, known: NDArray[np.int64], columns: slice) -> NDArray[np.float32]:
         """Return some columns (n, c) of this part of all nodes; ``known`` (n,): their training positions."""
-        return _means(near.smooth(self._at(known, columns)))
+        return _means(near.smooth(self.at(known, columns)))
 
     def embed_some(self, near: csr_array, known: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return this part (r, d) of some nodes: rows of T_near (r, n) over nodes known as ``known`` (n,)."""
         at = known[near.indices]
         indptr, _, data = chosen_entries(near, at >= 0)
         sums = sparse_times_dense(indptr, at[at >= 0], data, np.ascontiguousarray(self.positions), 1)
-        mass = row_sums(indptr, data)
-        found = np.zeros((near.shape[0], self.dim), np.float32)
-        found[:, : self.positions.shape[1]] = _means(np.column_stack([sums, mass]).astype(np.float32))
+        return self.embed_values(np.column_stack([sums, row_sums(indptr, data)]).astype(np.float32))
+
+    def embed_values(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return this part (r, d) of some nodes: rows of T_near times what :meth:`at` returns."""
+        found = np.zeros((len(values), self.dim), np.float32)
+        found[:, : self.positions.shape[1]] = _means(values)
         return found
 
-    def _at(self, known: NDArray[np.int64], columns: slice) -> NDArray[np.float32]:
+    def at(self, known: NDArray[np.int64], columns: slice = slice(None)) -> NDArray[np.float32]:
         """Return columns of the positions of nodes, 0 where there is none, and whether there is one."""
         some = self.positions[:, columns]
         values = np.zeros((len(known), some.shape[1] + 1), np.float32)

@@ -143,27 +143,36 @@ class Surroundings:
     @classmethod
     def of(cls, graph: GraphLike, around: tuple[Smoother, ...]) -> "Surroundings":
         """Return those of all nodes, given T_near, T_far and the directed ones."""
-        logarithms = _log_degrees(graph)
+        logarithms = log_degrees(graph)
         means = [
             _neighbor_means(graph.adjacency().neighbors(some), logarithms) for some in _blocks(len(graph))
         ]
         near, _, *ways = around
-        smoothed = [near.smooth(np.stack([logarithms, logarithms**2], axis=1))]
+        smoothed = [near.smooth(moments(logarithms))]
         smoothed += [way.smooth(_log_both(graph)) for way in ways]
         return cls(np.concatenate([*means, np.zeros(0, np.float32)]), np.hstack(smoothed))
 
     @classmethod
     def of_some(
-        cls, graph: GraphLike, positions: NDArray[np.int64], near: csr_array, ways: list[csr_array]
+        cls, graph: GraphLike, positions: NDArray[np.int64], near: NDArray[np.float32]
     ) -> "Surroundings":
-        """Return what some nodes read, given their rows of T_near and of the directed ones."""
-        logarithms = _log_degrees(graph)
+        """Return what some nodes read; for ``near`` see ``smoothed_degrees``."""
+        logarithms = log_degrees(graph)
         around = np.unique(graph.adjacency().neighbors(positions)[1]).astype(np.int64)
         means = np.zeros(len(graph), np.float32)
         means[around] = _neighbor_means(graph.adjacency().neighbors(around), logarithms)
-        smoothed = [multiply(near, np.stack([logarithms, logarithms**2], axis=1), 1)]
-        smoothed += [multiply(way, _log_both(graph), 1) for way in ways]
-        return cls(means, np.hstack(smoothed))
+        return cls(means, near)
+
+
+def smoothed_degrees(graph: GraphLike, near: csr_array, ways: list[csr_array]) -> NDArray[np.float32]:
+    """Return the mean logarithms of degrees around some nodes, given their rows of T_near and of ``ways``."""
+    smoothed = [multiply(near, moments(log_degrees(graph)), 1)]
+    return np.hstack([*smoothed, *(multiply(way, _log_both(graph), 1) for way in ways)])
+
+
+def moments(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return values (n,) and their squares, (n, 2)."""
+    return np.stack([values, values**2], axis=1)
 
 
 def role_columns(
@@ -223,11 +232,12 @@ def _weights(count: int) -> NDArray[np.float32]:
     return np.concatenate([*groups, profile / np.linalg.norm(profile)]).astype(np.float32)
 
 
-def _log_degrees(graph: GraphLike) -> NDArray[np.float32]:
+def log_degrees(graph: GraphLike) -> NDArray[np.float32]:
+    """Return log(1 + degree) of all nodes, (n,)."""
     if not isinstance(graph, Overlay):
         return np.log1p(graph.degrees).astype(np.float32)
     if graph.base not in _of_bases:  # those of a base graph serve all its overlays
-        _of_bases[graph.base] = _log_degrees(graph.base)
+        _of_bases[graph.base] = log_degrees(graph.base)
     found = np.zeros(len(graph), np.float32)
     found[: len(graph.base)] = _of_bases[graph.base]
     is_patched = graph.patch.row_ids >= 0

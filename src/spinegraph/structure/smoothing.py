@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
 from spinegraph.graph.graph import GraphLike
+from spinegraph.graph.overlay import Overlay
 from spinegraph.kernels import smoothing as kernels
 from spinegraph.kernels.adjacency import Adjacency, Way
 from spinegraph.kernels.runtime import run_blocks
@@ -26,6 +27,7 @@ _ROWS_PER_BLOCK, _VALUES_PER_BLOCK = 512, 1 << 16  # at least: starting a thread
 _COLUMNS = 72  # smoothed at a time: bounds memory to three arrays of so many columns
 _QUICK = 2_000_000  # steps along edges that take about a millisecond
 _LEAST = 1e-6  # walkers for each neighbour below which all of them stop
+_LEAST_TO_CORRECT = 3e-4  # the same where values of a base graph are corrected, so little is missed
 EARLY = 0.1  # share of walkers that may stop early
 _ROOTS, _ROOTS_PER_BLOCK = 64, 8  # rows made by products at a time, and by one thread
 
@@ -97,8 +99,8 @@ class Smoother:
 
     @cached_property
     def root_degrees(self) -> NDArray[np.float32]:
-        """Root of the weight of all steps from a node, (n, 1); 1 for nodes without neighbours."""
-        total = np.where(self.degrees > 0, self.strengths + self.loops, 1)
+        """Root of the weight of all steps from a node, (n, 1); 1 without neighbours, or if not symmetric."""
+        total = np.where(self.symmetric & (self.degrees > 0), self.strengths + self.loops, 1)
         return np.sqrt(total)[:, None].astype(np.float32)
 
     @property
@@ -108,6 +110,11 @@ class Smoother:
             return max(1, int(np.ceil(np.log(self.tolerance) / np.log(self.continuation))))
         growth = 1 / self.continuation + np.sqrt(1 / self.continuation**2 - 1)
         return max(1, int(np.ceil(np.log(2 / self.tolerance) / np.log(growth))))
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a row of T by products takes about a millisecond."""
+        return self.num_products * self.adjacency.num_entries <= _QUICK
 
     def smooth(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return T values, (n, d), of the values (n, d) of all nodes."""
@@ -165,7 +172,7 @@ class Smoother:
         """
         by_products = np.ones(len(roots), bool)
         found = csr_array((0, len(self.degrees)), dtype=np.float32)
-        if self.num_products * self.adjacency.num_entries > _QUICK and len(roots):
+        if not self.is_quick and len(roots):
             found, early = self._walks(roots)
             by_products = early > EARLY
         if not by_products.any():
@@ -197,7 +204,58 @@ class Smoother:
         indices = np.tile(np.arange(n, dtype=np.int32), count)
         return csr_array((found.ravel(), indices, np.arange(count + 1) * n), shape=(count, n))
 
-    def _walks(self, roots: NDArray[np.int64]) -> tuple[csr_array, NDArray[np.float64]]:
+    def corrected(
+        self,
+        overlay: Overlay,
+        roots: NDArray[np.int64],
+        before: NDArray[np.float32],
+        values: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+    ) -> NDArray[np.float32]:
+        """Return rows of T values (r, d) of some nodes of an overlay, at their cost alone.
+
+        ``before`` (m, d) is T values of the base graph, over the roots of its degrees if this is symmetric;
+        ``values`` returns the values (p, d) of some positions. Let z be ``before``, and for added nodes the
+        mean of their neighbours'. Then T values is z + (I - b P)^-1 r with r = (1 - b) values + b P z - z,
+        which is 0 but for nodes whose links changed. So little is missed by short walks.
+        """
+        b, scale = self.continuation, self.root_degrees
+        rows, _ = self._walks(roots, _LEAST_TO_CORRECT)
+        is_changed = overlay.patch.row_ids[rows.indices] >= 0
+        changed = np.unique(rows.indices[is_changed]).astype(np.int64)
+        around = overlay.rows_at(changed)
+        read = np.unique(np.concatenate([changed, around.indices, roots]))
+        guess = self._guess(overlay, read, before)
+        total = sparse_times_dense(
+            around.indptr,
+            np.searchsorted(read, around.indices),
+            np.ones(len(around.indices), np.float32) if around.weights is None else around.weights,
+            guess,
+            1,
+        )
+        own, alone = guess[np.searchsorted(read, changed)], self.degrees[changed] == 0
+        total += np.where(alone, 1, self.loops[changed])[:, None].astype(np.float32) * own
+        total *= np.float32(b) * np.where(alone, 1, self.inverse[changed])[:, None].astype(np.float32)
+        residual = (total - own) * scale[changed] + np.float32(1 - b) * values(changed)
+        indptr, indices, data = chosen_entries(rows, is_changed)
+        found = sparse_times_dense(indptr, np.searchsorted(changed, indices), data, residual, 1)
+        return np.asarray(found / np.float32(1 - b) + guess[np.searchsorted(read, roots)] * scale[roots])
+
+    def _guess(
+        self, overlay: Overlay, positions: NDArray[np.int64], before: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return what is known of the base's nodes, and for added ones the mean of their neighbours'."""
+        first = int(np.searchsorted(positions, len(before)))
+        around = overlay.rows_at(positions[first:])
+        is_base = around.indices < len(before)
+        indptr = np.concatenate([[0], np.cumsum(is_base)])[around.indptr]
+        counts = np.diff(indptr)
+        data = np.repeat(1 / np.maximum(counts, 1), counts).astype(np.float32)
+        means = sparse_times_dense(indptr, around.indices[is_base], data, before, 1)
+        return np.concatenate([before[positions[:first]], means])
+
+    def _walks(
+        self, roots: NDArray[np.int64], least: float = _LEAST
+    ) -> tuple[csr_array, NDArray[np.float64]]:
         """Return rows of T by walks, and the share of each that stopped early."""
         n, walk = len(self.degrees), (self.adjacency, self.inverse, self.loops)
         early = np.zeros(len(roots))
@@ -207,7 +265,7 @@ class Smoother:
             size, done = 1 << 15, 0
             indices, data = np.empty(size, np.int32), np.empty(size)
             while True:
-                rest = roots[start + done : stop], self.continuation, _LEAST, walkers
+                rest = roots[start + done : stop], self.continuation, least, walkers
                 out = indptr[done:], indices, data, early[start + done : stop]
                 done += kernels.walks_from(*walk, *rest, *out)
                 if done == stop - start:

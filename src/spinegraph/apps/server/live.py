@@ -19,7 +19,7 @@ from spinegraph.embeddings import part_weights, unit_length
 from spinegraph.graph.edges import frozen
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import REMOVED, Overlay
-from spinegraph.parts.generator import Generator
+from spinegraph.parts.generator import AroundAll, Generator
 from spinegraph.parts.paper import PaperGenerator
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
 
@@ -27,7 +27,7 @@ Name = str | int
 BLOCK_ROWS = 128  # cheap to copy, yet large enough for fast products
 TOLERANCE = 0.05  # by which a node's rooted PageRank may drift before its vector is updated
 DEFERRED_FROM = 5_000  # edges of the base graph, from which moved vectors are updated after the answer
-_TOGETHER = 8  # vectors updated at a time
+_TOGETHER = 32  # vectors updated at a time
 _MAX_ROUNDS = 4  # updates of columns that change other columns, in models of 0.1.0 that smooth their columns
 
 
@@ -196,8 +196,22 @@ class Live:
             self._continuation = generator.config.near
             self._reads_neighbors = generator.role is not None
             self._smooths_columns = False
+        self._around: tuple[Graph | None, AroundAll | None] = None, None  # of the present base graph
         self.is_deferred = base.num_edges >= DEFERRED_FROM if is_deferred is None else is_deferred
         self._reset(Overlay.of(base), version, self.generator.known(base))
+
+    def embed(
+        self, overlay: Overlay, positions: NDArray[np.int64], known: NDArray[np.int64] | None
+    ) -> NDArray[np.float32]:
+        """Return the vectors (r, d) of some nodes in an overlay of the base."""
+        if not isinstance(self.generator, Generator):
+            return self.generator.embed_some(overlay, positions, known)
+        base, around = self._around
+        if base is not overlay.base:
+            whole = self.generator.with_config(threads=None)
+            around = whole.around_all(overlay.base, None if known is None else known[: len(overlay.base)])
+            self._around = overlay.base, around
+        return self.generator.embed_some(overlay, positions, known, around)
 
     def _reset(self, overlay: Overlay, version: int, known: NDArray[np.int64] | None) -> None:
         """Start from a graph whose vectors are not known yet."""
@@ -257,7 +271,7 @@ class Live:
         is_there = self._staged.patch.row_ids[new] != REMOVED
         if is_there.any():
             known = self.snapshot.known_in(self._staged)
-            vectors[is_there] = self.generator.embed_some(self._staged, new[is_there], known)
+            vectors[is_there] = self.embed(self._staged, new[is_there], known)
         return vectors
 
     def update(self, joined: NDArray[np.float32] | None = None) -> Snapshot:
@@ -276,7 +290,7 @@ class Live:
         known, refreshed_to = now.known_in(after), version
         if joined is None:
             new = self._affected(self._graph, after)
-            self._graph, joined = after, self.generator.embed_some(after, new, known)
+            self._graph, joined = after, self.embed(after, new, known)
         else:
             new, refreshed_to = np.arange(len(now.overlay), len(after)), now.refreshed_to
             self._later.append((version, after.touched))
@@ -344,7 +358,7 @@ class Live:
             self._begin_group()
             return partial(self._affected, before, self._graph)
         known = None if self.snapshot.known is None else self.snapshot.known[: len(self._graph)]
-        return partial(self.generator.embed_some, self._graph, self._waiting[:_TOGETHER], known)
+        return partial(self.embed, self._graph, self._waiting[:_TOGETHER], known)
 
     def take(self, found: NDArray[Any]) -> Snapshot:
         """Take over the result of :meth:`next_work`; return the new snapshot."""

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock, Thread, get_native_id
 from typing import Any
 
@@ -21,9 +22,9 @@ from spinegraph.structure.similarity import comparison
 
 _ROUNDING = 1e-5  # of a float32 product; candidates this close are ordered in float64
 _CANDIDATES, _MORE_CANDIDATES = 2, 16  # times n, asked of the index: some may be removed or have moved
-_QUICK = 5_000  # nodes that are compared in a millisecond
+_QUICK = 20_000  # nodes that are compared in a millisecond or two
 _NICENESS = 10  # of 19, of the thread that rebuilds the index
-_SAME_DIRECTION = 0.98  # cosine of a vector to its indexed one, above which it has not moved
+_SAME_DIRECTION = 0.95  # cosine of a vector to its indexed one, above which it has not moved
 _TIE = 1e-4  # relative; distances of profiles are float32
 _MAX_NOTES = 1_000  # changes that are noted one by one
 _COMPARED = 4  # times n, nodes of nearest degree that are compared at least
@@ -42,11 +43,11 @@ class Lookup:
     def __init__(self, exact_up_to: int = EXACT_UP_TO) -> None:
         self._exact_up_to = exact_up_to
         self._index: _Index | None = None
-        self._lock = Lock()
-        self._building: Thread | None = None
-        self._since = np.zeros(0, np.int64)  # positions updated while an index is being built
+        self._worker, self._work = ThreadPoolExecutor(1, "index"), Future[None]()
+        self._work.set_result(None)
+        self._lock, self._is_closed = Lock(), False
         self._latest: Snapshot | None = None
-        self._is_closed = False
+        self._moved: list[NDArray[np.int64]] = []  # positions updated that the worker has not taken yet
 
     def nearest(
         self,
@@ -95,46 +96,49 @@ class Lookup:
     @property
     def is_ready(self) -> bool:
         """Whether no first index is being built."""
-        return self._index is not None or self._building is None or not self._building.is_alive()
+        return self._index is not None or self._work.done()
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Note a new snapshot; build the index in the background if there is none of its base graph."""
+        """Note a new snapshot; the index is built or updated in the background."""
         if len(snapshot.overlay) <= self._exact_up_to or not can_index():
             return
         with self._lock:
-            self._latest = snapshot
-            if self._building is not None and self._building.is_alive():
-                self._since = np.union1d(self._since, snapshot.refreshed)
-            elif self._index is None or self._index.base is not snapshot.overlay.base:
-                self._since = np.zeros(0, np.int64)
-                self._building = Thread(target=self._build, args=(snapshot,), name="index", daemon=True)
-                self._building.start()
-            if self._index is not None and self._index.base is snapshot.overlay.base:
-                self._index.update(snapshot, snapshot.refreshed)
+            self._latest, is_queued = snapshot, bool(self._moved)
+            self._moved.append(snapshot.refreshed)
+            if not (is_queued or self._is_closed):
+                self._work = self._worker.submit(self._catch_up)
 
     def wait(self) -> None:
-        """Wait for an index that is being built."""
-        if self._building is not None:
-            self._building.join()
+        """Wait for an index that is being built or updated."""
+        self._work.result()
 
     def close(self) -> None:
         """Stop building an index; the process must not end in the middle of it."""
-        self._is_closed = True
-        self.wait()
+        with self._lock:
+            self._is_closed = True
+        self._worker.shutdown()
+
+    def _catch_up(self) -> None:
+        with self._lock:
+            snapshot, moved, self._moved = self._latest, self._moved, []
+        assert snapshot is not None
+        if self._index is not None and self._index.base is snapshot.overlay.base:
+            self._index.update(snapshot, np.unique(np.concatenate(moved)))
+        elif self._index is None:
+            self._build(snapshot)
+        else:  # in a thread of its own, for its priority
+            rebuilding = Thread(target=self._build, args=(snapshot,))
+            rebuilding.start()
+            rebuilding.join()
 
     def _build(self, snapshot: Snapshot) -> None:
         is_first = self._index is None
         if not is_first and sys.platform == "linux":  # requests go first; there threads have priorities
             os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
-        unit, threads = snapshot.unit.matrix(), 0 if is_first else 1
-        made = new_index(unit, threads, is_wanted=lambda: not self._is_closed)
-        index = _Index(made, snapshot.overlay.base, len(unit))
-        with self._lock:
-            latest = self._latest or snapshot
-            # Else it is not whole, or the store was compacted meanwhile: positions differ.
-            if not self._is_closed and latest.overlay.base is snapshot.overlay.base:
-                index.update(latest, self._since[self._since < len(unit)])
-                self._index = index
+        unit = snapshot.unit.matrix()
+        made = new_index(unit, 0 if is_first else 1, is_wanted=lambda: not self._is_closed)
+        if not self._is_closed:
+            self._index = _Index(made, snapshot.overlay.base, len(unit))
 
 
 class _Index:
@@ -148,7 +152,7 @@ class _Index:
         """Add new nodes, and replace vectors at some positions that turned away from the indexed ones."""
         new, known = np.arange(self._count, len(snapshot.overlay)), positions[positions < self._count]
         if len(known):
-            indexed = np.array(self._index.get(known))
+            indexed = np.array(self._index.get(known, dtype=np.float32))
             known = known[(indexed * snapshot.unit.take(known)).sum(axis=1) < _SAME_DIRECTION]
         for position in np.concatenate((known, new)).tolist():
             with self._lock:

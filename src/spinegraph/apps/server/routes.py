@@ -227,7 +227,7 @@ def _try_out(
 ) -> dict[str, Any]:
     grown = change.apply(now.overlay.branch())
     positions, known = np.arange(len(now.overlay), len(grown)), now.known_in(grown)
-    vectors = service.generator.embed_some(grown, positions, known)
+    vectors = service.writer.live.embed(grown, positions, known)
     nodes = []
     for name, position, vector in zip(change.names, positions, vectors, strict=True):
         located = service.atlas.locate(now, vector, by=map_by)

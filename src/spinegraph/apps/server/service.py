@@ -100,7 +100,7 @@ class Service:
         """Return a new vector (d,) of a node whose own edges changed since it was updated, else None."""
         if now.due.get(position, now.version + 1) > now.version:
             return None
-        work = partial(self.generator.embed_some, now.overlay, np.array([position]), now.known)
+        work = partial(self.writer.live.embed, now.overlay, np.array([position]), now.known)
         return np.asarray((await self.in_thread(work))[0])
 
     async def add_nodes(self, body: NewNode | NewNodes, key: list[str] | None) -> tuple[list[Name], Snapshot]:
@@ -130,7 +130,7 @@ class Service:
         Drift(len(now), 0.5, 0.05).change(now, after)
         NeighborDrift(len(now), 0.05).change(now, after)
         known = self.snapshot.known_in(after)
-        self.generator.embed_some(after, after.touched, known)
+        self.writer.live.embed(after, after.touched, known)
         self.lookup.nearest(self.snapshot, self.snapshot.vector(int(now.standing[0])), 1)
 
     def _on_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:

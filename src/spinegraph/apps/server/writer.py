@@ -161,8 +161,8 @@ class Writer(Thread):
             self._refreshing.add_done_callback(self._queue.put)  # wakes this thread
 
     def _after_rest(self, work: Callable[[], Any]) -> Any:
-        # At most half of the time, or a quarter while changes come: requests go first.
-        self._closing.wait(self._rest * (3 if self._is_busy else 1))
+        # At most a third of the time, or a seventh while changes come: requests go first.
+        self._closing.wait(self._rest * (6 if self._is_busy else 2))
         self._is_busy = False
         started, found = time.perf_counter(), work()
         self._rest = time.perf_counter() - started
