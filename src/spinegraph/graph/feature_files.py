@@ -291,16 +291,15 @@ def join_features(
     """
     if found.names is not None:
         contents, found = _aligned(contents, found)
-    if encoder is None and not is_numeric(found.data):
-        encoder = FeatureEncoder()
-    matrix, feature_names, note = encoded(found, encoder)
+    matrix, feature_names, encoder = encoded(found, encoder)
+    note = "columns of numbers, taken as they are" if encoder is None else "columns by FeatureEncoder"
     if found.names is None:
         contents = _numbered(contents, matrix.shape[0], found.path)
     try:
         features = as_features(matrix, contents.names)
     except GraphFormatError as fault:
         raise GraphFormatError(f"{found.path}: {fault}") from fault
-    notes = (*contents.notes, f"features from {found.path}: {note}")
+    notes = (*contents.notes, f"features from {found.path}: {matrix.shape[1]} {note}")
     return replace(contents, features=features, feature_names=feature_names, encoder=encoder, notes=notes)
 
 
@@ -329,19 +328,22 @@ def _aligned(contents: FileContents, found: FeatureFile) -> tuple[FileContents, 
     return replace(contents, names=names), placed
 
 
-def encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, tuple[str, ...] | None, str]:
-    """Return the matrix (r, f), its column names and a sentence on how it was made."""
-    if encoder is None:
+def encoded(
+    found: FeatureFile, encoder: FeatureEncoder | None
+) -> tuple[Any, tuple[str, ...] | None, FeatureEncoder | None]:
+    """Return the matrix (r, f), its column names and its encoder, made where a table needs one."""
+    if encoder is None and is_numeric(found.data):
         matrix = _table_matrix(found) if isinstance(found.data, pa.Table) else found.data
         if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
             shown = f"{matrix.dtype} {matrix.shape}"
             raise GraphFormatError(f"{found.path}: features must be numbers of shape (n, f); got {shown}")
-        return matrix, found.feature_names, f"{matrix.shape[1]} columns of numbers, taken as they are"
+        return matrix, found.feature_names, None
+    encoder = encoder or FeatureEncoder()
     try:
         matrix = encoder.transform(found.data) if encoder.is_fitted else encoder.fit_transform(found.data)
     except SpineError as fault:
         raise type(fault)(f"{found.path}: {fault}") from fault
-    return matrix, encoder.feature_names_, f"encoded into {matrix.shape[1]} columns by FeatureEncoder"
+    return matrix, encoder.feature_names_, encoder
 
 
 def is_numeric(data: Any) -> bool:

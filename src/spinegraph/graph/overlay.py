@@ -589,58 +589,49 @@ def _values(base: Graph) -> tuple[NDArray[np.float32] | None, ...]:
 class AddedNames:
     """Names of added nodes, in order of joining; a name may join again after its node was removed.
 
-    Overlays share the list and the table of indices, in which each reads as far as its own length.
+    Overlays share the list and the table of indices; an index counts where the own list has the name there.
     """
 
-    __slots__ = ("_joined", "_names", "_parent")
+    __slots__ = ("_joined", "_names")
 
-    def __init__(self, parent: "AddedNames | None" = None) -> None:
-        self._parent = parent  # a branch's names follow those of its parent
+    def __init__(self) -> None:
         self._names = AppendOnlyArray(np.zeros(0, object))
         self._joined: dict[Any, tuple[int, ...]] = {}
 
-    @property
-    def _start(self) -> int:
-        return 0 if self._parent is None else len(self._parent)
-
     def __len__(self) -> int:
-        return self._start + len(self._names)
+        return len(self._names)
 
     def __getitem__(self, index: int) -> Any:
-        before = self._start
-        return self._parent[index] if self._parent and index < before else self._names.values[index - before]
+        return self._names.values[index]
 
     def plus(self, names: Sequence[Any]) -> "AddedNames":
         """Return these names and more; growing twice from the same names gives two lists."""
         if not len(names):
             return self
-        longer = AddedNames(self._parent)
+        longer = AddedNames()
         longer._names = self._names.plus(np.fromiter(names, object, len(names)))
-        longer._joined = self._joined if longer._names.shares(self._names) else self._joined_so_far()
+        longer._joined = self._joined if longer._names.shares(self._names) else self._joined.copy()
         for index, name in enumerate(names, len(self)):
             longer._joined[name] = (*longer._joined.get(name, ()), index)
         return longer
 
-    def _joined_so_far(self) -> dict[Any, tuple[int, ...]]:
-        listed = ((name, tuple(at for at in held if at < len(self))) for name, held in self._joined.items())
-        return {name: held for name, held in listed if held}
-
     def branch(self) -> "AddedNames":
         """Return the same names, to grow independently of these."""
-        # Chains are no longer than two.
-        return AddedNames(self) if self._parent is None else AddedNames().plus(self.tolist())
+        made = AddedNames()
+        made._names, made._joined = self._names.copy(), self._joined.copy()
+        return made
 
     def find(self, name: Any) -> int:
         """Return the index at which a name joined last, -1 where it never did."""
-        for index in reversed(self._joined.get(name, ())):
-            if index < len(self):
+        for index in sorted(self._joined.get(name, ()), reverse=True):
+            if index < len(self) and self[index] == name:
                 return index
-        return -1 if self._parent is None else self._parent.find(name)
+        return -1
 
     def tolist(self) -> list[Any]:
         """Return the names as a list."""
-        before = [] if self._parent is None else self._parent.tolist()
-        return [*before, *self._names.values.tolist()]
+        listed: list[Any] = self._names.values.tolist()
+        return listed
 
 
 class AddedFeatures:

@@ -73,6 +73,7 @@ from spinegraph.graph.store import (
     map_array,
     open_store,
     require_store_place,
+    write_array,
     write_chunks,
     write_features,
     write_store,
@@ -87,7 +88,6 @@ MIN_MEMORY = 256 * 2**20
 _PROCESS_MEMORY = 160 * 2**20  # the interpreter and its libraries
 _SHARE = 0.6  # of the rest for DuckDB, which takes somewhat more than it is allowed
 _ENTRIES = 2**18  # sorted entries merged at a time
-_ROWS = 2**20  # row pointers written at a time
 _EXAMPLES = 6
 
 
@@ -466,16 +466,17 @@ class _Build:
         ordered = f"SELECT {both} FROM ({pairs}) WHERE x <> y AND NOT {zero} ORDER BY k{weight}"
         names = _stored_names(self.folder)
         one_way = both_ways = entries = 0
-        pointers = _Pointers(n)
         done, total = 0, 2 * (found.listed - loops - zeros)
         with (
             explained(self.folder),
             (self.folder / "indices.bin").open("wb") as columns,
-            (self.folder / "indptr.bin").open("wb") as starts,
             (self.folder / ("weights.bin" if is_weighted else "work/none")).open("wb") as numbers,
             (self.folder / ("outward.bin" if directed else "work/out")).open("wb") as outward,
             (self.folder / ("inward.bin" if directed else "work/in")).open("wb") as inward,
         ):
+            # Written, not only mapped: a full disk is then an error here.
+            write_array(self.folder / "indptr.bin", np.broadcast_to(np.int64(0), (n + 1,)))
+            starts = np.memmap(self.folder / "indptr.bin", np.int64, "r+")
             for keys, sums in _whole_groups(self._rows(ordered), is_weighted):
                 done += len(keys)
                 keys, added = sum_repeats(keys, sums)
@@ -497,12 +498,12 @@ class _Build:
                     outward.write(flows[np.arange(len(keys)), from_row].tobytes())
                     inward.write(flows[np.arange(len(keys)), 1 - from_row].tobytes())
                 columns.write((keys % n).astype(np.int32).tobytes())
-                for part in pointers.add(keys // n):
-                    starts.write(part.tobytes())
+                rows, lengths = np.unique(keys // n, return_counts=True)
+                starts[rows + 1] += lengths
                 entries += len(keys)
                 self.progress("merging edges", min(done, total), total)
-            for part in pointers.finish():
-                starts.write(part.tobytes())
+            np.cumsum(starts, out=starts)
+            starts.flush()
         return EdgeReport(
             listed=found.listed,
             edges=one_way // 2 if directed else entries // 2,
@@ -616,27 +617,6 @@ def _whole_groups(
         held = [keys[cut:], weights[cut:] if is_weighted else weights]
     if len(held[0]):
         yield held[0], held[1] if is_weighted else None
-
-
-class _Pointers:
-    """Gives the start of each row, from the ascending rows of entries that come in pieces."""
-
-    def __init__(self, n: int) -> None:
-        self._n, self._next, self._entries = n, 0, 0
-
-    def add(self, rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        if len(rows):
-            yield from self._until(rows, int(rows[-1]))
-            self._entries += len(rows)
-
-    def finish(self) -> Iterator[NDArray[np.int64]]:
-        return self._until(np.zeros(0, np.int64), self._n)
-
-    def _until(self, rows: NDArray[np.int64], last: int) -> Iterator[NDArray[np.int64]]:
-        while self._next <= last:
-            stop = min(self._next + _ROWS, last + 1)
-            yield self._entries + np.searchsorted(rows, np.arange(self._next, stop))
-            self._next = stop
 
 
 def _unnamed_rows(features: str | Path) -> int | None:

@@ -2,7 +2,7 @@
 
 import json
 import mmap
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b, file_digest
@@ -507,20 +507,12 @@ class StoredNameIndex:
         return rank if self._order is None else int(self._order[rank])
 
     def _find_by_scan(self, wanted: list[Any]) -> NDArray[np.int64]:
-        """Read all names in order, and look up the wanted ones that fall into each chunk."""
-        found = np.full(len(wanted), -1, dtype=np.int64)
-        texts = sorted((name, number) for number, name in enumerate(wanted) if isinstance(name, str))
-        asked = [name for name, _ in texts]
-        for start in range(0, len(self._names) if asked else 0, _NAMES):
-            stop = min(start + _NAMES, len(self._names))
-            positions = np.arange(start, stop) if self._order is None else self._order[start:stop]
-            names = self._names[start:stop] if self._order is None else self._names[positions]
-            first, last = bisect_left(asked, names[0]), bisect_right(asked, names[-1])
-            if first < last:
-                table = dict(zip(names.tolist(), positions.tolist(), strict=True))
-                for name, number in texts[first:last]:
-                    found[number] = table.get(name, -1)
-        return found
+        """Read all names once, and look each up among those wanted."""
+        found = {name: -1 for name in wanted if isinstance(name, str)}
+        for position, name in enumerate(self._names):
+            if name in found:
+                found[name] = position
+        return np.array([found[name] if isinstance(name, str) else -1 for name in wanted], dtype=np.int64)
 
 
 def _objects(names: list[str]) -> NDArray[Any]:
