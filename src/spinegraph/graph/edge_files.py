@@ -30,9 +30,9 @@ from spinegraph.errors import (
     SpineError,
     SpineWarning,
 )
-from spinegraph.graph.edges import GAPS_ALLOWED_BELOW, matrix_entries
+from spinegraph.graph.edges import GAPS_ALLOWED_BELOW, matrix_entries, read_listing
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.files import Opened, display_name, opened, read_npz
+from spinegraph.graph.files import Opened, display_name, naming, opened, read_npz
 from spinegraph.graph.tables import as_table, is_number, is_text
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class FileContents:
     """What an edge file holds, before edges are merged, dropped or made symmetric."""
 
     path: str
-    names: NDArray[Any]  # int64 or object (n,)
+    names: NDArray[Any]  # int64 or object (n,), distinct
     edges: NDArray[np.integer[Any]]  # (m, 2) positions in 0 .. n-1
     weights: NDArray[np.floating[Any]] | None = None  # (m,)
     features: Any = None  # float32 CSR or dense array (n, f)
@@ -101,7 +101,6 @@ class FileContents:
     labels: NDArray[Any] | None = None  # (n,) or (n, c)
     directed: bool = False  # the file says so, or lists both directions of undirected edges
     notes: tuple[str, ...] = ()  # what was detected, one sentence each
-    is_checked: bool = False  # names differ and positions are in range
 
 
 class EdgeColumns(NamedTuple):
@@ -732,7 +731,7 @@ def collect(listing: Listing) -> FileContents:
         raise GraphFormatError(f"{listing.path}: holds no edges; {listing.note}")
     warn_of_header(listing, stacklevel=5)
     note = f"{listing.note}; names are {'text' if names.dtype == object else 'integers'}"
-    return FileContents(listing.path, names, edges.T, weights=weights, notes=(note,), is_checked=True)
+    return FileContents(listing.path, names, edges.T, weights=weights, notes=(note,))
 
 
 def warn_of_header(listing: Listing, stacklevel: int) -> None:
@@ -1178,9 +1177,10 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
         sources, targets, weights = matrix_entries(matrix, options.weighted)
         edges = np.column_stack((sources, targets))
         note = f"SciPy sparse matrix; {'no weights' if weights is None else 'weights are its values'}"
-        contents = FileContents(name, np.arange(matrix.shape[0]), edges, weights, notes=(note,))
         # Entries without their mirror are what makes a matrix directed.
-        contents = replace(contents, directed=True)
+        contents = FileContents(
+            name, np.arange(matrix.shape[0]), edges, weights, directed=True, notes=(note,)
+        )
     else:
         raise GraphFormatError(
             f"{name}: holds neither 'edges' (m, 2) nor a SciPy sparse matrix; its arrays are "
@@ -1196,11 +1196,8 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
 def npz_contents(arrays: Arrays, path: str, options: EdgeOptions) -> FileContents:
     """Return the network of the arrays of an npz file."""
     edges = arrays["edges"]
-    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-        raise GraphFormatError(
-            f"{path}: edges must be integers of shape (m, 2); got {edges.dtype} {edges.shape}"
-        )
     names = names_of(arrays, "names" if "names" in arrays else "node_ids", path)
+    n = options.num_nodes if names is None else len(names)
     if "num_nodes" in arrays:
         found = arrays["num_nodes"]
         if found.size != 1 or found.dtype.kind not in "iu" or found.item() < 1:
@@ -1208,18 +1205,10 @@ def npz_contents(arrays: Arrays, path: str, options: EdgeOptions) -> FileContent
                 f"{path}: num_nodes must be one number above 0; got {found.tolist()!r:.60}"
             )
         n = int(found.item())
-    else:
-        n = len(names) if names is not None else options.num_nodes or int(edges.max(initial=-1)) + 1
-    if names is not None and len(names) != n:
-        raise GraphFormatError(f"{path}: {len(names)} names for {n} nodes; every node needs one name")
-    if n < 1:
-        raise GraphFormatError(f"{path}: no edges, so no nodes; a graph has at least one node")
-    _require_plausible(n, len(names) if names is not None else len(edges), path)
-    wrong = (edges < 0) | (edges >= n)
-    if wrong.any():
-        row, side = np.argwhere(wrong)[0].tolist()
-        value = int(edges[row, side])
-        raise GraphFormatError(f"{path}: edges[{row}, {side}] is {value}, out of range; ids are 0 .. {n - 1}")
+    _require_plausible(n or 0, edges.size if names is None else len(names), path)
+    with naming(path):
+        sources, targets, names = read_listing(edges, n, names)
+    n = len(names)
     labels, weights = arrays.get("labels"), arrays.get("weights")
     if labels is not None and labels.shape[:1] != (n,):
         raise GraphFormatError(f"{path}: labels of shape {labels.shape} for {n} nodes; every node needs one")
@@ -1228,8 +1217,8 @@ def npz_contents(arrays: Arrays, path: str, options: EdgeOptions) -> FileContent
     columns = names_of(arrays, "feature_names", path)
     return FileContents(
         path,
-        np.arange(n) if names is None else names,
-        edges,
+        names,
+        np.column_stack((sources, targets)),
         weights=None if options.weighted is False else weights,
         features=features_of(arrays, path),
         feature_names=None if columns is None else tuple(map(str, columns)),

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
-from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError, SpineWarning
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineWarning
 from spinegraph.graph.edge_files import (
     NUMBER,
     FileContents,
@@ -34,7 +34,7 @@ from spinegraph.graph.edge_files import (
 )
 from spinegraph.graph.edges import as_features
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.files import Opened, opened, read_archive, read_npy
+from spinegraph.graph.files import Opened, naming, opened, read_archive, read_npy
 from spinegraph.graph.names import NameIndex, as_array, as_names, concatenated, first_few
 from spinegraph.graph.tables import as_table, is_text
 
@@ -80,10 +80,8 @@ def read_features(given: Any, node_column: str | int | None = None) -> FeatureFi
             return _from_npz(read_archive(source.stream, name), name)
         if source.kind == "xml":
             graph = parse_graphml(source.stream, name)
-            try:
+            with naming(name):
                 table = as_table([data for _, data in graph.nodes(data=True)])
-            except GraphFormatError as fault:
-                raise GraphFormatError(f"{name}: {fault}") from fault
             if not table.num_columns:
                 raise GraphFormatError(
                     f"{name}: its nodes have no attributes, so there are no features in it"
@@ -295,10 +293,8 @@ def join_features(
     note = "columns of numbers, taken as they are" if encoder is None else "columns by FeatureEncoder"
     if found.names is None:
         contents = _numbered(contents, matrix.shape[0], found.path)
-    try:
+    with naming(found.path):
         features = as_features(matrix, contents.names)
-    except GraphFormatError as fault:
-        raise GraphFormatError(f"{found.path}: {fault}") from fault
     notes = (*contents.notes, f"features from {found.path}: {matrix.shape[1]} {note}")
     return replace(contents, features=features, feature_names=feature_names, encoder=encoder, notes=notes)
 
@@ -339,10 +335,8 @@ def encoded(
             raise GraphFormatError(f"{found.path}: features must be numbers of shape (n, f); got {shown}")
         return matrix, found.feature_names, None
     encoder = encoder or FeatureEncoder()
-    try:
+    with naming(found.path):
         matrix = encoder.transform(found.data) if encoder.is_fitted else encoder.fit_transform(found.data)
-    except SpineError as fault:
-        raise type(fault)(f"{found.path}: {fault}") from fault
     return matrix, encoder.feature_names_, encoder
 
 

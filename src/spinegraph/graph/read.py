@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from spinegraph.atomic import explained, make_folder, whole_folder
-from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError, SpineWarning
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineWarning
 from spinegraph.graph.describe import computed_fingerprint
 from spinegraph.graph.edge_files import (
     EdgeOptions,
@@ -39,7 +39,6 @@ from spinegraph.graph.edges import (
     as_features,
     check_directions,
     combine_directions,
-    read_listing,
     split_directions,
     sum_repeats,
     warn_of_losses,
@@ -59,7 +58,7 @@ from spinegraph.graph.feature_files import (
     other_columns,
     read_features,
 )
-from spinegraph.graph.files import STANDARD_INPUT, Opened, opened
+from spinegraph.graph.files import STANDARD_INPUT, Opened, naming, opened
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import first_few, quoted
 from spinegraph.graph.store import (
@@ -263,23 +262,18 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
 
 def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: Reciprocal = "error") -> Graph:
     """Build the graph of a file's contents; an error names the file."""
-    given: dict[str, Any] = {
-        "weights": contents.weights,
-        "features": contents.features,
-        "feature_names": contents.feature_names,
-        "directed": directed,
-        "one_way": contents.directed,
-        "reciprocal": reciprocal,
-    }
-    n, names = len(contents.names), contents.names
-    try:
-        if contents.is_checked and n <= MAX_NODES:
-            sources, targets = contents.edges.T
-        else:
-            sources, targets, names = read_listing(contents.edges, n, names)
-        graph = Graph._from_positions(sources, targets, names, **given, stacklevel=3)
-    except GraphFormatError as fault:
-        raise type(fault)(f"{contents.path}: {fault}") from fault
+    with naming(contents.path):
+        graph = Graph._from_positions(
+            *contents.edges.T,
+            contents.names,
+            contents.weights,
+            contents.features,
+            contents.feature_names,
+            directed=directed,
+            one_way=contents.directed,
+            reciprocal=reciprocal,
+            stacklevel=3,
+        )
     return graph._encoded_by(contents.encoder)
 
 
@@ -485,11 +479,9 @@ class _Build:
                 one_way, both_ways = one_way + len(keys), both_ways + len(backward)
                 flows = split_directions(keys, added, backward) if directed else None
                 if added is not None:
-                    try:
-                        rule: Reciprocal = "max" if directed else self.reciprocal
+                    rule: Reciprocal = "max" if directed else self.reciprocal
+                    with naming(self._listing.path):
                         merged = combine_directions(keys, added, backward, names, rule)
-                    except GraphFormatError as fault:
-                        raise GraphFormatError(f"{self._listing.path}: {fault}") from fault
                     numbers.write(merged.tobytes())
                 keys = np.delete(keys, backward) >> 1
                 if flows is not None:
@@ -531,12 +523,10 @@ class _Build:
                 "store keeps numbers alone: pass encoder=FeatureEncoder().fit(table), or leave them out"
             )
         matrix, titles, _ = encoded(found, self.encoder)
-        try:
+        with naming(found.path):
             if found.names is not None:
                 matrix = align_features(names, names_like(names, found.names), matrix, self.missing)
             matrix = as_features(matrix, names)
-        except SpineError as fault:
-            raise type(fault)(f"{found.path}: {fault}") from fault
         files = dict(made.files)
         width = write_features(matrix, self.folder, files)
         return replace(made, num_features=width, feature_names=titles, files=files)
