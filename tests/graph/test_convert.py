@@ -529,6 +529,7 @@ def test_a_missing_package_is_an_error_with_the_pip_line(package, call, monkeypa
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)  # import then raises ImportError
     title = package.replace("_", "-")
-    said = rf"^{title} is needed here .* pip install {title}$"
+    wanted = title if package in ("igraph", "torch_geometric") else r"'spinegraph\[graphs\]'"
+    said = rf"^{title} is needed here .* pip install {wanted}$"
     with pytest.raises(MissingPackageError, match=said):
         call(Graph.from_edges([(0, 1)]))

@@ -554,8 +554,9 @@ def optional_package(name: str) -> ModuleType:
             return import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("_", "-")
+        wanted = "'spinegraph[graphs]'" if package in ("networkx", "pandas", "polars") else package
         raise MissingPackageError(
-            f"{package} is needed here and could not be loaded ({error}); pip install {package}"
+            f"{package} is needed here and could not be loaded ({error}); pip install {wanted}"
         ) from error
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from spinegraph.errors import GraphFormatError, MissingPackageError, UnfamiliarDataWarning
+from spinegraph.errors import GraphFormatError, UnfamiliarDataWarning
+from spinegraph.graph.convert import optional_package
 from spinegraph.graph.edges import pieces
 from spinegraph.graph.graph import Graph, GraphLike
 
@@ -213,10 +214,7 @@ def _is_word(cell: str) -> bool:
 
 def data_frame(columns: Mapping[str, Any], index: Any = None) -> Any:
     """Return a pandas table of columns, or say how to install pandas."""
-    try:
-        import pandas as pd
-    except ImportError as missing:
-        raise MissingPackageError("to_pandas needs pandas: pip install 'spinegraph[graphs]'") from missing
+    pd = optional_package("pandas")
     if index is not None and len(index) and isinstance(index[0], tuple):
         index = pd.Index(list(index), tupleize_cols=False)
     return pd.DataFrame(dict(columns), index=index)

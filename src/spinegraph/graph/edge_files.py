@@ -24,12 +24,12 @@ from scipy import sparse
 
 from spinegraph.errors import (
     GraphFormatError,
-    MissingPackageError,
     OutputError,
     ParameterError,
     SpineError,
     SpineWarning,
 )
+from spinegraph.graph.convert import optional_package
 from spinegraph.graph.edges import GAPS_ALLOWED_BELOW, matrix_entries, read_listing
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.files import Opened, display_name, naming, opened, read_npz
@@ -978,12 +978,10 @@ def _check_record(
     weight = _with_point(weight) if has_comma else weight
     value = float(weight) if NUMBER.fullmatch(weight) else math.nan
     if not 0 <= value <= MAX_WEIGHT:
-        rule = "is negative" if -math.inf < value < 0 else "is not finite"
-        rule = "is more than float32 holds" if MAX_WEIGHT < value < math.inf else rule
-        rule = rule if NUMBER.fullmatch(weight) else "is not a number"
+        rule = f"is not a number from 0 to {MAX_WEIGHT:.3g}"
         raise GraphFormatError(
-            f"{record.place}: the weight {excerpt(weight)} {rule}: {excerpt(record.text)}. Weights are "
-            "finite numbers, 0 or more; weighted=False leaves them out"
+            f"{record.place}: the weight {excerpt(weight)} {rule}: {excerpt(record.text)}; "
+            "weighted=False leaves weights out"
         )
 
 
@@ -1111,10 +1109,7 @@ def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileCont
 
 def parse_graphml(stream: BinaryIO, path: str) -> Any:
     """Parse an open GraphML file with NetworkX, and return its graph."""
-    try:
-        import networkx
-    except ImportError as missing:
-        raise MissingPackageError("GraphML needs NetworkX: pip install 'spinegraph[graphs]'") from missing
+    networkx = optional_package("networkx")
     data = stream.read()
     parser = expat.ParserCreate()
 

@@ -504,8 +504,11 @@ def check_adjacency(
         )
 
 
-def as_features(features: Any, names: NDArray[Any]) -> Features:
-    """Return features as float32, sparse as csr_array and dense as C-contiguous, shape (n, f)."""
+def as_features(features: Any, names: NDArray[Any] | None = None) -> Features:
+    """Return features as float32, sparse as csr_array and dense as C-contiguous, shape (n, f).
+
+    Without ``names`` there may be any number of rows.
+    """
     try:
         shape = features.shape if hasattr(features, "shape") else np.shape(features)
     except ValueError as fault:  # lists of unequal length
@@ -515,7 +518,7 @@ def as_features(features: Any, names: NDArray[Any]) -> Features:
     if len(shape) != 2:
         hint = "; for one column pass features.reshape(-1, 1)" if len(shape) == 1 else ""
         raise GraphFormatError(f"features must have shape (n, f), one row per node; got shape {shape}{hint}")
-    if shape[0] != len(names):
+    if names is not None and shape[0] != len(names):
         raise MissingFeaturesError(
             f"features have {shape[0]} rows, the graph has {len(names)} nodes; "
             "pass one row per node, in graph order"
@@ -537,23 +540,18 @@ def as_features(features: Any, names: NDArray[Any]) -> Features:
         if not found.has_canonical_format:
             found = found.copy()
             found.sum_duplicates()
-    if not np.isfinite(found.data if issparse(found) else found).all():
-        row, column = first_not_finite(found)
+    values = found.data if issparse(found) else found
+    if not all(np.isfinite(some).all() for some in pieces(values, 2**22)):
+        row, column = np.argwhere(~np.isfinite(values))[0][[0, -1]].tolist()
+        if issparse(found):
+            row, column = int(np.searchsorted(found.indptr, row, side="right")) - 1, int(found.indices[row])
         value = found[row, column] if issparse(found) else array[row, column]
+        node = "" if names is None else f" (node {quoted(names[row])})"
         raise GraphFormatError(
-            f"features[{row}, {column}] (node {quoted(names[row])}) is {value}; "
-            "features must be finite float32 numbers. Fill gaps first, or let FeatureEncoder mark them"
+            f"features[{row}, {column}]{node} is {value}; features must be finite float32 numbers. "
+            "Fill gaps first, or pass a table, whose gaps FeatureEncoder fills and marks"
         )
     return found
-
-
-def first_not_finite(features: Features) -> tuple[int, int]:
-    """Return the row and column of the first value that is NaN or infinite."""
-    if not issparse(features):
-        row, column = np.argwhere(~np.isfinite(features))[0].tolist()
-        return row, column
-    at = int((~np.isfinite(features.data)).argmax())
-    return int(np.searchsorted(features.indptr, at, side="right")) - 1, int(features.indices[at])
 
 
 def as_feature_names(

@@ -24,7 +24,7 @@ from spinegraph.errors import (
     ParameterError,
     SkippedColumnWarning,
 )
-from spinegraph.graph.edges import first_not_finite, pieces, row_sums
+from spinegraph.graph.edges import as_features, pieces, row_sums
 from spinegraph.graph.tables import (
     as_table,
     booleans_of,
@@ -747,7 +747,7 @@ class MatrixScaling:
         """Choose the scaling and learn what it needs."""
         if scaling not in SCALINGS:
             raise ParameterError(f"scaling must be one of {', '.join(SCALINGS)}; got {scaling!r}")
-        checked = _check_matrix(matrix)
+        checked = as_features(matrix)
         if scaling == "auto":
             scaling = "row" if _looks_like_counts(checked) else "column"
         width, rows = checked.shape[1], max(checked.shape[0], 1)
@@ -771,7 +771,7 @@ class MatrixScaling:
 
     def apply(self, matrix: Any) -> Matrix:
         """Scale a matrix (n, f): dense stays dense and sparse stays sparse."""
-        checked = _check_matrix(matrix)
+        checked = as_features(matrix)
         if checked.shape[1] != self.width:
             raise MissingFeaturesError(
                 f"the encoder was fitted on {self.width} features per node, this matrix has "
@@ -792,26 +792,6 @@ class MatrixScaling:
 
 def _clipped(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.clip(values, -MAX_DEVIATIONS, MAX_DEVIATIONS).astype(np.float32)
-
-
-def _check_matrix(matrix: Any) -> Matrix:
-    """Return finite numbers (n, f) as float32: CSR if they were sparse, else a C-contiguous array."""
-    sparse = sp.issparse(matrix)
-    found: Any = np.asarray(matrix) if not sparse else matrix
-    if sparse and not isinstance(matrix, sp.csr_array):
-        found = sp.csr_array(matrix)
-    if found.ndim != 2 or found.dtype.kind not in "biuf":
-        shown = f"{found.dtype} of shape {found.shape}"
-        raise GraphFormatError(f"a feature matrix must hold numbers in two dimensions; got {shown}")
-    with np.errstate(over="ignore"):
-        found = found.astype(np.float32, copy=False)
-    if not all(np.isfinite(chunk).all() for chunk in pieces(found.data if sparse else found, _CHUNK)):
-        row, column = first_not_finite(found)
-        raise GraphFormatError(
-            f"features must be finite 32-bit floats; row {row}, column {column} is not (NaN, infinite or too "
-            "large). Fill gaps first, or pass a table, whose missing values an encoder fills"
-        )
-    return found if sparse else np.ascontiguousarray(found)
 
 
 def _looks_like_counts(matrix: Matrix) -> bool:

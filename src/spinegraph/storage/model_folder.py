@@ -276,12 +276,8 @@ def _place_arrays(generator: Any) -> Arrays:
     place = getattr(generator, "place", None)
     if place is None or not len(place.positions):
         return {}
-    arrays = {"place.positions": place.positions, "place.links": place.links}
-    if place.names.dtype != np.int64:
-        arrays |= {f"place.{key}": array for key, array in _named(place.names.tolist()).items()}
-    elif not is_range(place.names):
-        arrays["place.names"] = place.names
-    return arrays
+    arrays = {"positions": place.positions, "links": place.links, **_named(place.names)}
+    return {f"place.{key}": array for key, array in arrays.items()}
 
 
 def _read_parts(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -474,10 +470,7 @@ def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
     for name in ("weights", "outward", "inward"):
         if getattr(graph, name) is not None:
             arrays[name] = getattr(graph, name)
-    if graph.names.dtype != np.int64:
-        arrays |= _named(graph.names.tolist())
-    elif not is_range(graph.names):
-        arrays["names"] = graph.names
+    arrays |= _named(graph.names)
     features: Any = graph.features
     if issparse(features):
         arrays |= {f"features.{part}": getattr(features, part) for part in ("data", "indices", "indptr")}
@@ -516,7 +509,10 @@ def _report(arrays: Arrays) -> EdgeReport | None:
     return EdgeReport(*counts.tolist())
 
 
-def _named(names: list[Any]) -> dict[str, NDArray[Any]]:
+def _named(listed: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    if listed.dtype == np.int64:
+        return {} if is_range(listed) else {"names": listed}
+    names = listed.tolist()
     is_whole = [isinstance(name, int | np.integer) and not isinstance(name, bool) for name in names]
     other = [
         name for name, whole in zip(names, is_whole, strict=True) if not (whole or isinstance(name, str))
@@ -549,14 +545,7 @@ def _features(arrays: Arrays) -> Any:
         _required(arrays, f"features.{part}", kinds)
         for part, kinds in (("data", "f"), ("indices", "i"), ("indptr", "i"), ("shape", "i"))
     )
-    if shape.shape != (2,) or (shape < 0).any():
-        raise ModelFormatError(f"features.shape must be two numbers, 0 or more; got {shape.tolist()!r:.60}")
-    try:
-        features = csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-        features.check_format(full_check=True)  # before compiled code walks along them
-    except ValueError as fault:
-        raise ModelFormatError(f"features: {fault}") from fault
-    return features
+    return csr_array((data, indices, indptr), shape=tuple(shape.tolist()))  # as_features checks the parts
 
 
 def _packed(key: str, texts: list[str]) -> dict[str, NDArray[Any]]:
