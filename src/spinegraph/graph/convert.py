@@ -196,7 +196,7 @@ def _from_attributes(
 def _features(
     columns: Any, names: NDArray[Any], missing: Missing, encoder: "FeatureEncoder | None"
 ) -> "tuple[Features, Sequence[str] | None, FeatureEncoder | None]":
-    """Return features (n, f) of a table of node attributes, their names, and the encoder, if any made them."""
+    """Return features (n, f) of a table of node attributes, their names, and the encoder, if any."""
     import pyarrow as pa
 
     from spinegraph.graph.feature_files import FeatureFile, encoded, is_number

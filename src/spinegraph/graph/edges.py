@@ -277,17 +277,7 @@ def clean_edges(
     if self_loops or zero_weights:
         keys, weights = keys[~dropped], None if weights is None else weights[~dropped]
     del dropped
-    keys, sums = sum_repeats(keys, weights)
-    one_direction = len(keys)
-    # Keys that differ in the last bit alone are the two directions of one edge.
-    backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
-    flows = split_directions(keys, sums, backward) if directed else None
-    combined = None
-    if sums is not None:
-        combined = combine_directions(keys, sums, backward, names, "max" if directed else reciprocal)
-    if len(backward):
-        keys = np.delete(keys, backward)
-    keys >>= 1
+    keys, combined, flows, one_direction = merge_listings(keys, weights, names, directed, reciprocal)
     edges, high = len(keys), np.empty(len(keys), dtype=np.int32)
     np.remainder(keys, n, out=high, casting="unsafe")
     keys //= n
@@ -296,8 +286,9 @@ def clean_edges(
     repeated = listed - self_loops - zero_weights - one_direction
     report = EdgeReport(listed, one_direction, self_loops, zero_weights, repeated)
     if not directed:
-        lost = edges - len(backward) if one_way else 0
-        report = replace(report, edges=edges, reciprocal=len(backward), one_way=lost)
+        both_ways = one_direction - edges
+        lost = edges - both_ways if one_way else 0
+        report = replace(report, edges=edges, reciprocal=both_ways, one_way=lost)
     return _symmetric(above, high, combined, flows), report
 
 
@@ -311,19 +302,34 @@ def check_directions(directed: bool, reciprocal: Reciprocal) -> None:
         )
 
 
-def split_directions(
-    keys: NDArray[np.int64], weights: NDArray[np.float64] | None, backward: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return the weights (m, 2) of every pair of nodes from the first to the second and back; 1 or 0 if none.
+def merge_listings(
+    keys: NDArray[np.int64],
+    weights: NDArray[Any] | None,
+    names: NDArray[Any],
+    directed: bool,
+    reciprocal: Reciprocal,
+) -> tuple[NDArray[np.int64], NDArray[np.float32] | None, NDArray[np.float32] | None, int]:
+    """Merge listings of the same pair of nodes.
 
-    ``keys`` are sorted, the last bit being the direction; the second of two directions is at ``backward``.
+    The last bit of ``keys`` is the direction. Returns the distinct keys without it, sorted; their weights;
+    where ``directed``, the weights (m, 2) from the first node to the second and back, 1 or 0 where there are
+    none; and the number of distinct keys with the direction.
     """
-    is_first = np.ones(len(keys), np.int64)
-    is_first[backward] = 0
-    flows = np.zeros((int(is_first.sum()), 2), np.float32)
-    with np.errstate(over="ignore"):  # too large ones are named when directions are combined
-        flows[np.cumsum(is_first) - 1, keys & 1] = 1 if weights is None else weights
-    return flows
+    keys, sums = sum_repeats(keys, weights)
+    num_listed, flows, combined = len(keys), None, None
+    # Keys that differ in the last bit alone are the two directions of one edge.
+    backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
+    if directed:
+        is_first = np.ones(num_listed, np.int64)
+        is_first[backward] = 0
+        flows = np.zeros((num_listed - len(backward), 2), np.float32)
+        with np.errstate(over="ignore"):  # too large ones are named when directions are combined
+            flows[np.cumsum(is_first) - 1, keys & 1] = 1 if sums is None else sums
+    if sums is not None:
+        combined = _combine_directions(keys, sums, backward, names, "max" if directed else reciprocal)
+    keys = np.delete(keys, backward) if len(backward) else keys
+    keys >>= 1
+    return keys, combined, flows, num_listed
 
 
 def sum_repeats(
@@ -348,7 +354,7 @@ def _starts(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
     return starts
 
 
-def combine_directions(
+def _combine_directions(
     keys: NDArray[np.int64],
     weights: NDArray[np.float64],
     backward: NDArray[np.int64],

@@ -323,7 +323,18 @@ class FeatureEncoder:
         >>> FeatureEncoder.from_state(meta, arrays).transform({"age": [50.0]}).toarray().tolist()
         [[3.0]]
         """
-        return _write_state(self._need_fitted(), self.extra)
+        fitted, meta = self._need_fitted(), {"format": FORMAT, "version": VERSION, "extra": self.extra}
+        if fitted.matrix is None:
+            columns = [
+                {key: list(value) if isinstance(value, tuple) else value for key, value in state.items()}
+                for state in (asdict(column) | {"kind": column.kind} for column in fitted.columns)
+            ]
+            known = {"columns": columns, "left_out": dict.fromkeys(fitted.ignored, "ignore")}
+            return {**meta, "source": "table", **known, "missing_rows": fitted.missing_rows}, {}
+        names = None if fitted.matrix_names is None else list(fitted.matrix_names)
+        about = asdict(fitted.matrix)
+        arrays = {key: values for key in ("mean", "scale") if (values := about.pop(key)) is not None}
+        return {**meta, "source": "matrix", **about, "names": names}, arrays
 
     @classmethod
     def from_state(cls, meta: Any, arrays: Mapping[str, NDArray[Any]]) -> "FeatureEncoder":
@@ -814,35 +825,6 @@ def _scale_rows(matrix: Matrix, scaling: str) -> Matrix:
         data = (matrix.data * np.repeat(inverse, np.diff(matrix.indptr))).astype(np.float32)
         return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
     return np.asarray(matrix * inverse[:, None], dtype=np.float32)
-
-
-def _write_state(fitted: Fitted, extra: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return a fitted encoder as JSON values and arrays."""
-    meta: dict[str, Any] = {"format": FORMAT, "version": VERSION, "extra": extra}
-    if fitted.matrix is None:
-        columns = [_column_state(column) for column in fitted.columns]
-        left_out = dict.fromkeys(fitted.ignored, "ignore")
-        known = {"source": "table", "columns": columns, "left_out": left_out}
-        return meta | known | {"missing_rows": fitted.missing_rows}, {}
-    names = None if fitted.matrix_names is None else list(fitted.matrix_names)
-    meta |= {
-        "source": "matrix",
-        "scaling": fitted.matrix.scaling,
-        "width": fitted.matrix.width,
-        "names": names,
-    }
-    learned = {"mean": fitted.matrix.mean, "scale": fitted.matrix.scale}
-    return meta, {key: values for key, values in learned.items() if values is not None}
-
-
-def _column_state(column: Column) -> dict[str, Any]:
-    unused = {"category": ("width",), "hashed": ("levels", "has_other")}.get(column.kind, ())
-    state = asdict(column) | {"kind": column.kind}
-    return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in state.items()
-        if key not in unused
-    }
 
 
 def _read_state(meta: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Fitted, Literal["error", "ignore"]]:

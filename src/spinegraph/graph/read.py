@@ -38,9 +38,7 @@ from spinegraph.graph.edges import (
     Reciprocal,
     as_features,
     check_directions,
-    combine_directions,
-    split_directions,
-    sum_repeats,
+    merge_listings,
     warn_of_losses,
 )
 from spinegraph.graph.encoder import FeatureEncoder
@@ -459,7 +457,7 @@ class _Build:
         pairs = self._listing.pairs(found)
         ordered = f"SELECT {both} FROM ({pairs}) WHERE x <> y AND NOT {zero} ORDER BY k{weight}"
         names = _stored_names(self.folder)
-        one_way = both_ways = entries = 0
+        one_way = entries = 0
         done, total = 0, 2 * (found.listed - loops - zeros)
         with (
             explained(self.folder),
@@ -473,17 +471,13 @@ class _Build:
             starts = np.memmap(self.folder / "indptr.bin", np.int64, "r+")
             for keys, sums in _whole_groups(self._rows(ordered), is_weighted):
                 done += len(keys)
-                keys, added = sum_repeats(keys, sums)
-                # Keys that differ in the last bit alone are the two directions of one edge.
-                backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
-                one_way, both_ways = one_way + len(keys), both_ways + len(backward)
-                flows = split_directions(keys, added, backward) if directed else None
-                if added is not None:
-                    rule: Reciprocal = "max" if directed else self.reciprocal
-                    with naming(self._listing.path):
-                        merged = combine_directions(keys, added, backward, names, rule)
-                    numbers.write(merged.tobytes())
-                keys = np.delete(keys, backward) >> 1
+                with naming(self._listing.path):
+                    keys, weights, flows, found_ways = merge_listings(
+                        keys, sums, names, directed, self.reciprocal
+                    )
+                one_way += found_ways
+                if weights is not None:
+                    numbers.write(weights.tobytes())
                 if flows is not None:
                     # The first column is of edges that were listed with the smaller node first.
                     from_row = (keys // n > keys % n).astype(np.int64)
@@ -502,7 +496,7 @@ class _Build:
             self_loops=loops,
             zero_weights=zeros,
             repeated=found.listed - loops - zeros - one_way // 2,
-            reciprocal=0 if directed else both_ways // 2,
+            reciprocal=0 if directed else (one_way - entries) // 2,
         )
 
     def _join_features(self, path: str | Path, made: Header) -> Header:
