@@ -468,7 +468,11 @@ EDGES = {"s": ["a"], "t": ["b"]}
             "edges: there is no column 'z'; the columns are s, t",
         ),
         ({"edges": EDGES, "weight": "w"}, ParameterError, "edges: there is no column 'w'"),
-        ({"edges": EDGES, "weight": "s"}, GraphFormatError, "column 's': expected numbers"),
+        (
+            {"edges": EDGES, "source": "s", "target": "t", "weight": "s"},
+            GraphFormatError,
+            "column 's': expected numbers",
+        ),
         ({"edges": {**EDGES, "weight": [None]}}, GraphFormatError, r"edge \('a', 'b'\) is nan"),
         ({"edges": {**EDGES, "weight": [-2]}}, GraphFormatError, r"edge \('a', 'b'\) is -2.0"),
         ({"edges": {"s": ["a", None], "t": ["b", "c"]}}, GraphFormatError, "'s' has no name in row 1"),

@@ -570,13 +570,9 @@ def _edge_columns(
         raise ParameterError(f"pass source and target together; got source={source!r}, target={target!r}")
     if table.num_columns < 2:
         raise GraphFormatError(f"edges need two columns, a source and a target; got {table.column_names}")
-    titles, weighted = table.column_names, False if weight is False else None
-    columns: list[str] | None = None if source is None or target is None else [source, target]
-    chosen = choose_columns(titles, len(titles), EdgeOptions(columns, weighted), "edges")
-    if not isinstance(weight, str):
-        return chosen
-    columns = [titles[chosen.source], titles[chosen.target], weight]
-    return choose_columns(titles, len(titles), EdgeOptions(columns), "edges")
+    named = weight if isinstance(weight, str) else None
+    options = EdgeOptions(source, target, named, weighted=False if weight is False else None)
+    return choose_columns(table.column_names, table.num_columns, options, "edges")
 
 
 def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) -> "tuple[pa.Array, pa.Table]":

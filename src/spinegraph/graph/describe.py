@@ -325,17 +325,9 @@ def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     rows, width = features.shape
     per_row, per_column = np.zeros(rows, dtype=np.int32), np.zeros(width, dtype=np.int64)
     for start in range(0, rows, _PIECE):
-        stop = min(start + _PIECE, rows)
-        if not issparse(features):
-            is_filled = features[start:stop] != 0
-            per_row[start:stop], per_column = is_filled.sum(axis=1), per_column + is_filled.sum(axis=0)
-            continue
-        first, last = features.indptr[start], features.indptr[stop]
-        is_filled = features.data[first:last] != 0
-        lengths = np.diff(features.indptr[start : stop + 1])
-        of = np.repeat(np.arange(stop - start), lengths)[is_filled]
-        per_row[start:stop] = np.bincount(of, minlength=stop - start)
-        per_column += np.bincount(features.indices[first:last][is_filled], minlength=width)
+        is_filled = features[start : start + _PIECE] != 0
+        per_row[start : start + _PIECE] = is_filled.sum(axis=1)
+        per_column += is_filled.sum(axis=0)
     return per_row, per_column
 
 

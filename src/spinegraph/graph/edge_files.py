@@ -57,12 +57,11 @@ MAX_WEIGHT = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class EdgeOptions:
-    """How to read edges, as in :func:`~spinegraph.read_graph`; None means: detect.
+    """How to read edges, as in :func:`~spinegraph.read_graph`; None means: detect."""
 
-    ``columns`` are source, target and perhaps weight.
-    """
-
-    columns: Sequence[str | int | None] | None = None
+    source: str | int | None = None
+    target: str | int | None = None
+    weight: str | int | None = None
     weighted: bool | None = None
     header: bool | None = None
     delimiter: str | None = None
@@ -71,7 +70,7 @@ class EdgeOptions:
     num_nodes: int | None = None
 
     def __post_init__(self) -> None:
-        if len(self.columns or ()) == 3 and self.columns[2] is not None and self.weighted is False:  # type: ignore[index]
+        if self.weight is not None and self.weighted is False:
             raise ParameterError("a weight column is named, but weighted is False; leave one of them out")
         if self.delimiter is not None and not re.fullmatch(r'[^\0"\r\n\x80-\U0010ffff]', self.delimiter):
             raise ParameterError(
@@ -85,6 +84,11 @@ class EdgeOptions:
             raise ParameterError(f"num_nodes must be a whole number of at least 1; got {self.num_nodes!r}")
         if self.num_nodes is not None and self.names == "text":
             raise ParameterError("num_nodes counts nodes 0 .. num_nodes-1; it does not go with names='text'")
+
+    @property
+    def columns(self) -> tuple[str | int | None, ...]:
+        """Source, target and weight."""
+        return self.source, self.target, self.weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +133,9 @@ def choose_columns(
             f"{place}: expected 'source target', got {width} field; if another character separates the "
             "fields, pass delimiter=..."
         )
-    named = [
-        None if column is None else _position(column, titles, width, place)
-        for column in options.columns or ()
-    ]
-    source, target, weight = (*named, None, None, None)[:3]
+    source, target, weight = (
+        None if column is None else _position(column, titles, width, place) for column in options.columns
+    )
     source, target = _ends(titles, width, source, target, weight)
     if source == target:
         raise ParameterError(f"{place}: source and target cannot both be column {source + 1}")
@@ -211,7 +213,7 @@ def _weight_column(
                 return known[name], False
     if options.weighted:
         return others[0], False
-    if titles is None and len(others) == 1 and options.columns is None:
+    if titles is None and len(others) == 1 and not any(column is not None for column in options.columns):
         third = [value.strip() for value in values(others[0])]
         numbers = [float(value) for value in third if NUMBER.fullmatch(value)]
         # A column of numbers below 0 is ratings, one of integers from 1973 on is time stamps.
@@ -480,7 +482,7 @@ def _find_delimiter(texts: Sequence[str], path: str) -> str:
 
 def _is_header(records: Sequence[Record], options: EdgeOptions) -> tuple[bool, bool]:
     """Return whether the first row of edges is a header, and whether that is a guess to be told."""
-    if options.header is not None or any(isinstance(column, str) for column in options.columns or ()):
+    if options.header is not None or any(isinstance(column, str) for column in options.columns):
         return options.header is not False, False
     first, *body = [[field.strip() for field in record.fields] for record in records]
     if len(first) < 2 or any(map(_is_value, first)):
@@ -494,8 +496,8 @@ def _is_header(records: Sequence[Record], options: EdgeOptions) -> tuple[bool, b
     for title, below in zip(first, columns, strict=True):
         if title and any(below) and all(map(_is_value, filter(None, below))):
             return True, False
-    ends = (options.columns or (0, 1))[:2]
-    source, target = (side if isinstance(side, int) else number for number, side in enumerate(ends))
+    ends = enumerate(options.columns[:2])
+    source, target = (side if isinstance(side, int) else number for number, side in ends)
     if max(source, target) >= len(first):
         return False, False
     words = first[source], first[target]

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -19,7 +18,7 @@ from spinegraph.errors import (
     ParameterError,
     UnknownNodeError,
 )
-from spinegraph.graph.names import NameIndex, as_names, in_order_of_appearance, quoted
+from spinegraph.graph.names import NameIndex, as_array, as_names, in_order_of_appearance, quoted
 
 Features = Any  # csr_array (float32) or NDArray[np.float32], shape (n, f)
 Reciprocal = Literal["error", "sum", "mean", "max"]
@@ -121,10 +120,10 @@ def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:
         pairs = _row_by_row(rows)
     if rows and pairs.shape != (len(rows), 2):
         pairs = _row_by_row(rows)
-    kinds = set(map(type, pairs.ravel().tolist()))
-    if kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
-        with suppress(OverflowError):  # such numbers can be names still
-            return pairs.astype(np.int64)
+    flat = as_array(pairs.ravel())
+    if flat.dtype == np.int64:
+        return flat.reshape(-1, 2)
+    kinds = set(map(type, flat.tolist()))
     if kinds and all(issubclass(kind, int | float | np.number) for kind in kinds):
         return pairs.astype(np.float64)
     return pairs
@@ -221,15 +220,20 @@ class Rows(NamedTuple):
 
     indptr: NDArray[np.int64]  # (n + 1,)
     indices: NDArray[Any]  # (entries,) positions in the whole graph, sorted within rows
-    weights: NDArray[np.float32] | None  # (entries,)
+    weights: NDArray[np.float32] | None = None  # (entries,)
     outward: NDArray[np.float32] | None = None  # (entries,) of directed edges, as in ``Graph``
     inward: NDArray[np.float32] | None = None
 
+    @property
+    def values(self) -> dict[str, NDArray[np.float32]]:
+        """Weights, outward and inward, those that there are, by name."""
+        found = zip(self._fields[2:], self[2:], strict=True)
+        return {name: each for name, each in found if each is not None}
+
     def chosen(self, indptr: NDArray[np.int64], entries: NDArray[Any]) -> "Rows":
         """Return some of the entries, in rows that begin at ``indptr``."""
-        return Rows(
-            indptr, self.indices[entries], *(each if each is None else each[entries] for each in self[2:])
-        )
+        values = {name: each[entries] for name, each in self.values.items()}
+        return Rows(indptr, self.indices[entries], **values)
 
     def with_ways(self, outward: NDArray[np.float32], inward: NDArray[np.float32]) -> "Rows":
         """Return the rows with other directions; the larger one is the weight."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineWarning
 from spinegraph.graph.edge_files import (
@@ -32,7 +32,7 @@ from spinegraph.graph.edge_files import (
     require_distinct,
     sparse_matrix,
 )
-from spinegraph.graph.edges import as_features
+from spinegraph.graph.edges import as_features, stacked
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.files import Opened, naming, opened, read_archive, read_npy
 from spinegraph.graph.names import NameIndex, as_array, as_names, concatenated, first_few
@@ -442,12 +442,9 @@ def align_features(
         warnings.warn(f"{message}; such rows are left out", SpineWarning, stacklevel=3)
     if not len(without_row):
         return matrix[rows]
-    if issparse(matrix):
-        empty = csr_array((1, matrix.shape[1]), dtype=matrix.dtype)
-        return vstack([matrix, empty], format="csr")[np.where(rows < 0, matrix.shape[0], rows)]
-    taken = np.zeros((len(rows), matrix.shape[1]), dtype=matrix.dtype)
-    taken[rows >= 0] = matrix[rows[rows >= 0]]
-    return taken
+    empty = csr_array((1, matrix.shape[1]), dtype=matrix.dtype)
+    rows_and_empty = stacked([matrix, empty if issparse(matrix) else empty.toarray()])
+    return rows_and_empty[np.where(rows < 0, len(listed), rows)]
 
 
 MISSING_ZERO = "; pass missing='zero' to give nodes without a row zeros and to leave other rows out"

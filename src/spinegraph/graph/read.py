@@ -74,6 +74,7 @@ from spinegraph.graph.store import (
     write_chunks,
     write_features,
     write_store,
+    write_text,
 )
 
 logger = logging.getLogger(__name__)
@@ -175,15 +176,7 @@ def read_graph(
     ...     read_graph(file.name)
     Graph(3 nodes, 2 edges, weighted, names 'ann', 'bob', ...)
     """
-    options = edge_options(
-        *(source, target, weight),
-        weighted=weighted,
-        header=header,
-        delimiter=delimiter,
-        comments=comments,
-        names=names,
-        num_nodes=num_nodes,
-    )
+    options = EdgeOptions(source, target, weight, weighted, header, delimiter, comments, names, num_nodes)
     if isinstance(edges, str | os.PathLike) and query is None and is_store(edges):
         return open_whole_store(edges, features)
     contents = read_joined(
@@ -192,14 +185,6 @@ def read_graph(
     for note in contents.notes:
         logger.info("%s: %s", contents.path, note)
     return build_graph(contents, directed=directed, reciprocal=reciprocal)
-
-
-def edge_options(
-    source: str | int | None, target: str | int | None, weight: str | int | None, **others: Any
-) -> EdgeOptions:
-    """Return the options of reading edges, as :func:`read_graph` takes them."""
-    columns = (source, target, weight)
-    return EdgeOptions(None if columns == (None, None, None) else columns, **others)
 
 
 def edge_source(edges: Any, query: str | None, database: Source | None) -> Any:
@@ -248,7 +233,7 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
                 f"{source.path}: holds a bare array, which is no edge list; pass it as features=..."
             )
         if source.kind in ("npz", "xml"):
-            if options.columns is not None:
+            if any(column is not None for column in options.columns):
                 raise ParameterError(f"{source.path}: columns go with tables, not with npz and GraphML files")
             return (read_npz_network if source.kind == "npz" else read_graphml)(edges, options)
         with open_listing(source, options) as listing:
@@ -337,24 +322,14 @@ def build_store(
     if encoder is not None and not encoder.is_fitted:
         raise ParameterError("encoder must be fitted, so that it encodes other files the same way")
     check_directions(directed, reciprocal)
-    options = edge_options(
-        *(source, target, weight),
-        weighted=weighted,
-        header=header,
-        delimiter=delimiter,
-        comments=comments,
-        names=names,
-        num_nodes=num_nodes,
-    )
+    options = EdgeOptions(source, target, weight, weighted, header, delimiter, comments, names, num_nodes)
     if STANDARD_INPUT in (os.fspath(edges), features and os.fspath(features)):
         raise ParameterError("a store is built from files, which are read more than once; got -")
     store, report_progress = Path(folder), progress or (lambda stage, done, total: None)
     require_store_place(store)
     if features is not None:
-        with opened(features):  # fail early where it cannot be read
-            pass
-        if num_nodes is None:
-            options = replace(options, num_nodes=_unnamed_rows(features))
+        rows = _unnamed_rows(features)  # fails early where they cannot be read
+        options = options if num_nodes is not None else replace(options, num_nodes=rows)
     with opened(edges) as opened_edges:
         if opened_edges.kind in ("npz", "npy", "xml"):
             report_progress("reading", 0, 0)
@@ -431,18 +406,7 @@ class _Build:
             if found.are_integers:
                 write_chunks(self.folder / "names.bin", (batch.to_numpy() for batch in batches), np.int64)
                 return "range" if found.are_range else "integer"
-            size = 0
-            with (
-                (self.folder / "names_text.bin").open("wb") as text,
-                (self.folder / "names_ends.bin").open("wb") as ends,
-            ):
-                for batch in batches:
-                    column = batch.cast(pa.large_string())
-                    _, offsets, data = column.buffers()
-                    marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-                    text.write(data[int(marks[0]) : int(marks[-1])])
-                    ends.write((marks[1:] - marks[0] + size).tobytes())
-                    size += int(marks[-1] - marks[0])
+            write_text(batches, self.folder)
         return "text"
 
     def _write_rows(self, found: Loaded) -> EdgeReport:

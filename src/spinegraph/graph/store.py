@@ -9,7 +9,7 @@ from hashlib import blake2b, file_digest
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.edges import MAX_NODES, EdgeReport, Rows, pieces
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import NameIndex, as_array, first_few, is_range, require_known
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT, VERSION, HEADER = "spinegraph.store", 1, "header.json"
 _MAX_HEADER = 2**28  # bytes
@@ -203,10 +206,8 @@ def write_store(graph: Graph, folder: str | Path) -> None:
     require_store_place(folder)
     make_folder(folder.resolve().parent)
     with whole_folder(folder) as partial:
-        arrays = {"indptr.bin": graph.indptr, "indices.bin": graph.indices}
-        for name in ("weights", "outward", "inward"):
-            arrays |= {} if getattr(graph, name) is None else {f"{name}.bin": getattr(graph, name)}
-        files = {name: write_array(partial / name, array) for name, array in arrays.items()}
+        arrays = {"indptr": graph.indptr, "indices": graph.indices, **graph._rows.values}
+        files = {f"{name}.bin": write_array(partial / f"{name}.bin", array) for name, array in arrays.items()}
         kind, is_sorted = _write_names(graph.names, partial, files)
         width = write_features(graph.features, partial, files)
         columns = graph.feature_names
@@ -289,7 +290,9 @@ def _write_names(names: Any, folder: Path, files: dict[str, Entry]) -> tuple[str
         is_sorted = bool((names[1:] > names[:-1]).all())
         order = None if is_sorted else np.argsort(names)
     else:
-        _write_text(names, folder, files)
+        write_text(_encoded(names), folder)
+        for name in ("names_text.bin", "names_ends.bin"):
+            files[name] = entry_of(folder / name, FILES[name][1][0])
         listed = names.tolist()
         is_sorted = all(one < other for one, other in pairwise(listed))
         order = None if is_sorted else np.array(sorted(range(len(listed)), key=listed.__getitem__))
@@ -298,25 +301,32 @@ def _write_names(names: Any, folder: Path, files: dict[str, Entry]) -> tuple[str
     return "integer" if names.dtype == np.int64 else "text", is_sorted
 
 
-def _write_text(names: Any, folder: Path, files: dict[str, Entry]) -> None:
-    lengths: list[NDArray[np.int64]] = []
+def _encoded(names: Any) -> Iterator["pa.Array"]:
+    """Yield names as UTF-8, some at a time."""
+    import pyarrow as pa
 
-    def encoded() -> Iterator[NDArray[np.uint8]]:
-        for start in range(0, len(names), _NAMES):
-            some = names[start : start + _NAMES].tolist()
-            other = [name for name in some if not isinstance(name, str)]
-            if other:
-                raise GraphFormatError(
-                    f"in a store node names are all text or all whole numbers; got {first_few(other, 3)}. "
-                    "Give the graph such names first: graph.relabel(map(str, graph.names))"
-                )
-            texts = [name.encode(*ENCODING) for name in some]
-            lengths.append(np.fromiter(map(len, texts), np.int64, len(texts)))
-            yield np.frombuffer(b"".join(texts), np.uint8)
+    for start in range(0, len(names), _NAMES):
+        some = names[start : start + _NAMES].tolist()
+        other = [name for name in some if not isinstance(name, str)]
+        if other:
+            raise GraphFormatError(
+                f"in a store node names are all text or all whole numbers; got {first_few(other, 3)}. "
+                "Give the graph such names first: graph.relabel(map(str, graph.names))"
+            )
+        yield pa.array([name.encode(*ENCODING) for name in some], pa.large_binary())
 
-    files["names_text.bin"] = write_chunks(folder / "names_text.bin", encoded(), np.uint8)
-    ends = np.cumsum(np.concatenate(lengths))
-    files["names_ends.bin"] = write_array(folder / "names_ends.bin", ends)
+
+def write_text(batches: "Iterable[pa.Array]", folder: Path) -> None:
+    """Write names, given as Arrow arrays of text, to two files: their bytes, and where each ends."""
+    size = 0
+    with (folder / "names_text.bin").open("wb") as text, (folder / "names_ends.bin").open("wb") as ends:
+        for batch in batches:
+            column = batch.cast("large_binary")
+            _, offsets, data = column.buffers()
+            marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+            text.write(data[int(marks[0]) : int(marks[-1])] if data is not None else b"")
+            ends.write((marks[1:] - marks[0] + size).tobytes())
+            size += int(marks[-1] - marks[0])
 
 
 def write_features(features: Any, folder: Path, files: dict[str, Entry]) -> int | None:

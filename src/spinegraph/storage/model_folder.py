@@ -466,11 +466,7 @@ def floats(
 
 def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
     """Return a graph as arrays of numbers: text as UTF-8 bytes and ends; names 0 .. n-1 are left out."""
-    arrays = {"indptr": graph.indptr, "indices": graph.indices}
-    for name in ("weights", "outward", "inward"):
-        if getattr(graph, name) is not None:
-            arrays[name] = getattr(graph, name)
-    arrays |= _named(graph.names)
+    arrays = {"indptr": graph.indptr, "indices": graph.indices, **graph._rows.values, **_named(graph.names)}
     features: Any = graph.features
     if issparse(features):
         arrays |= {f"features.{part}": getattr(features, part) for part in ("data", "indices", "indptr")}
