@@ -189,7 +189,7 @@ class TableResult(ABC):
         heading, titles, rows, note = self.table()
         table = [titles, *rows]
         widths = [max(len(row[column]) for row in table) for column in range(len(titles))]
-        is_text = [any(_is_word(row[column]) for row in rows) for column in range(len(titles))]
+        is_text = [any(any(map(str.isalpha, row[column])) for row in rows) for column in range(len(titles))]
         lines = [
             "  ".join(
                 cell.ljust(width) if text else cell.rjust(width)
@@ -206,10 +206,6 @@ class TableResult(ABC):
         table = html_table(heading, rows, titles if rows else ())
         lines = "<br>".join(map(escape, note.splitlines()))
         return f"{table}<small>{lines}</small>" if note else table
-
-
-def _is_word(cell: str) -> bool:
-    return any(sign.isalpha() for sign in cell)
 
 
 def data_frame(columns: Mapping[str, Any], index: Any = None) -> Any:

@@ -209,7 +209,8 @@ def _weight_column(
     for name in (*WEIGHT_NAMES, *_AMOUNTS):
         if name in known:
             some = [] if name in WEIGHT_NAMES else [value.strip() for value in values(known[name])]
-            if name in WEIGHT_NAMES or (some and all(map(_is_amount, some))):
+            are_amounts = all(NUMBER.fullmatch(value) and float(value) >= 0 for value in some)
+            if name in WEIGHT_NAMES or (some and are_amounts):
                 return known[name], False
     if options.weighted:
         return others[0], False
@@ -221,10 +222,6 @@ def _weight_column(
         if numbers and not is_time and not (len(numbers) == len(third) and min(numbers) < 0):
             return others[0], True
     return None, False
-
-
-def _is_amount(text: str) -> bool:
-    return bool(NUMBER.fullmatch(text)) and float(text) >= 0
 
 
 # Text: DuckDB reads a plain file; where it or a check fails, a slow scan finds the line for the message.
@@ -558,17 +555,6 @@ def as_integer(column: str) -> str:
     return f"CASE WHEN CAST({number} AS VARCHAR) = {column} THEN {number} END"
 
 
-def interruptible(database: "DuckDBPyConnection", work: Callable[[], Result]) -> Result:
-    """Run a query that may take long in another thread, so that an interrupt stops it."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(work)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            database.interrupt()
-            raise
-
-
 class Loaded(NamedTuple):
     """What the tables ``spine_edges`` and ``spine_names`` hold."""
 
@@ -610,11 +596,15 @@ class Listing:
         raise GraphFormatError(f"{self.path}: cannot be read: {excerpt(fault, 200)}")
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Run a query; a fault of the table is explained."""
-        try:
-            return interruptible(self.database, work)
-        except Exception as fault:  # DuckDB's, or an error of it that is no text
-            self.explain(str(fault))
+        """Run a query in another thread, so that an interrupt stops it; a fault of the table is explained."""
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                return pool.submit(work).result()
+            except KeyboardInterrupt:
+                self.database.interrupt()
+                raise
+            except Exception as fault:  # DuckDB's, or an error of it that is no text
+                self.explain(str(fault))
 
     def batches(self, query: str, rows: int) -> Iterator[Any]:
         """Yield the result of a query as Arrow batches."""

@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -245,9 +245,11 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
 
 def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: Reciprocal = "error") -> Graph:
     """Build the graph of a file's contents; an error names the file."""
+    sources, targets = contents.edges.T
     with naming(contents.path):
         graph = Graph._from_positions(
-            *contents.edges.T,
+            sources,
+            targets,
             contents.names,
             contents.weights,
             contents.features,
@@ -342,15 +344,12 @@ def build_store(
         with whole_folder(store) as partial:
             made = _Build(partial, *given).write(opened_edges, options)
             report_progress("checksums", 0, 0)
-            fingerprint = computed_fingerprint(graph_of(made, _mapped(partial, made.files)))
+            arrays = {name: map_array(partial / name, entry) for name, entry in made.files.items()}
+            fingerprint = computed_fingerprint(graph_of(made, arrays))
             replace(made, fingerprint=fingerprint).write(partial)
     if made.report is not None:
         warn_of_losses(made.report, stacklevel=2)
     return open_store(store)
-
-
-def _mapped(folder: Path, files: Mapping[str, Entry]) -> dict[str, NDArray[Any]]:
-    return {name: map_array(folder / name, entry) for name, entry in files.items()}
 
 
 def _entries(folder: Path) -> dict[str, Entry]:
@@ -448,8 +447,9 @@ class _Build:
                     outward.write(flows[np.arange(len(keys)), from_row].tobytes())
                     inward.write(flows[np.arange(len(keys)), 1 - from_row].tobytes())
                 columns.write((keys % n).astype(np.int32).tobytes())
-                rows, lengths = np.unique(keys // n, return_counts=True)
-                starts[rows + 1] += lengths
+                rows = keys // n
+                first = np.flatnonzero(np.diff(rows, prepend=-1))
+                starts[rows[first] + 1] += np.diff(first, append=len(rows))
                 entries += len(keys)
                 self.progress("merging edges", min(done, total), total)
             np.cumsum(starts, out=starts)

@@ -20,7 +20,7 @@ from spinegraph.errors import GraphFormatError, MissingFileError, ModelFormatErr
 from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.edges import MAX_NODES, EdgeReport, Rows, pieces
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import NameIndex, as_array, first_few, is_range, require_known
+from spinegraph.graph.names import NameIndex, as_array, first_few, is_range
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -253,13 +253,13 @@ def graph_of(header: Header, arrays: Arrays) -> Graph:
     """Return the graph of a header and its arrays."""
     order = arrays.get("names_order.bin")
     names: Any
-    index: NameIndex | StoredNameIndex
+    index: NameIndex
     if header.names == "text":
         names = StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"])
         index = StoredNameIndex(names, order)
     else:
         names = arrays["names.bin"]
-        index = NameIndex.known(names, order, covers_range=header.names == "range")
+        index = NameIndex(names, order, covers_range=header.names == "range")
     values = (arrays.get(f"{name}.bin") for name in ("weights", "outward", "inward"))
     rows = Rows(arrays["indptr.bin"], arrays["indices.bin"], *values)
     graph = Graph._trusted(rows, names, _features(header, arrays), header.feature_names, header.report)
@@ -481,14 +481,15 @@ class StoredNames:
         return [raw[a:b].decode(*ENCODING) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-class StoredNameIndex:
+class StoredNameIndex(NameIndex):
     """Finds the positions of stored text names by search on disk.
 
     ``order`` (n,) lists the positions by ascending name; None where the names ascend themselves.
     """
 
     def __init__(self, names: StoredNames, order: NDArray[np.int64] | None = None) -> None:
-        self._names, self._order = names, order
+        self._names: Any = names
+        self._order = order
 
     def find(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
         """Return the position of each name, -1 where it is unknown."""
@@ -505,13 +506,6 @@ class StoredNameIndex:
         rank = bisect_left(range(n), encoded, key=lambda rank: self._names.encoded(self._position(rank)))
         position = self._position(rank) if rank < n else -1
         return position if rank < n and self._names.encoded(position) == encoded else -1
-
-    def positions(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the position of each name; an unknown one is an error."""
-        array = as_array(wanted)
-        found = self.find(array)
-        require_known(found, array, self._names)  # type: ignore[arg-type]
-        return found
 
     def _position(self, rank: int) -> int:
         return rank if self._order is None else int(self._order[rank])

@@ -96,7 +96,11 @@ def load(cls: type[Model], folder: Path) -> Model:
 def _built(cls: type[Model], folder: Path, text: bytes) -> Model:
     about = _config_file(text)
     digests = JsonObject(about.get("digests", dict), "digests")
-    _require_as_written(about, digests)
+    if not digests.meta.keys() <= set(FILES):
+        raise ModelFormatError("digests must be of the model's own files")
+    # The first models had no digest of config.json.
+    if CONFIG in digests.meta and digests.get(CONFIG, str) != config_digest(about.meta):
+        raise ModelFormatError("its content is not what was written: it was damaged, or changed by hand")
     arrays = _arrays(folder / MODEL, digests)
     if PLACE in digests.meta:
         arrays |= _arrays(folder / PLACE, digests)
@@ -201,14 +205,6 @@ def config_digest(about: Mapping[str, Any]) -> str:
     others = {name: text for name, text in about["digests"].items() if name != CONFIG}
     text = json.dumps({**about, "digests": others}, sort_keys=True)
     return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _require_as_written(about: JsonObject, digests: JsonObject) -> None:
-    """Raise if config.json was changed since it was written; the first models had no digest of it."""
-    if not digests.meta.keys() <= set(FILES):
-        raise ModelFormatError("digests must be of the model's own files")
-    if CONFIG in digests.meta and digests.get(CONFIG, str) != config_digest(about.meta):
-        raise ModelFormatError("its content is not what was written: it was damaged, or changed by hand")
 
 
 def _arrays(path: Path, digests: JsonObject) -> dict[str, NDArray[Any]]:
