@@ -369,7 +369,7 @@ def test_matrix_features_are_named_by_the_caller_or_by_place():
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_a_matrix_with_unusable_values_names_the_place(value, form):
-    with pytest.raises(GraphFormatError, match="row 1, column 2"):
+    with pytest.raises(GraphFormatError, match=r"features\[1, 2\] is"):
         FeatureEncoder.for_matrix(form(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, value]])))
 
 
@@ -377,7 +377,7 @@ def test_a_matrix_with_unusable_values_names_the_place(value, form):
     "wrong", [np.ones(3), np.ones((2, 2, 2)), np.array([["a", "b"]]), np.ones((1, 1), "c16")]
 )
 def test_a_matrix_of_the_wrong_kind_is_refused(wrong):
-    with pytest.raises(GraphFormatError, match="numbers in two dimensions"):
+    with pytest.raises(GraphFormatError, match=r"features must (have shape \(n, f\)|be real numbers)"):
         FeatureEncoder.for_matrix(wrong)
 
 

@@ -60,27 +60,14 @@ class TestLines:
             file("a,b,source,target\n1,2,3,4\n1,2,3\n"), ":3: expected 4 fields as on the first line, got 3"
         )
 
-    @pytest.mark.parametrize(
-        ("weight", "rule"),
-        [
-            ("heavy", "is not a number"),
-            ("", "is not a number"),
-            ("0x10", "is not a number"),
-            ("-1", "is negative"),
-            ("nan", "is not finite"),
-            ("inf", "is not finite"),
-            ("-inf", "is not finite"),
-            ("1e400", "is not finite"),
-            ("1e39", "is more than float32 holds"),
-        ],
-    )
+    @pytest.mark.parametrize("weight", ["heavy", "", "0x10", "-1", "nan", "inf", "-inf", "1e400", "1e39"])
     @pytest.mark.parametrize("names", ["1,2", "ann,bob"])
-    def test_a_bad_weight(self, file, weight, rule, names):
+    def test_a_bad_weight(self, file, weight, names):
         text = f"source,target,weight\n{names},1\n{names},{weight}\n"
-        refused(file(text), f":3: the weight '{weight}' {rule}", "0 or more", "weighted=False")
+        refused(file(text), f":3: the weight '{weight}' is not a number from 0 to 3.4e+38", "weighted=False")
 
     def test_a_bad_weight_without_a_header(self, file):
-        refused(file("0,1,x\n1,2,1.0\n"), ":1: the weight 'x' is not a number")
+        refused(file("0,1,x\n1,2,1.0\n"), ":1: the weight 'x' is not a number from 0")
         assert read_graph(file("0,1,friend\n1,2,foe\n")).weights is None
 
     def test_an_empty_name(self, file):
@@ -122,7 +109,10 @@ class TestLines:
         monkeypatch.setattr("spinegraph.graph.edge_files.BLOCK", 64)
         lines = [f"{i} {i + 1} 1.5" for i in range(100)]
         lines[77] = "77 78 -2"
-        refused(file("from to weight\n" + "\n".join(lines), "e.txt"), ":79: the weight '-2' is negative")
+        refused(
+            file("from to weight\n" + "\n".join(lines), "e.txt"),
+            ":79: the weight '-2' is not a number from 0",
+        )
 
     def test_a_very_long_line(self, file):
         refused(file("a," + "b" * 2_000_000 + "\n"), ":1: a line of more than 1,048,576 bytes", "'a,bbb")
@@ -337,7 +327,7 @@ class TestNpz:
     def test_ids_out_of_range(self, tmp_path):
         refused(
             self.save(tmp_path, edges=[[0, 1], [1, 7]], num_nodes=3),
-            "edges[1, 1] is 7, out of range",
+            "edges[1, 1] is 7; with 3 nodes",
             "0 .. 2",
         )
         refused(self.save(tmp_path, edges=[[0, 1], [-1, 0]], num_nodes=3), "edges[1, 0] is -1")
@@ -354,7 +344,7 @@ class TestNpz:
         refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2), "'weights'", weighted=True)
 
     def test_names_that_do_not_fit(self, tmp_path):
-        refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2, names=["a"]), "1 names for 2 nodes")
+        refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2, names=["a"]), "num_nodes is 2 but 1 names")
         refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2, names=["a", "a"]), "unique", "'a'")
         refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2, names=[0.5, 1]), "integers or text")
 
@@ -408,7 +398,7 @@ class TestParquet:
     @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf"), None, 1e39])
     def test_a_bad_weight(self, tmp_path, weight):
         path = self.save(tmp_path, source=[1, 2], target=[2, 3], weight=pa.array([1.0, weight]))
-        refused(path, "row 1: the weight", "0 or more")
+        refused(path, "row 1: the weight", "from 0 to")
 
     def test_columns_of_the_wrong_type(self, tmp_path):
         refused(self.save(tmp_path, source=[1.5], target=[2.5]), "'source' is double", "integers or text")

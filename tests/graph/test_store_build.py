@@ -40,7 +40,6 @@ def tiny_runs(monkeypatch):
 def make_tiny(monkeypatch):
     """Let pieces hold a few entries."""
     monkeypatch.setattr(store_build, "_ENTRIES", 5)
-    monkeypatch.setattr(store_build, "_ROWS", 3)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 

@@ -148,6 +148,11 @@ def from_igraph(
     return _from_attributes(ends, names, weights, columns, missing, *ways, encoder)
 
 
+def _check_missing(missing: str) -> None:
+    if missing not in ("fill", "zero", "error"):
+        raise ParameterError(f"missing must be one of 'fill', 'zero', 'error'; got {missing!r}")
+
+
 def _public(attributes: Iterable[Any]) -> list[str]:
     """Return distinct attributes in order, without those that begin with an underscore."""
     return [name for name in dict.fromkeys(attributes) if not str(name).startswith("_")]
@@ -169,9 +174,11 @@ def _from_attributes(
     numbers = None
     if any(value is not None for value in weights):
         numbers = [1 if value is None else value for value in weights]  # NetworkX's own default
+    _check_missing(missing)
     features = feature_names = None
     if columns:
-        features, feature_names, encoder = _features_of_attributes(columns, checked, missing, encoder)
+        features, feature_names, encoder = _features(columns, checked, missing, encoder)
+        features = csr_array(features) if missing == "zero" else features
     return _built(
         ends[:, 0],
         ends[:, 1],
@@ -186,51 +193,26 @@ def _from_attributes(
     )._encoded_by(encoder if columns else None)
 
 
-def _features_of_attributes(
-    columns: Mapping[str, Sequence[Any]],
-    names: NDArray[Any],
-    missing: Missing,
-    encoder: "FeatureEncoder | None",
-) -> "tuple[Features, Sequence[str], FeatureEncoder | None]":
-    """Return features (n, f) of node attributes, their names, and the encoder that made them, if any."""
-    _check_missing(missing)
-    has_gaps = False
-    for attribute, values in columns.items():
-        gaps = np.array([value is None for value in values], dtype=bool)
-        has_gaps |= bool(gaps.any())
-        if gaps.any() and missing == "error":
+def _features(
+    columns: Any, names: NDArray[Any], missing: Missing, encoder: "FeatureEncoder | None"
+) -> "tuple[Features, Sequence[str] | None, FeatureEncoder | None]":
+    """Return features (n, f) of a table of node attributes, their names, and the encoder, if any."""
+    import pyarrow as pa
+
+    from spinegraph.graph.feature_files import FeatureFile, encoded, is_number
+    from spinegraph.graph.tables import as_table
+
+    table = as_table(columns)
+    for at, (title, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if column.null_count and missing == "error":
+            lacking = names[column.is_null().to_numpy()]
             raise MissingFeaturesError(
-                f"{gaps.sum()} of {len(names)} nodes have no attribute {attribute!r}: "
-                f"{first_few(names[gaps])}; pass missing='fill' to give them the mean, or 'zero'"
+                f"{len(lacking)} of {len(names)} nodes have no attribute {title!r}: "
+                f"{first_few(lacking)}; pass missing='fill' to give them the mean, or 'zero'"
             )
-    are_numbers = all(_is_real(value) for values in columns.values() for value in values if value is not None)
-    if encoder is None and are_numbers and not (has_gaps and missing == "fill"):
-        listed = [[0.0 if value is None else float(value) for value in values] for values in columns.values()]
-        numbers = np.array(listed).T
-        with np.errstate(over="ignore"):  # infinity is refused when the graph is built
-            dense = numbers.astype(np.float32)
-        return (csr_array(dense) if missing == "zero" else dense), list(columns), None
-    return _encode(columns, encoder)
-
-
-def _encode(
-    table: Any, encoder: "FeatureEncoder | None"
-) -> "tuple[Features, Sequence[str], FeatureEncoder | None]":
-    """Return features of a table, their names and the encoder, which is fitted if it is not yet."""
-    from spinegraph.graph.encoder import FeatureEncoder
-
-    encoder = encoder or FeatureEncoder()
-    matrix = encoder.transform(table) if encoder.is_fitted else encoder.fit_transform(table)
-    return matrix, encoder.feature_names_, encoder
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, int | float | np.number | np.bool_) and not isinstance(value, np.complexfloating)
-
-
-def _check_missing(missing: str) -> None:
-    if missing not in ("fill", "zero", "error"):
-        raise ParameterError(f"missing must be one of 'fill', 'zero', 'error'; got {missing!r}")
+        if missing == "zero" and (is_number(column.type) or pa.types.is_null(column.type)):
+            table = table.set_column(at, title, column.cast(pa.float64(), safe=False).fill_null(0.0))
+    return encoded(FeatureFile("nodes", table, feature_names=tuple(table.column_names)), encoder)
 
 
 def to_networkx(graph: "Graph", weight: str = "weight", *, features: bool = True) -> Any:
@@ -510,23 +492,29 @@ def from_dataframe(
     >>> Graph.from_dataframe(edges, nodes=nodes)
     Graph(3 nodes, 2 edges, 1 dense feature, names 'ann', 'bob', ...)
     """
+    import pyarrow as pa
+
     from spinegraph.graph.feature_files import align_features
-    from spinegraph.graph.tables import as_table
+    from spinegraph.graph.tables import as_table, numbers_of, plain
 
     _check_missing(missing)
     table = as_table(edges)
     chosen = _edge_columns(table, source, target, weight)
     one, other = (_names(table, column, "edges") for column in (chosen.source, chosen.target))
-    weights = None if chosen.weight is None else _numbers(table, chosen.weight, "edges")
+    weights = None
+    if chosen.weight is not None:
+        weights = numbers_of(plain(table.column(chosen.weight)), table.column_names[chosen.weight])
     rows, columns = _node_table(nodes, node, features)
     names, codes = _numbered(rows, one, other)
     matrix, feature_names = None, None
     if nodes is not None:
         order = np.arange(1, len(rows) + 1)[:, None]
         how: Any = "error" if missing == "error" else "zero"
-        order = align_features(names, names[codes[: len(rows)]], order, how)
+        order = align_features(names, names[codes[: len(rows)]], order, how)[:, 0] - 1
         if columns.num_columns:
-            matrix, feature_names, encoder = _features_of_table(columns, order[:, 0] - 1, missing, encoder)
+            taken = columns.take(pa.array(order, mask=order < 0))
+            how = "zero" if missing == "zero" else "fill"  # gaps of a row that is there are always filled
+            matrix, feature_names, encoder = _features(taken, names, how, encoder)
     sources, targets = codes[len(rows) :].reshape(2, -1)
     return _built(
         sources, targets, names, weights, matrix, feature_names, directed=directed, reciprocal=reciprocal
@@ -566,8 +554,9 @@ def optional_package(name: str) -> ModuleType:
             return import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("_", "-")
+        wanted = "'spinegraph[graphs]'" if package in ("networkx", "pandas", "polars") else package
         raise MissingPackageError(
-            f"{package} is needed here and could not be loaded ({error}); pip install {package}"
+            f"{package} is needed here and could not be loaded ({error}); pip install {wanted}"
         ) from error
 
 
@@ -581,13 +570,9 @@ def _edge_columns(
         raise ParameterError(f"pass source and target together; got source={source!r}, target={target!r}")
     if table.num_columns < 2:
         raise GraphFormatError(f"edges need two columns, a source and a target; got {table.column_names}")
-    titles, weighted = table.column_names, False if weight is False else None
-    columns: list[str] | None = None if source is None or target is None else [source, target]
-    chosen = choose_columns(titles, len(titles), EdgeOptions(columns, weighted), "edges")
-    if not isinstance(weight, str):
-        return chosen
-    columns = [titles[chosen.source], titles[chosen.target], weight]
-    return choose_columns(titles, len(titles), EdgeOptions(columns), "edges")
+    named = weight if isinstance(weight, str) else None
+    options = EdgeOptions(source, target, named, weighted=False if weight is False else None)
+    return choose_columns(table.column_names, table.num_columns, options, "edges")
 
 
 def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) -> "tuple[pa.Array, pa.Table]":
@@ -608,27 +593,6 @@ def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) ->
     if features is None:
         features = [column for column in table.column_names if column != name_column]
     return names, pa.table({column: _column(table, column, "nodes")[0] for column in features})
-
-
-def _features_of_table(
-    table: "pa.Table", rows: NDArray[np.int64], missing: Missing, encoder: "FeatureEncoder | None"
-) -> "tuple[Features, Sequence[str], FeatureEncoder | None]":
-    """Return the features of nodes, given the row of each (n,), -1 for none."""
-    import pyarrow as pa
-
-    from spinegraph.graph.feature_files import is_number
-    from spinegraph.graph.tables import plain
-
-    has_gaps = (missing == "fill" and (rows < 0).any()) or any(column.null_count for column in table.columns)
-    if encoder is None and not has_gaps and all(is_number(column.type) for column in table.columns):
-        matrix = np.zeros((len(rows), table.num_columns), np.float32)
-        with np.errstate(over="ignore"):  # infinity is refused when the graph is built
-            for at, column in enumerate(table.column_names):
-                matrix[rows >= 0, at] = _numbers(table, column, "nodes")[rows[rows >= 0]]
-        return matrix, table.column_names, None
-    plains = {name: plain(table[name]) for name in table.column_names}
-    order = pa.array(rows, mask=rows < 0)
-    return _encode({name: pa.chunked_array([each.take(order)]) for name, each in plains.items()}, encoder)
 
 
 def _column(table: "pa.Table", column: int | str, which: str) -> tuple[Any, str]:
@@ -673,22 +637,6 @@ def _numbered(
     codes = np.empty(len(order), np.int64)
     codes[order] = found
     return names, codes
-
-
-def _numbers(table: "pa.Table", column: int | str, which: str) -> NDArray[Any]:
-    import pyarrow as pa
-
-    from spinegraph.graph.feature_files import is_number
-
-    values, title = _column(table, column, which)
-    if not is_number(values.type):
-        raise GraphFormatError(f"{title} must hold numbers; got {values.type}")
-    if values.null_count:
-        row = values.is_null().to_pylist().index(True)
-        raise GraphFormatError(
-            f"{title} has no value in row {row}; fill gaps first, or let FeatureEncoder mark them"
-        )
-    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
 
 
 def _edges_table(graph: "Graph") -> "pa.Table":

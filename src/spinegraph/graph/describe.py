@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from spinegraph.errors import GraphFormatError, MissingPackageError, UnfamiliarDataWarning
+from spinegraph.errors import GraphFormatError, UnfamiliarDataWarning
+from spinegraph.graph.convert import optional_package
 from spinegraph.graph.edges import pieces
 from spinegraph.graph.graph import Graph, GraphLike
 
@@ -188,7 +189,7 @@ class TableResult(ABC):
         heading, titles, rows, note = self.table()
         table = [titles, *rows]
         widths = [max(len(row[column]) for row in table) for column in range(len(titles))]
-        is_text = [any(_is_word(row[column]) for row in rows) for column in range(len(titles))]
+        is_text = [any(any(map(str.isalpha, row[column])) for row in rows) for column in range(len(titles))]
         lines = [
             "  ".join(
                 cell.ljust(width) if text else cell.rjust(width)
@@ -207,16 +208,9 @@ class TableResult(ABC):
         return f"{table}<small>{lines}</small>" if note else table
 
 
-def _is_word(cell: str) -> bool:
-    return any(sign.isalpha() for sign in cell)
-
-
 def data_frame(columns: Mapping[str, Any], index: Any = None) -> Any:
     """Return a pandas table of columns, or say how to install pandas."""
-    try:
-        import pandas as pd
-    except ImportError as missing:
-        raise MissingPackageError("to_pandas needs pandas: pip install 'spinegraph[graphs]'") from missing
+    pd = optional_package("pandas")
     if index is not None and len(index) and isinstance(index[0], tuple):
         index = pd.Index(list(index), tupleize_cols=False)
     return pd.DataFrame(dict(columns), index=index)
@@ -327,17 +321,9 @@ def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     rows, width = features.shape
     per_row, per_column = np.zeros(rows, dtype=np.int32), np.zeros(width, dtype=np.int64)
     for start in range(0, rows, _PIECE):
-        stop = min(start + _PIECE, rows)
-        if not issparse(features):
-            is_filled = features[start:stop] != 0
-            per_row[start:stop], per_column = is_filled.sum(axis=1), per_column + is_filled.sum(axis=0)
-            continue
-        first, last = features.indptr[start], features.indptr[stop]
-        is_filled = features.data[first:last] != 0
-        lengths = np.diff(features.indptr[start : stop + 1])
-        of = np.repeat(np.arange(stop - start), lengths)[is_filled]
-        per_row[start:stop] = np.bincount(of, minlength=stop - start)
-        per_column += np.bincount(features.indices[first:last][is_filled], minlength=width)
+        is_filled = features[start : start + _PIECE] != 0
+        per_row[start : start + _PIECE] = is_filled.sum(axis=1)
+        per_column += is_filled.sum(axis=0)
     return per_row, per_column
 
 

@@ -24,15 +24,15 @@ from scipy import sparse
 
 from spinegraph.errors import (
     GraphFormatError,
-    MissingPackageError,
     OutputError,
     ParameterError,
     SpineError,
     SpineWarning,
 )
-from spinegraph.graph.edges import GAPS_ALLOWED_BELOW, matrix_entries
+from spinegraph.graph.convert import optional_package
+from spinegraph.graph.edges import GAPS_ALLOWED_BELOW, matrix_entries, read_listing
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.files import Opened, display_name, opened, read_npz
+from spinegraph.graph.files import Opened, display_name, naming, opened, read_npz
 from spinegraph.graph.tables import as_table, is_number, is_text
 
 if TYPE_CHECKING:
@@ -57,12 +57,11 @@ MAX_WEIGHT = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class EdgeOptions:
-    """How to read edges, as in :func:`~spinegraph.read_graph`; None means: detect.
+    """How to read edges, as in :func:`~spinegraph.read_graph`; None means: detect."""
 
-    ``columns`` are source, target and perhaps weight.
-    """
-
-    columns: Sequence[str | int | None] | None = None
+    source: str | int | None = None
+    target: str | int | None = None
+    weight: str | int | None = None
     weighted: bool | None = None
     header: bool | None = None
     delimiter: str | None = None
@@ -71,7 +70,7 @@ class EdgeOptions:
     num_nodes: int | None = None
 
     def __post_init__(self) -> None:
-        if len(self.columns or ()) == 3 and self.columns[2] is not None and self.weighted is False:  # type: ignore[index]
+        if self.weight is not None and self.weighted is False:
             raise ParameterError("a weight column is named, but weighted is False; leave one of them out")
         if self.delimiter is not None and not re.fullmatch(r'[^\0"\r\n\x80-\U0010ffff]', self.delimiter):
             raise ParameterError(
@@ -86,13 +85,18 @@ class EdgeOptions:
         if self.num_nodes is not None and self.names == "text":
             raise ParameterError("num_nodes counts nodes 0 .. num_nodes-1; it does not go with names='text'")
 
+    @property
+    def columns(self) -> tuple[str | int | None, ...]:
+        """Source, target and weight."""
+        return self.source, self.target, self.weight
+
 
 @dataclass(frozen=True, eq=False)
 class FileContents:
     """What an edge file holds, before edges are merged, dropped or made symmetric."""
 
     path: str
-    names: NDArray[Any]  # int64 or object (n,)
+    names: NDArray[Any]  # int64 or object (n,), distinct
     edges: NDArray[np.integer[Any]]  # (m, 2) positions in 0 .. n-1
     weights: NDArray[np.floating[Any]] | None = None  # (m,)
     features: Any = None  # float32 CSR or dense array (n, f)
@@ -101,7 +105,6 @@ class FileContents:
     labels: NDArray[Any] | None = None  # (n,) or (n, c)
     directed: bool = False  # the file says so, or lists both directions of undirected edges
     notes: tuple[str, ...] = ()  # what was detected, one sentence each
-    is_checked: bool = False  # names differ and positions are in range
 
 
 class EdgeColumns(NamedTuple):
@@ -130,11 +133,9 @@ def choose_columns(
             f"{place}: expected 'source target', got {width} field; if another character separates the "
             "fields, pass delimiter=..."
         )
-    named = [
-        None if column is None else _position(column, titles, width, place)
-        for column in options.columns or ()
-    ]
-    source, target, weight = (*named, None, None, None)[:3]
+    source, target, weight = (
+        None if column is None else _position(column, titles, width, place) for column in options.columns
+    )
     source, target = _ends(titles, width, source, target, weight)
     if source == target:
         raise ParameterError(f"{place}: source and target cannot both be column {source + 1}")
@@ -208,11 +209,12 @@ def _weight_column(
     for name in (*WEIGHT_NAMES, *_AMOUNTS):
         if name in known:
             some = [] if name in WEIGHT_NAMES else [value.strip() for value in values(known[name])]
-            if name in WEIGHT_NAMES or (some and all(map(_is_amount, some))):
+            are_amounts = all(NUMBER.fullmatch(value) and float(value) >= 0 for value in some)
+            if name in WEIGHT_NAMES or (some and are_amounts):
                 return known[name], False
     if options.weighted:
         return others[0], False
-    if titles is None and len(others) == 1 and options.columns is None:
+    if titles is None and len(others) == 1 and not any(column is not None for column in options.columns):
         third = [value.strip() for value in values(others[0])]
         numbers = [float(value) for value in third if NUMBER.fullmatch(value)]
         # A column of numbers below 0 is ratings, one of integers from 1973 on is time stamps.
@@ -220,10 +222,6 @@ def _weight_column(
         if numbers and not is_time and not (len(numbers) == len(third) and min(numbers) < 0):
             return others[0], True
     return None, False
-
-
-def _is_amount(text: str) -> bool:
-    return bool(NUMBER.fullmatch(text)) and float(text) >= 0
 
 
 # Text: DuckDB reads a plain file; where it or a check fails, a slow scan finds the line for the message.
@@ -481,7 +479,7 @@ def _find_delimiter(texts: Sequence[str], path: str) -> str:
 
 def _is_header(records: Sequence[Record], options: EdgeOptions) -> tuple[bool, bool]:
     """Return whether the first row of edges is a header, and whether that is a guess to be told."""
-    if options.header is not None or any(isinstance(column, str) for column in options.columns or ()):
+    if options.header is not None or any(isinstance(column, str) for column in options.columns):
         return options.header is not False, False
     first, *body = [[field.strip() for field in record.fields] for record in records]
     if len(first) < 2 or any(map(_is_value, first)):
@@ -495,8 +493,8 @@ def _is_header(records: Sequence[Record], options: EdgeOptions) -> tuple[bool, b
     for title, below in zip(first, columns, strict=True):
         if title and any(below) and all(map(_is_value, filter(None, below))):
             return True, False
-    ends = (options.columns or (0, 1))[:2]
-    source, target = (side if isinstance(side, int) else number for number, side in enumerate(ends))
+    ends = enumerate(options.columns[:2])
+    source, target = (side if isinstance(side, int) else number for number, side in ends)
     if max(source, target) >= len(first):
         return False, False
     words = first[source], first[target]
@@ -557,17 +555,6 @@ def as_integer(column: str) -> str:
     return f"CASE WHEN CAST({number} AS VARCHAR) = {column} THEN {number} END"
 
 
-def interruptible(database: "DuckDBPyConnection", work: Callable[[], Result]) -> Result:
-    """Run a query that may take long in another thread, so that an interrupt stops it."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(work)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            database.interrupt()
-            raise
-
-
 class Loaded(NamedTuple):
     """What the tables ``spine_edges`` and ``spine_names`` hold."""
 
@@ -609,11 +596,15 @@ class Listing:
         raise GraphFormatError(f"{self.path}: cannot be read: {excerpt(fault, 200)}")
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Run a query; a fault of the table is explained."""
-        try:
-            return interruptible(self.database, work)
-        except Exception as fault:  # DuckDB's, or an error of it that is no text
-            self.explain(str(fault))
+        """Run a query in another thread, so that an interrupt stops it; a fault of the table is explained."""
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                return pool.submit(work).result()
+            except KeyboardInterrupt:
+                self.database.interrupt()
+                raise
+            except Exception as fault:  # DuckDB's, or an error of it that is no text
+                self.explain(str(fault))
 
     def batches(self, query: str, rows: int) -> Iterator[Any]:
         """Yield the result of a query as Arrow batches."""
@@ -732,7 +723,7 @@ def collect(listing: Listing) -> FileContents:
         raise GraphFormatError(f"{listing.path}: holds no edges; {listing.note}")
     warn_of_header(listing, stacklevel=5)
     note = f"{listing.note}; names are {'text' if names.dtype == object else 'integers'}"
-    return FileContents(listing.path, names, edges.T, weights=weights, notes=(note,), is_checked=True)
+    return FileContents(listing.path, names, edges.T, weights=weights, notes=(note,))
 
 
 def warn_of_header(listing: Listing, stacklevel: int) -> None:
@@ -979,12 +970,10 @@ def _check_record(
     weight = _with_point(weight) if has_comma else weight
     value = float(weight) if NUMBER.fullmatch(weight) else math.nan
     if not 0 <= value <= MAX_WEIGHT:
-        rule = "is negative" if -math.inf < value < 0 else "is not finite"
-        rule = "is more than float32 holds" if MAX_WEIGHT < value < math.inf else rule
-        rule = rule if NUMBER.fullmatch(weight) else "is not a number"
+        rule = f"is not a number from 0 to {MAX_WEIGHT:.3g}"
         raise GraphFormatError(
-            f"{record.place}: the weight {excerpt(weight)} {rule}: {excerpt(record.text)}. Weights are "
-            "finite numbers, 0 or more; weighted=False leaves them out"
+            f"{record.place}: the weight {excerpt(weight)} {rule}: {excerpt(record.text)}; "
+            "weighted=False leaves weights out"
         )
 
 
@@ -1112,10 +1101,7 @@ def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileCont
 
 def parse_graphml(stream: BinaryIO, path: str) -> Any:
     """Parse an open GraphML file with NetworkX, and return its graph."""
-    try:
-        import networkx
-    except ImportError as missing:
-        raise MissingPackageError("GraphML needs NetworkX: pip install 'spinegraph[graphs]'") from missing
+    networkx = optional_package("networkx")
     data = stream.read()
     parser = expat.ParserCreate()
 
@@ -1178,9 +1164,10 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
         sources, targets, weights = matrix_entries(matrix, options.weighted)
         edges = np.column_stack((sources, targets))
         note = f"SciPy sparse matrix; {'no weights' if weights is None else 'weights are its values'}"
-        contents = FileContents(name, np.arange(matrix.shape[0]), edges, weights, notes=(note,))
         # Entries without their mirror are what makes a matrix directed.
-        contents = replace(contents, directed=True)
+        contents = FileContents(
+            name, np.arange(matrix.shape[0]), edges, weights, directed=True, notes=(note,)
+        )
     else:
         raise GraphFormatError(
             f"{name}: holds neither 'edges' (m, 2) nor a SciPy sparse matrix; its arrays are "
@@ -1196,11 +1183,8 @@ def read_npz_network(path: str | os.PathLike[str], options: EdgeOptions) -> File
 def npz_contents(arrays: Arrays, path: str, options: EdgeOptions) -> FileContents:
     """Return the network of the arrays of an npz file."""
     edges = arrays["edges"]
-    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-        raise GraphFormatError(
-            f"{path}: edges must be integers of shape (m, 2); got {edges.dtype} {edges.shape}"
-        )
     names = names_of(arrays, "names" if "names" in arrays else "node_ids", path)
+    n = options.num_nodes if names is None else len(names)
     if "num_nodes" in arrays:
         found = arrays["num_nodes"]
         if found.size != 1 or found.dtype.kind not in "iu" or found.item() < 1:
@@ -1208,18 +1192,10 @@ def npz_contents(arrays: Arrays, path: str, options: EdgeOptions) -> FileContent
                 f"{path}: num_nodes must be one number above 0; got {found.tolist()!r:.60}"
             )
         n = int(found.item())
-    else:
-        n = len(names) if names is not None else options.num_nodes or int(edges.max(initial=-1)) + 1
-    if names is not None and len(names) != n:
-        raise GraphFormatError(f"{path}: {len(names)} names for {n} nodes; every node needs one name")
-    if n < 1:
-        raise GraphFormatError(f"{path}: no edges, so no nodes; a graph has at least one node")
-    _require_plausible(n, len(names) if names is not None else len(edges), path)
-    wrong = (edges < 0) | (edges >= n)
-    if wrong.any():
-        row, side = np.argwhere(wrong)[0].tolist()
-        value = int(edges[row, side])
-        raise GraphFormatError(f"{path}: edges[{row}, {side}] is {value}, out of range; ids are 0 .. {n - 1}")
+    _require_plausible(n or 0, edges.size if names is None else len(names), path)
+    with naming(path):
+        sources, targets, names = read_listing(edges, n, names)
+    n = len(names)
     labels, weights = arrays.get("labels"), arrays.get("weights")
     if labels is not None and labels.shape[:1] != (n,):
         raise GraphFormatError(f"{path}: labels of shape {labels.shape} for {n} nodes; every node needs one")
@@ -1228,8 +1204,8 @@ def npz_contents(arrays: Arrays, path: str, options: EdgeOptions) -> FileContent
     columns = names_of(arrays, "feature_names", path)
     return FileContents(
         path,
-        np.arange(n) if names is None else names,
-        edges,
+        names,
+        np.column_stack((sources, targets)),
         weights=None if options.weighted is False else weights,
         features=features_of(arrays, path),
         feature_names=None if columns is None else tuple(map(str, columns)),

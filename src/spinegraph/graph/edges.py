@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -19,7 +18,7 @@ from spinegraph.errors import (
     ParameterError,
     UnknownNodeError,
 )
-from spinegraph.graph.names import NameIndex, as_names, in_order_of_appearance, quoted
+from spinegraph.graph.names import NameIndex, as_array, as_names, in_order_of_appearance, quoted
 
 Features = Any  # csr_array (float32) or NDArray[np.float32], shape (n, f)
 Reciprocal = Literal["error", "sum", "mean", "max"]
@@ -121,10 +120,10 @@ def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:
         pairs = _row_by_row(rows)
     if rows and pairs.shape != (len(rows), 2):
         pairs = _row_by_row(rows)
-    kinds = set(map(type, pairs.ravel().tolist()))
-    if kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
-        with suppress(OverflowError):  # such numbers can be names still
-            return pairs.astype(np.int64)
+    flat = as_array(pairs.ravel())
+    if flat.dtype == np.int64:
+        return flat.reshape(-1, 2)
+    kinds = set(map(type, flat.tolist()))
     if kinds and all(issubclass(kind, int | float | np.number) for kind in kinds):
         return pairs.astype(np.float64)
     return pairs
@@ -221,15 +220,20 @@ class Rows(NamedTuple):
 
     indptr: NDArray[np.int64]  # (n + 1,)
     indices: NDArray[Any]  # (entries,) positions in the whole graph, sorted within rows
-    weights: NDArray[np.float32] | None  # (entries,)
+    weights: NDArray[np.float32] | None = None  # (entries,)
     outward: NDArray[np.float32] | None = None  # (entries,) of directed edges, as in ``Graph``
     inward: NDArray[np.float32] | None = None
 
+    @property
+    def values(self) -> dict[str, NDArray[np.float32]]:
+        """Weights, outward and inward, those that there are, by name."""
+        found = zip(self._fields[2:], self[2:], strict=True)
+        return {name: each for name, each in found if each is not None}
+
     def chosen(self, indptr: NDArray[np.int64], entries: NDArray[Any]) -> "Rows":
         """Return some of the entries, in rows that begin at ``indptr``."""
-        return Rows(
-            indptr, self.indices[entries], *(each if each is None else each[entries] for each in self[2:])
-        )
+        values = {name: each[entries] for name, each in self.values.items()}
+        return Rows(indptr, self.indices[entries], **values)
 
     def with_ways(self, outward: NDArray[np.float32], inward: NDArray[np.float32]) -> "Rows":
         """Return the rows with other directions; the larger one is the weight."""
@@ -277,17 +281,7 @@ def clean_edges(
     if self_loops or zero_weights:
         keys, weights = keys[~dropped], None if weights is None else weights[~dropped]
     del dropped
-    keys, sums = sum_repeats(keys, weights)
-    one_direction = len(keys)
-    # Keys that differ in the last bit alone are the two directions of one edge.
-    backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
-    flows = split_directions(keys, sums, backward) if directed else None
-    combined = None
-    if sums is not None:
-        combined = combine_directions(keys, sums, backward, names, "max" if directed else reciprocal)
-    if len(backward):
-        keys = np.delete(keys, backward)
-    keys >>= 1
+    keys, combined, flows, one_direction = merge_listings(keys, weights, names, directed, reciprocal)
     edges, high = len(keys), np.empty(len(keys), dtype=np.int32)
     np.remainder(keys, n, out=high, casting="unsafe")
     keys //= n
@@ -296,8 +290,9 @@ def clean_edges(
     repeated = listed - self_loops - zero_weights - one_direction
     report = EdgeReport(listed, one_direction, self_loops, zero_weights, repeated)
     if not directed:
-        lost = edges - len(backward) if one_way else 0
-        report = replace(report, edges=edges, reciprocal=len(backward), one_way=lost)
+        both_ways = one_direction - edges
+        lost = edges - both_ways if one_way else 0
+        report = replace(report, edges=edges, reciprocal=both_ways, one_way=lost)
     return _symmetric(above, high, combined, flows), report
 
 
@@ -311,19 +306,34 @@ def check_directions(directed: bool, reciprocal: Reciprocal) -> None:
         )
 
 
-def split_directions(
-    keys: NDArray[np.int64], weights: NDArray[np.float64] | None, backward: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return the weights (m, 2) of every pair of nodes from the first to the second and back; 1 or 0 if none.
+def merge_listings(
+    keys: NDArray[np.int64],
+    weights: NDArray[Any] | None,
+    names: NDArray[Any],
+    directed: bool,
+    reciprocal: Reciprocal,
+) -> tuple[NDArray[np.int64], NDArray[np.float32] | None, NDArray[np.float32] | None, int]:
+    """Merge listings of the same pair of nodes.
 
-    ``keys`` are sorted, the last bit being the direction; the second of two directions is at ``backward``.
+    The last bit of ``keys`` is the direction. Returns the distinct keys without it, sorted; their weights;
+    where ``directed``, the weights (m, 2) from the first node to the second and back, 1 or 0 where there are
+    none; and the number of distinct keys with the direction.
     """
-    is_first = np.ones(len(keys), np.int64)
-    is_first[backward] = 0
-    flows = np.zeros((int(is_first.sum()), 2), np.float32)
-    with np.errstate(over="ignore"):  # too large ones are named when directions are combined
-        flows[np.cumsum(is_first) - 1, keys & 1] = 1 if weights is None else weights
-    return flows
+    keys, sums = sum_repeats(keys, weights)
+    num_listed, flows, combined = len(keys), None, None
+    # Keys that differ in the last bit alone are the two directions of one edge.
+    backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
+    if directed:
+        is_first = np.ones(num_listed, np.int64)
+        is_first[backward] = 0
+        flows = np.zeros((num_listed - len(backward), 2), np.float32)
+        with np.errstate(over="ignore"):  # too large ones are named when directions are combined
+            flows[np.cumsum(is_first) - 1, keys & 1] = 1 if sums is None else sums
+    if sums is not None:
+        combined = _combine_directions(keys, sums, backward, names, "max" if directed else reciprocal)
+    keys = np.delete(keys, backward) if len(backward) else keys
+    keys >>= 1
+    return keys, combined, flows, num_listed
 
 
 def sum_repeats(
@@ -348,7 +358,7 @@ def _starts(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
     return starts
 
 
-def combine_directions(
+def _combine_directions(
     keys: NDArray[np.int64],
     weights: NDArray[np.float64],
     backward: NDArray[np.int64],
@@ -504,8 +514,11 @@ def check_adjacency(
         )
 
 
-def as_features(features: Any, names: NDArray[Any]) -> Features:
-    """Return features as float32, sparse as csr_array and dense as C-contiguous, shape (n, f)."""
+def as_features(features: Any, names: NDArray[Any] | None = None) -> Features:
+    """Return features as float32, sparse as csr_array and dense as C-contiguous, shape (n, f).
+
+    Without ``names`` there may be any number of rows.
+    """
     try:
         shape = features.shape if hasattr(features, "shape") else np.shape(features)
     except ValueError as fault:  # lists of unequal length
@@ -515,7 +528,7 @@ def as_features(features: Any, names: NDArray[Any]) -> Features:
     if len(shape) != 2:
         hint = "; for one column pass features.reshape(-1, 1)" if len(shape) == 1 else ""
         raise GraphFormatError(f"features must have shape (n, f), one row per node; got shape {shape}{hint}")
-    if shape[0] != len(names):
+    if names is not None and shape[0] != len(names):
         raise MissingFeaturesError(
             f"features have {shape[0]} rows, the graph has {len(names)} nodes; "
             "pass one row per node, in graph order"
@@ -537,23 +550,18 @@ def as_features(features: Any, names: NDArray[Any]) -> Features:
         if not found.has_canonical_format:
             found = found.copy()
             found.sum_duplicates()
-    if not np.isfinite(found.data if issparse(found) else found).all():
-        row, column = first_not_finite(found)
+    values = found.data if issparse(found) else found
+    if not all(np.isfinite(some).all() for some in pieces(values, 2**22)):
+        row, column = np.argwhere(~np.isfinite(values))[0][[0, -1]].tolist()
+        if issparse(found):
+            row, column = int(np.searchsorted(found.indptr, row, side="right")) - 1, int(found.indices[row])
         value = found[row, column] if issparse(found) else array[row, column]
+        node = "" if names is None else f" (node {quoted(names[row])})"
         raise GraphFormatError(
-            f"features[{row}, {column}] (node {quoted(names[row])}) is {value}; "
-            "features must be finite float32 numbers. Fill gaps first, or let FeatureEncoder mark them"
+            f"features[{row}, {column}]{node} is {value}; features must be finite float32 numbers. "
+            "Fill gaps first, or pass a table, whose gaps FeatureEncoder fills and marks"
         )
     return found
-
-
-def first_not_finite(features: Features) -> tuple[int, int]:
-    """Return the row and column of the first value that is NaN or infinite."""
-    if not issparse(features):
-        row, column = np.argwhere(~np.isfinite(features))[0].tolist()
-        return row, column
-    at = int((~np.isfinite(features.data)).argmax())
-    return int(np.searchsorted(features.indptr, at, side="right")) - 1, int(features.indices[at])
 
 
 def as_feature_names(

@@ -24,7 +24,7 @@ from spinegraph.errors import (
     ParameterError,
     SkippedColumnWarning,
 )
-from spinegraph.graph.edges import first_not_finite, pieces, row_sums
+from spinegraph.graph.edges import as_features, pieces, row_sums
 from spinegraph.graph.tables import (
     as_table,
     booleans_of,
@@ -323,7 +323,18 @@ class FeatureEncoder:
         >>> FeatureEncoder.from_state(meta, arrays).transform({"age": [50.0]}).toarray().tolist()
         [[3.0]]
         """
-        return _write_state(self._need_fitted(), self.extra)
+        fitted, meta = self._need_fitted(), {"format": FORMAT, "version": VERSION, "extra": self.extra}
+        if fitted.matrix is None:
+            columns = [
+                {key: list(value) if isinstance(value, tuple) else value for key, value in state.items()}
+                for state in (asdict(column) | {"kind": column.kind} for column in fitted.columns)
+            ]
+            known = {"columns": columns, "left_out": dict.fromkeys(fitted.ignored, "ignore")}
+            return {**meta, "source": "table", **known, "missing_rows": fitted.missing_rows}, {}
+        names = None if fitted.matrix_names is None else list(fitted.matrix_names)
+        about = asdict(fitted.matrix)
+        arrays = {key: values for key in ("mean", "scale") if (values := about.pop(key)) is not None}
+        return {**meta, "source": "matrix", **about, "names": names}, arrays
 
     @classmethod
     def from_state(cls, meta: Any, arrays: Mapping[str, NDArray[Any]]) -> "FeatureEncoder":
@@ -747,7 +758,7 @@ class MatrixScaling:
         """Choose the scaling and learn what it needs."""
         if scaling not in SCALINGS:
             raise ParameterError(f"scaling must be one of {', '.join(SCALINGS)}; got {scaling!r}")
-        checked = _check_matrix(matrix)
+        checked = as_features(matrix)
         if scaling == "auto":
             scaling = "row" if _looks_like_counts(checked) else "column"
         width, rows = checked.shape[1], max(checked.shape[0], 1)
@@ -771,7 +782,7 @@ class MatrixScaling:
 
     def apply(self, matrix: Any) -> Matrix:
         """Scale a matrix (n, f): dense stays dense and sparse stays sparse."""
-        checked = _check_matrix(matrix)
+        checked = as_features(matrix)
         if checked.shape[1] != self.width:
             raise MissingFeaturesError(
                 f"the encoder was fitted on {self.width} features per node, this matrix has "
@@ -794,26 +805,6 @@ def _clipped(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.clip(values, -MAX_DEVIATIONS, MAX_DEVIATIONS).astype(np.float32)
 
 
-def _check_matrix(matrix: Any) -> Matrix:
-    """Return finite numbers (n, f) as float32: CSR if they were sparse, else a C-contiguous array."""
-    sparse = sp.issparse(matrix)
-    found: Any = np.asarray(matrix) if not sparse else matrix
-    if sparse and not isinstance(matrix, sp.csr_array):
-        found = sp.csr_array(matrix)
-    if found.ndim != 2 or found.dtype.kind not in "biuf":
-        shown = f"{found.dtype} of shape {found.shape}"
-        raise GraphFormatError(f"a feature matrix must hold numbers in two dimensions; got {shown}")
-    with np.errstate(over="ignore"):
-        found = found.astype(np.float32, copy=False)
-    if not all(np.isfinite(chunk).all() for chunk in pieces(found.data if sparse else found, _CHUNK)):
-        row, column = first_not_finite(found)
-        raise GraphFormatError(
-            f"features must be finite 32-bit floats; row {row}, column {column} is not (NaN, infinite or too "
-            "large). Fill gaps first, or pass a table, whose missing values an encoder fills"
-        )
-    return found if sparse else np.ascontiguousarray(found)
-
-
 def _looks_like_counts(matrix: Matrix) -> bool:
     """Return whether a matrix is like word counts: no negative value and, if dense, at least half zeros."""
     if sp.issparse(matrix):
@@ -834,35 +825,6 @@ def _scale_rows(matrix: Matrix, scaling: str) -> Matrix:
         data = (matrix.data * np.repeat(inverse, np.diff(matrix.indptr))).astype(np.float32)
         return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
     return np.asarray(matrix * inverse[:, None], dtype=np.float32)
-
-
-def _write_state(fitted: Fitted, extra: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return a fitted encoder as JSON values and arrays."""
-    meta: dict[str, Any] = {"format": FORMAT, "version": VERSION, "extra": extra}
-    if fitted.matrix is None:
-        columns = [_column_state(column) for column in fitted.columns]
-        left_out = dict.fromkeys(fitted.ignored, "ignore")
-        known = {"source": "table", "columns": columns, "left_out": left_out}
-        return meta | known | {"missing_rows": fitted.missing_rows}, {}
-    names = None if fitted.matrix_names is None else list(fitted.matrix_names)
-    meta |= {
-        "source": "matrix",
-        "scaling": fitted.matrix.scaling,
-        "width": fitted.matrix.width,
-        "names": names,
-    }
-    learned = {"mean": fitted.matrix.mean, "scale": fitted.matrix.scale}
-    return meta, {key: values for key, values in learned.items() if values is not None}
-
-
-def _column_state(column: Column) -> dict[str, Any]:
-    unused = {"category": ("width",), "hashed": ("levels", "has_other")}.get(column.kind, ())
-    state = asdict(column) | {"kind": column.kind}
-    return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in state.items()
-        if key not in unused
-    }
 
 
 def _read_state(meta: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Fitted, Literal["error", "ignore"]]:

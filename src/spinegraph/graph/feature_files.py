@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import csr_array, issparse
 
-from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError, SpineWarning
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineWarning
 from spinegraph.graph.edge_files import (
     NUMBER,
     FileContents,
@@ -32,9 +32,9 @@ from spinegraph.graph.edge_files import (
     require_distinct,
     sparse_matrix,
 )
-from spinegraph.graph.edges import as_features
+from spinegraph.graph.edges import as_features, stacked
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.graph.files import Opened, opened, read_archive, read_npy
+from spinegraph.graph.files import Opened, naming, opened, read_archive, read_npy
 from spinegraph.graph.names import NameIndex, as_array, as_names, concatenated, first_few
 from spinegraph.graph.tables import as_table, is_text
 
@@ -80,10 +80,8 @@ def read_features(given: Any, node_column: str | int | None = None) -> FeatureFi
             return _from_npz(read_archive(source.stream, name), name)
         if source.kind == "xml":
             graph = parse_graphml(source.stream, name)
-            try:
+            with naming(name):
                 table = as_table([data for _, data in graph.nodes(data=True)])
-            except GraphFormatError as fault:
-                raise GraphFormatError(f"{name}: {fault}") from fault
             if not table.num_columns:
                 raise GraphFormatError(
                     f"{name}: its nodes have no attributes, so there are no features in it"
@@ -291,16 +289,13 @@ def join_features(
     """
     if found.names is not None:
         contents, found = _aligned(contents, found)
-    if encoder is None and not is_numeric(found.data):
-        encoder = FeatureEncoder()
-    matrix, feature_names, note = encoded(found, encoder)
+    matrix, feature_names, encoder = encoded(found, encoder)
+    note = "columns of numbers, taken as they are" if encoder is None else "columns by FeatureEncoder"
     if found.names is None:
         contents = _numbered(contents, matrix.shape[0], found.path)
-    try:
+    with naming(found.path):
         features = as_features(matrix, contents.names)
-    except GraphFormatError as fault:
-        raise GraphFormatError(f"{found.path}: {fault}") from fault
-    notes = (*contents.notes, f"features from {found.path}: {note}")
+    notes = (*contents.notes, f"features from {found.path}: {matrix.shape[1]} {note}")
     return replace(contents, features=features, feature_names=feature_names, encoder=encoder, notes=notes)
 
 
@@ -329,19 +324,20 @@ def _aligned(contents: FileContents, found: FeatureFile) -> tuple[FileContents, 
     return replace(contents, names=names), placed
 
 
-def encoded(found: FeatureFile, encoder: FeatureEncoder | None) -> tuple[Any, tuple[str, ...] | None, str]:
-    """Return the matrix (r, f), its column names and a sentence on how it was made."""
-    if encoder is None:
+def encoded(
+    found: FeatureFile, encoder: FeatureEncoder | None
+) -> tuple[Any, tuple[str, ...] | None, FeatureEncoder | None]:
+    """Return the matrix (r, f), its column names and its encoder, made where a table needs one."""
+    if encoder is None and is_numeric(found.data):
         matrix = _table_matrix(found) if isinstance(found.data, pa.Table) else found.data
         if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
             shown = f"{matrix.dtype} {matrix.shape}"
             raise GraphFormatError(f"{found.path}: features must be numbers of shape (n, f); got {shown}")
-        return matrix, found.feature_names, f"{matrix.shape[1]} columns of numbers, taken as they are"
-    try:
+        return matrix, found.feature_names, None
+    encoder = encoder or FeatureEncoder()
+    with naming(found.path):
         matrix = encoder.transform(found.data) if encoder.is_fitted else encoder.fit_transform(found.data)
-    except SpineError as fault:
-        raise type(fault)(f"{found.path}: {fault}") from fault
-    return matrix, encoder.feature_names_, f"encoded into {matrix.shape[1]} columns by FeatureEncoder"
+    return matrix, encoder.feature_names_, encoder
 
 
 def is_numeric(data: Any) -> bool:
@@ -446,12 +442,9 @@ def align_features(
         warnings.warn(f"{message}; such rows are left out", SpineWarning, stacklevel=3)
     if not len(without_row):
         return matrix[rows]
-    if issparse(matrix):
-        empty = csr_array((1, matrix.shape[1]), dtype=matrix.dtype)
-        return vstack([matrix, empty], format="csr")[np.where(rows < 0, matrix.shape[0], rows)]
-    taken = np.zeros((len(rows), matrix.shape[1]), dtype=matrix.dtype)
-    taken[rows >= 0] = matrix[rows[rows >= 0]]
-    return taken
+    empty = csr_array((1, matrix.shape[1]), dtype=matrix.dtype)
+    rows_and_empty = stacked([matrix, empty if issparse(matrix) else empty.toarray()])
+    return rows_and_empty[np.where(rows < 0, len(listed), rows)]
 
 
 MISSING_ZERO = "; pass missing='zero' to give nodes without a row zeros and to leave other rows out"

@@ -23,7 +23,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from spinegraph.atomic import whole_file
-from spinegraph.errors import GraphFormatError, MissingFileError
+from spinegraph.errors import GraphFormatError, MissingFileError, SpineError
 
 Kind = Literal["text", "parquet", "npz", "npy", "xml", "json lines", "duckdb"]
 STANDARD_INPUT = "-"
@@ -114,6 +114,15 @@ def _unpack(packed: BinaryIO, packing: bytes, output: IO[bytes], name: str) -> N
         if fault.errno is not None:
             raise
         raise GraphFormatError(f"{name}: damaged or cut-off {what} data ({fault})") from fault
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Put a file's name before the message of an error about its content."""
+    try:
+        yield
+    except SpineError as fault:
+        raise type(fault)(f"{path}: {fault}") from fault
 
 
 def display_name(path: str | os.PathLike[str]) -> str:

@@ -77,26 +77,21 @@ def _draw_key(name: Any) -> int:
 
 
 class NameIndex:
-    """Finds the positions of node names; needs no table when the names are 0 .. n-1."""
+    """Finds the positions of node names; needs no table when the names are 0 .. n-1.
 
-    def __init__(self, names: NDArray[Any]) -> None:
-        self._names = names
-        self._range = is_range(names)
-        self._order: NDArray[np.int64] | None = None
+    Of whole numbers it may be known whether they are that and, if not, their order (None: they ascend).
+    """
+
+    def __init__(
+        self, names: NDArray[Any], order: NDArray[np.int64] | None = None, covers_range: bool | None = None
+    ) -> None:
+        self._names, self._order = names, order
+        self._range = is_range(names) if covers_range is None else covers_range
         self._table: dict[Any, int] | None = None
         if names.dtype != np.int64:
             self._table = {name: position for position, name in enumerate(names)}
-        elif not self._range:
+        elif covers_range is None and not self._range:
             self._order = np.argsort(names)
-
-    @classmethod
-    def known(
-        cls, names: NDArray[np.int64], order: NDArray[np.int64] | None, *, covers_range: bool
-    ) -> "NameIndex":
-        """Index whole numbers that are known to be 0 .. n-1, or whose order is known (None: ascending)."""
-        index = object.__new__(cls)
-        index._names, index._range, index._order, index._table = names, covers_range, order, None
-        return index
 
     def find(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
         """Return the position of each name, -1 where it is unknown."""

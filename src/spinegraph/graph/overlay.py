@@ -454,15 +454,13 @@ class Patch:
     row_ids: NDArray[np.int32]  # (n_total,) row of the patch, -1 where the base's row is valid, or REMOVED
     indptr: "AppendOnlyArray"
     indices: "AppendOnlyArray"
-    values: "tuple[AppendOnlyArray | None, ...]"  # weights, outward and inward, as in ``Rows``
+    values: "dict[str, AppendOnlyArray]"  # weights, outward and inward, as in ``Rows``
     waste: int = 0  # entries of rows that were replaced
 
     @classmethod
     def empty(cls, base: Graph) -> "Patch":
         """Return a patch that changes nothing."""
-        values = tuple(
-            None if each is None else AppendOnlyArray(np.zeros(0, np.float32)) for each in _values(base)
-        )
+        values = {name: AppendOnlyArray(np.zeros(0, np.float32)) for name in base._rows.values}
         row_ids = np.full(len(base), -1, dtype=np.int32)
         indices = AppendOnlyArray(np.zeros(0, base.indices.dtype))
         return cls(base, row_ids, AppendOnlyArray(np.zeros(2, np.int64)), indices, values)
@@ -470,12 +468,12 @@ class Patch:
     @property
     def rows(self) -> Rows:
         """All rows, those that were replaced included."""
-        values = (None if each is None else each.values for each in self.values)
-        return Rows(self.indptr.values, self.indices.values, *values)
+        values = {name: each.values for name, each in self.values.items()}
+        return Rows(self.indptr.values, self.indices.values, **values)
 
     def copy(self) -> "Patch":
         """Return the same patch with memory of its own."""
-        values = tuple(None if each is None else each.copy() for each in self.values)
+        values = {name: each.copy() for name, each in self.values.items()}
         return replace(self, indptr=self.indptr.copy(), indices=self.indices.copy(), values=values)
 
     def lengths_at(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -503,11 +501,8 @@ class Patch:
             values[~from_base] = of_patch[patch_entries]
             return values
 
-        values = (
-            None if of_base is None or of_patch is None else gathered(of_base, of_patch)
-            for of_base, of_patch in zip(_values(base), rows[2:], strict=True)
-        )
-        return Rows(pointers(lengths), gathered(base.indices, rows.indices), *values)
+        values = {name: gathered(each, rows.values[name]) for name, each in base._rows.values.items()}
+        return Rows(pointers(lengths), gathered(base.indices, rows.indices), **values)
 
     def with_rows(self, nodes: NDArray[np.int64], rows: Rows, total: int) -> "Patch":
         """Return a patch of ``total`` nodes in which the given nodes have the given rows."""
@@ -515,10 +510,7 @@ class Patch:
         row_ids = np.full(total, -1, dtype=np.int32)
         row_ids[: len(self.row_ids)] = self.row_ids
         row_ids[nodes] = np.arange(first, first + len(nodes), dtype=np.int32)
-        values = tuple(
-            None if each is None or more is None else each.plus(more)
-            for each, more in zip(self.values, rows[2:], strict=True)
-        )
+        values = {name: each.plus(rows.values[name]) for name, each in self.values.items()}
         changed = Patch(
             self.base,
             frozen(row_ids),
@@ -555,13 +547,10 @@ class Patch:
                 )
             return None if sums is None else sums.astype(np.float32)
 
-        values = [
-            None if old is None or new is None else summed(old, new)
-            for old, new in zip(now[2:], clean[2:], strict=True)
-        ]
+        values = {name: summed(old, clean.values[name]) for name, old in now.values.items()}
         keys = np.unique(listed)
         lengths = np.bincount(keys // total, minlength=len(touched))
-        merged = Rows(pointers(lengths), (keys % total).astype(now.indices.dtype), *values)
+        merged = Rows(pointers(lengths), (keys % total).astype(now.indices.dtype), **values)
         if merged.outward is not None and merged.inward is not None:
             most = np.float32(np.inf if merged.weights is not None else 1)
             merged = merged.with_ways(np.minimum(merged.outward, most), np.minimum(merged.inward, most))
@@ -578,70 +567,57 @@ class Patch:
         held = np.flatnonzero(self.row_ids > REMOVED)
         rows, row_ids = self.rows_at(held), self.row_ids.copy()
         row_ids[held] = np.arange(1, len(held) + 1, dtype=np.int32)
-        values = tuple(None if each is None else AppendOnlyArray(each) for each in rows[2:])
+        values = {name: AppendOnlyArray(each) for name, each in rows.values.items()}
         indptr = AppendOnlyArray(np.concatenate(([0], rows.indptr)))
         return Patch(self.base, frozen(row_ids), indptr, AppendOnlyArray(rows.indices), values)
-
-
-def _values(base: Graph) -> tuple[NDArray[np.float32] | None, ...]:
-    return base.weights, base.outward, base.inward
 
 
 class AddedNames:
     """Names of added nodes, in order of joining; a name may join again after its node was removed.
 
-    Overlays share the list and the table of indices, in which each reads as far as its own length.
+    Overlays share the list and the table of indices; an index counts where the own list has the name there.
     """
 
-    __slots__ = ("_joined", "_names", "_parent")
+    __slots__ = ("_joined", "_names")
 
-    def __init__(self, parent: "AddedNames | None" = None) -> None:
-        self._parent = parent  # a branch's names follow those of its parent
+    def __init__(self) -> None:
         self._names = AppendOnlyArray(np.zeros(0, object))
         self._joined: dict[Any, tuple[int, ...]] = {}
 
-    @property
-    def _start(self) -> int:
-        return 0 if self._parent is None else len(self._parent)
-
     def __len__(self) -> int:
-        return self._start + len(self._names)
+        return len(self._names)
 
     def __getitem__(self, index: int) -> Any:
-        before = self._start
-        return self._parent[index] if self._parent and index < before else self._names.values[index - before]
+        return self._names.values[index]
 
     def plus(self, names: Sequence[Any]) -> "AddedNames":
         """Return these names and more; growing twice from the same names gives two lists."""
         if not len(names):
             return self
-        longer = AddedNames(self._parent)
+        longer = AddedNames()
         longer._names = self._names.plus(np.fromiter(names, object, len(names)))
-        longer._joined = self._joined if longer._names.shares(self._names) else self._joined_so_far()
+        longer._joined = self._joined if longer._names.shares(self._names) else self._joined.copy()
         for index, name in enumerate(names, len(self)):
             longer._joined[name] = (*longer._joined.get(name, ()), index)
         return longer
 
-    def _joined_so_far(self) -> dict[Any, tuple[int, ...]]:
-        listed = ((name, tuple(at for at in held if at < len(self))) for name, held in self._joined.items())
-        return {name: held for name, held in listed if held}
-
     def branch(self) -> "AddedNames":
         """Return the same names, to grow independently of these."""
-        # Chains are no longer than two.
-        return AddedNames(self) if self._parent is None else AddedNames().plus(self.tolist())
+        made = AddedNames()
+        made._names, made._joined = self._names.copy(), self._joined.copy()
+        return made
 
     def find(self, name: Any) -> int:
         """Return the index at which a name joined last, -1 where it never did."""
-        for index in reversed(self._joined.get(name, ())):
-            if index < len(self):
+        for index in sorted(self._joined.get(name, ()), reverse=True):
+            if index < len(self) and self[index] == name:
                 return index
-        return -1 if self._parent is None else self._parent.find(name)
+        return -1
 
     def tolist(self) -> list[Any]:
         """Return the names as a list."""
-        before = [] if self._parent is None else self._parent.tolist()
-        return [*before, *self._names.values.tolist()]
+        listed: list[Any] = self._names.values.tolist()
+        return listed
 
 
 class AddedFeatures:

@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from spinegraph.atomic import explained, make_folder, whole_folder
-from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineError, SpineWarning
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineWarning
 from spinegraph.graph.describe import computed_fingerprint
 from spinegraph.graph.edge_files import (
     EdgeOptions,
@@ -38,10 +38,7 @@ from spinegraph.graph.edges import (
     Reciprocal,
     as_features,
     check_directions,
-    combine_directions,
-    read_listing,
-    split_directions,
-    sum_repeats,
+    merge_listings,
     warn_of_losses,
 )
 from spinegraph.graph.encoder import FeatureEncoder
@@ -59,7 +56,7 @@ from spinegraph.graph.feature_files import (
     other_columns,
     read_features,
 )
-from spinegraph.graph.files import STANDARD_INPUT, Opened, opened
+from spinegraph.graph.files import STANDARD_INPUT, Opened, naming, opened
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import first_few, quoted
 from spinegraph.graph.store import (
@@ -73,9 +70,11 @@ from spinegraph.graph.store import (
     map_array,
     open_store,
     require_store_place,
+    write_array,
     write_chunks,
     write_features,
     write_store,
+    write_text,
 )
 
 logger = logging.getLogger(__name__)
@@ -87,7 +86,6 @@ MIN_MEMORY = 256 * 2**20
 _PROCESS_MEMORY = 160 * 2**20  # the interpreter and its libraries
 _SHARE = 0.6  # of the rest for DuckDB, which takes somewhat more than it is allowed
 _ENTRIES = 2**18  # sorted entries merged at a time
-_ROWS = 2**20  # row pointers written at a time
 _EXAMPLES = 6
 
 
@@ -178,15 +176,7 @@ def read_graph(
     ...     read_graph(file.name)
     Graph(3 nodes, 2 edges, weighted, names 'ann', 'bob', ...)
     """
-    options = edge_options(
-        *(source, target, weight),
-        weighted=weighted,
-        header=header,
-        delimiter=delimiter,
-        comments=comments,
-        names=names,
-        num_nodes=num_nodes,
-    )
+    options = EdgeOptions(source, target, weight, weighted, header, delimiter, comments, names, num_nodes)
     if isinstance(edges, str | os.PathLike) and query is None and is_store(edges):
         return open_whole_store(edges, features)
     contents = read_joined(
@@ -195,14 +185,6 @@ def read_graph(
     for note in contents.notes:
         logger.info("%s: %s", contents.path, note)
     return build_graph(contents, directed=directed, reciprocal=reciprocal)
-
-
-def edge_options(
-    source: str | int | None, target: str | int | None, weight: str | int | None, **others: Any
-) -> EdgeOptions:
-    """Return the options of reading edges, as :func:`read_graph` takes them."""
-    columns = (source, target, weight)
-    return EdgeOptions(None if columns == (None, None, None) else columns, **others)
 
 
 def edge_source(edges: Any, query: str | None, database: Source | None) -> Any:
@@ -251,7 +233,7 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
                 f"{source.path}: holds a bare array, which is no edge list; pass it as features=..."
             )
         if source.kind in ("npz", "xml"):
-            if options.columns is not None:
+            if any(column is not None for column in options.columns):
                 raise ParameterError(f"{source.path}: columns go with tables, not with npz and GraphML files")
             return (read_npz_network if source.kind == "npz" else read_graphml)(edges, options)
         with open_listing(source, options) as listing:
@@ -263,23 +245,20 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
 
 def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: Reciprocal = "error") -> Graph:
     """Build the graph of a file's contents; an error names the file."""
-    given: dict[str, Any] = {
-        "weights": contents.weights,
-        "features": contents.features,
-        "feature_names": contents.feature_names,
-        "directed": directed,
-        "one_way": contents.directed,
-        "reciprocal": reciprocal,
-    }
-    n, names = len(contents.names), contents.names
-    try:
-        if contents.is_checked and n <= MAX_NODES:
-            sources, targets = contents.edges.T
-        else:
-            sources, targets, names = read_listing(contents.edges, n, names)
-        graph = Graph._from_positions(sources, targets, names, **given, stacklevel=3)
-    except GraphFormatError as fault:
-        raise type(fault)(f"{contents.path}: {fault}") from fault
+    sources, targets = contents.edges.T
+    with naming(contents.path):
+        graph = Graph._from_positions(
+            sources,
+            targets,
+            contents.names,
+            contents.weights,
+            contents.features,
+            contents.feature_names,
+            directed=directed,
+            one_way=contents.directed,
+            reciprocal=reciprocal,
+            stacklevel=3,
+        )
     return graph._encoded_by(contents.encoder)
 
 
@@ -345,24 +324,14 @@ def build_store(
     if encoder is not None and not encoder.is_fitted:
         raise ParameterError("encoder must be fitted, so that it encodes other files the same way")
     check_directions(directed, reciprocal)
-    options = edge_options(
-        *(source, target, weight),
-        weighted=weighted,
-        header=header,
-        delimiter=delimiter,
-        comments=comments,
-        names=names,
-        num_nodes=num_nodes,
-    )
+    options = EdgeOptions(source, target, weight, weighted, header, delimiter, comments, names, num_nodes)
     if STANDARD_INPUT in (os.fspath(edges), features and os.fspath(features)):
         raise ParameterError("a store is built from files, which are read more than once; got -")
     store, report_progress = Path(folder), progress or (lambda stage, done, total: None)
     require_store_place(store)
     if features is not None:
-        with opened(features):  # fail early where it cannot be read
-            pass
-        if num_nodes is None:
-            options = replace(options, num_nodes=_unnamed_rows(features))
+        rows = _unnamed_rows(features)  # fails early where they cannot be read
+        options = options if num_nodes is not None else replace(options, num_nodes=rows)
     with opened(edges) as opened_edges:
         if opened_edges.kind in ("npz", "npy", "xml"):
             report_progress("reading", 0, 0)
@@ -375,15 +344,12 @@ def build_store(
         with whole_folder(store) as partial:
             made = _Build(partial, *given).write(opened_edges, options)
             report_progress("checksums", 0, 0)
-            fingerprint = computed_fingerprint(graph_of(made, _mapped(partial, made.files)))
+            arrays = {name: map_array(partial / name, entry) for name, entry in made.files.items()}
+            fingerprint = computed_fingerprint(graph_of(made, arrays))
             replace(made, fingerprint=fingerprint).write(partial)
     if made.report is not None:
         warn_of_losses(made.report, stacklevel=2)
     return open_store(store)
-
-
-def _mapped(folder: Path, files: Mapping[str, Entry]) -> dict[str, NDArray[Any]]:
-    return {name: map_array(folder / name, entry) for name, entry in files.items()}
 
 
 def _entries(folder: Path) -> dict[str, Entry]:
@@ -439,18 +405,7 @@ class _Build:
             if found.are_integers:
                 write_chunks(self.folder / "names.bin", (batch.to_numpy() for batch in batches), np.int64)
                 return "range" if found.are_range else "integer"
-            size = 0
-            with (
-                (self.folder / "names_text.bin").open("wb") as text,
-                (self.folder / "names_ends.bin").open("wb") as ends,
-            ):
-                for batch in batches:
-                    column = batch.cast(pa.large_string())
-                    _, offsets, data = column.buffers()
-                    marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-                    text.write(data[int(marks[0]) : int(marks[-1])])
-                    ends.write((marks[1:] - marks[0] + size).tobytes())
-                    size += int(marks[-1] - marks[0])
+            write_text(batches, self.folder)
         return "text"
 
     def _write_rows(self, found: Loaded) -> EdgeReport:
@@ -465,51 +420,47 @@ class _Build:
         pairs = self._listing.pairs(found)
         ordered = f"SELECT {both} FROM ({pairs}) WHERE x <> y AND NOT {zero} ORDER BY k{weight}"
         names = _stored_names(self.folder)
-        one_way = both_ways = entries = 0
-        pointers = _Pointers(n)
+        one_way = entries = 0
         done, total = 0, 2 * (found.listed - loops - zeros)
         with (
             explained(self.folder),
             (self.folder / "indices.bin").open("wb") as columns,
-            (self.folder / "indptr.bin").open("wb") as starts,
             (self.folder / ("weights.bin" if is_weighted else "work/none")).open("wb") as numbers,
             (self.folder / ("outward.bin" if directed else "work/out")).open("wb") as outward,
             (self.folder / ("inward.bin" if directed else "work/in")).open("wb") as inward,
         ):
+            # Written, not only mapped: a full disk is then an error here.
+            write_array(self.folder / "indptr.bin", np.broadcast_to(np.int64(0), (n + 1,)))
+            starts = np.memmap(self.folder / "indptr.bin", np.int64, "r+")
             for keys, sums in _whole_groups(self._rows(ordered), is_weighted):
                 done += len(keys)
-                keys, added = sum_repeats(keys, sums)
-                # Keys that differ in the last bit alone are the two directions of one edge.
-                backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
-                one_way, both_ways = one_way + len(keys), both_ways + len(backward)
-                flows = split_directions(keys, added, backward) if directed else None
-                if added is not None:
-                    try:
-                        rule: Reciprocal = "max" if directed else self.reciprocal
-                        merged = combine_directions(keys, added, backward, names, rule)
-                    except GraphFormatError as fault:
-                        raise GraphFormatError(f"{self._listing.path}: {fault}") from fault
-                    numbers.write(merged.tobytes())
-                keys = np.delete(keys, backward) >> 1
+                with naming(self._listing.path):
+                    keys, weights, flows, found_ways = merge_listings(
+                        keys, sums, names, directed, self.reciprocal
+                    )
+                one_way += found_ways
+                if weights is not None:
+                    numbers.write(weights.tobytes())
                 if flows is not None:
                     # The first column is of edges that were listed with the smaller node first.
                     from_row = (keys // n > keys % n).astype(np.int64)
                     outward.write(flows[np.arange(len(keys)), from_row].tobytes())
                     inward.write(flows[np.arange(len(keys)), 1 - from_row].tobytes())
                 columns.write((keys % n).astype(np.int32).tobytes())
-                for part in pointers.add(keys // n):
-                    starts.write(part.tobytes())
+                rows = keys // n
+                first = np.flatnonzero(np.diff(rows, prepend=-1))
+                starts[rows[first] + 1] += np.diff(first, append=len(rows))
                 entries += len(keys)
                 self.progress("merging edges", min(done, total), total)
-            for part in pointers.finish():
-                starts.write(part.tobytes())
+            np.cumsum(starts, out=starts)
+            starts.flush()
         return EdgeReport(
             listed=found.listed,
             edges=one_way // 2 if directed else entries // 2,
             self_loops=loops,
             zero_weights=zeros,
             repeated=found.listed - loops - zeros - one_way // 2,
-            reciprocal=0 if directed else both_ways // 2,
+            reciprocal=0 if directed else (one_way - entries) // 2,
         )
 
     def _join_features(self, path: str | Path, made: Header) -> Header:
@@ -530,12 +481,10 @@ class _Build:
                 "store keeps numbers alone: pass encoder=FeatureEncoder().fit(table), or leave them out"
             )
         matrix, titles, _ = encoded(found, self.encoder)
-        try:
+        with naming(found.path):
             if found.names is not None:
                 matrix = align_features(names, names_like(names, found.names), matrix, self.missing)
             matrix = as_features(matrix, names)
-        except SpineError as fault:
-            raise type(fault)(f"{found.path}: {fault}") from fault
         files = dict(made.files)
         width = write_features(matrix, self.folder, files)
         return replace(made, num_features=width, feature_names=titles, files=files)
@@ -616,27 +565,6 @@ def _whole_groups(
         held = [keys[cut:], weights[cut:] if is_weighted else weights]
     if len(held[0]):
         yield held[0], held[1] if is_weighted else None
-
-
-class _Pointers:
-    """Gives the start of each row, from the ascending rows of entries that come in pieces."""
-
-    def __init__(self, n: int) -> None:
-        self._n, self._next, self._entries = n, 0, 0
-
-    def add(self, rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        if len(rows):
-            yield from self._until(rows, int(rows[-1]))
-            self._entries += len(rows)
-
-    def finish(self) -> Iterator[NDArray[np.int64]]:
-        return self._until(np.zeros(0, np.int64), self._n)
-
-    def _until(self, rows: NDArray[np.int64], last: int) -> Iterator[NDArray[np.int64]]:
-        while self._next <= last:
-            stop = min(self._next + _ROWS, last + 1)
-            yield self._entries + np.searchsorted(rows, np.arange(self._next, stop))
-            self._next = stop
 
 
 def _unnamed_rows(features: str | Path) -> int | None:

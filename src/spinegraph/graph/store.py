@@ -2,14 +2,14 @@
 
 import json
 import mmap
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b, file_digest
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,10 @@ from spinegraph.errors import GraphFormatError, MissingFileError, ModelFormatErr
 from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.edges import MAX_NODES, EdgeReport, Rows, pieces
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import NameIndex, as_array, first_few, is_range, require_known
+from spinegraph.graph.names import NameIndex, as_array, first_few, is_range
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT, VERSION, HEADER = "spinegraph.store", 1, "header.json"
 _MAX_HEADER = 2**28  # bytes
@@ -203,10 +206,8 @@ def write_store(graph: Graph, folder: str | Path) -> None:
     require_store_place(folder)
     make_folder(folder.resolve().parent)
     with whole_folder(folder) as partial:
-        arrays = {"indptr.bin": graph.indptr, "indices.bin": graph.indices}
-        for name in ("weights", "outward", "inward"):
-            arrays |= {} if getattr(graph, name) is None else {f"{name}.bin": getattr(graph, name)}
-        files = {name: write_array(partial / name, array) for name, array in arrays.items()}
+        arrays = {"indptr": graph.indptr, "indices": graph.indices, **graph._rows.values}
+        files = {f"{name}.bin": write_array(partial / f"{name}.bin", array) for name, array in arrays.items()}
         kind, is_sorted = _write_names(graph.names, partial, files)
         width = write_features(graph.features, partial, files)
         columns = graph.feature_names
@@ -252,13 +253,13 @@ def graph_of(header: Header, arrays: Arrays) -> Graph:
     """Return the graph of a header and its arrays."""
     order = arrays.get("names_order.bin")
     names: Any
-    index: NameIndex | StoredNameIndex
+    index: NameIndex
     if header.names == "text":
         names = StoredNames(arrays["names_text.bin"], arrays["names_ends.bin"])
         index = StoredNameIndex(names, order)
     else:
         names = arrays["names.bin"]
-        index = NameIndex.known(names, order, covers_range=header.names == "range")
+        index = NameIndex(names, order, covers_range=header.names == "range")
     values = (arrays.get(f"{name}.bin") for name in ("weights", "outward", "inward"))
     rows = Rows(arrays["indptr.bin"], arrays["indices.bin"], *values)
     graph = Graph._trusted(rows, names, _features(header, arrays), header.feature_names, header.report)
@@ -289,7 +290,9 @@ def _write_names(names: Any, folder: Path, files: dict[str, Entry]) -> tuple[str
         is_sorted = bool((names[1:] > names[:-1]).all())
         order = None if is_sorted else np.argsort(names)
     else:
-        _write_text(names, folder, files)
+        write_text(_encoded(names), folder)
+        for name in ("names_text.bin", "names_ends.bin"):
+            files[name] = entry_of(folder / name, FILES[name][1][0])
         listed = names.tolist()
         is_sorted = all(one < other for one, other in pairwise(listed))
         order = None if is_sorted else np.array(sorted(range(len(listed)), key=listed.__getitem__))
@@ -298,25 +301,32 @@ def _write_names(names: Any, folder: Path, files: dict[str, Entry]) -> tuple[str
     return "integer" if names.dtype == np.int64 else "text", is_sorted
 
 
-def _write_text(names: Any, folder: Path, files: dict[str, Entry]) -> None:
-    lengths: list[NDArray[np.int64]] = []
+def _encoded(names: Any) -> Iterator["pa.Array"]:
+    """Yield names as UTF-8, some at a time."""
+    import pyarrow as pa
 
-    def encoded() -> Iterator[NDArray[np.uint8]]:
-        for start in range(0, len(names), _NAMES):
-            some = names[start : start + _NAMES].tolist()
-            other = [name for name in some if not isinstance(name, str)]
-            if other:
-                raise GraphFormatError(
-                    f"in a store node names are all text or all whole numbers; got {first_few(other, 3)}. "
-                    "Give the graph such names first: graph.relabel(map(str, graph.names))"
-                )
-            texts = [name.encode(*ENCODING) for name in some]
-            lengths.append(np.fromiter(map(len, texts), np.int64, len(texts)))
-            yield np.frombuffer(b"".join(texts), np.uint8)
+    for start in range(0, len(names), _NAMES):
+        some = names[start : start + _NAMES].tolist()
+        other = [name for name in some if not isinstance(name, str)]
+        if other:
+            raise GraphFormatError(
+                f"in a store node names are all text or all whole numbers; got {first_few(other, 3)}. "
+                "Give the graph such names first: graph.relabel(map(str, graph.names))"
+            )
+        yield pa.array([name.encode(*ENCODING) for name in some], pa.large_binary())
 
-    files["names_text.bin"] = write_chunks(folder / "names_text.bin", encoded(), np.uint8)
-    ends = np.cumsum(np.concatenate(lengths))
-    files["names_ends.bin"] = write_array(folder / "names_ends.bin", ends)
+
+def write_text(batches: "Iterable[pa.Array]", folder: Path) -> None:
+    """Write names, given as Arrow arrays of text, to two files: their bytes, and where each ends."""
+    size = 0
+    with (folder / "names_text.bin").open("wb") as text, (folder / "names_ends.bin").open("wb") as ends:
+        for batch in batches:
+            column = batch.cast("large_binary")
+            _, offsets, data = column.buffers()
+            marks = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+            text.write(data[int(marks[0]) : int(marks[-1])] if data is not None else b"")
+            ends.write((marks[1:] - marks[0] + size).tobytes())
+            size += int(marks[-1] - marks[0])
 
 
 def write_features(features: Any, folder: Path, files: dict[str, Entry]) -> int | None:
@@ -471,14 +481,15 @@ class StoredNames:
         return [raw[a:b].decode(*ENCODING) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-class StoredNameIndex:
+class StoredNameIndex(NameIndex):
     """Finds the positions of stored text names by search on disk.
 
     ``order`` (n,) lists the positions by ascending name; None where the names ascend themselves.
     """
 
     def __init__(self, names: StoredNames, order: NDArray[np.int64] | None = None) -> None:
-        self._names, self._order = names, order
+        self._names: Any = names
+        self._order = order
 
     def find(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
         """Return the position of each name, -1 where it is unknown."""
@@ -496,31 +507,16 @@ class StoredNameIndex:
         position = self._position(rank) if rank < n else -1
         return position if rank < n and self._names.encoded(position) == encoded else -1
 
-    def positions(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the position of each name; an unknown one is an error."""
-        array = as_array(wanted)
-        found = self.find(array)
-        require_known(found, array, self._names)  # type: ignore[arg-type]
-        return found
-
     def _position(self, rank: int) -> int:
         return rank if self._order is None else int(self._order[rank])
 
     def _find_by_scan(self, wanted: list[Any]) -> NDArray[np.int64]:
-        """Read all names in order, and look up the wanted ones that fall into each chunk."""
-        found = np.full(len(wanted), -1, dtype=np.int64)
-        texts = sorted((name, number) for number, name in enumerate(wanted) if isinstance(name, str))
-        asked = [name for name, _ in texts]
-        for start in range(0, len(self._names) if asked else 0, _NAMES):
-            stop = min(start + _NAMES, len(self._names))
-            positions = np.arange(start, stop) if self._order is None else self._order[start:stop]
-            names = self._names[start:stop] if self._order is None else self._names[positions]
-            first, last = bisect_left(asked, names[0]), bisect_right(asked, names[-1])
-            if first < last:
-                table = dict(zip(names.tolist(), positions.tolist(), strict=True))
-                for name, number in texts[first:last]:
-                    found[number] = table.get(name, -1)
-        return found
+        """Read all names once, and look each up among those wanted."""
+        found = {name: -1 for name in wanted if isinstance(name, str)}
+        for position, name in enumerate(self._names):
+            if name in found:
+                found[name] = position
+        return np.array([found[name] if isinstance(name, str) else -1 for name in wanted], dtype=np.int64)
 
 
 def _objects(names: list[str]) -> NDArray[Any]:

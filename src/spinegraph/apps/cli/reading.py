@@ -104,7 +104,7 @@ class Reading:
     ) -> "tuple[FileContents, Graph]":
         """Read one network, or open a store; returns what the files hold, and the graph."""
         from spinegraph.graph import read
-        from spinegraph.graph.edge_files import FileContents
+        from spinegraph.graph.edge_files import EdgeOptions, FileContents
         from spinegraph.graph.store import is_store
 
         given = self.arguments()
@@ -114,7 +114,7 @@ class Reading:
             graph = read.open_whole_store(edges, features)
             note = "a store" if graph.report is None else f"a store; {graph.report}"
             return FileContents(str(edges), graph.names, graph.indices[:0], notes=(note,)), graph
-        options = read.edge_options(given.pop("source"), given.pop("target"), given.pop("weight"), **given)
+        options = EdgeOptions(**given)
         source = read.edge_source(edges, query, database)
         contents = read.read_joined(source, features, options, node_column=node_column, encoder=encoder)
         return contents, read.build_graph(contents, **ways)
