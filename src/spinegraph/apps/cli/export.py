@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,7 +17,6 @@ import typer
 from numpy.typing import NDArray
 
 from spinegraph.apps.cli.options import (
-    GraphFeatures,
     Json,
     Model,
     Quiet,
@@ -28,7 +26,7 @@ from spinegraph.apps.cli.options import (
     shown_progress,
     takes,
 )
-from spinegraph.apps.cli.reading import ModelNodes, Reading
+from spinegraph.apps.cli.reading import Network
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import MissingPackageError, OutputError, ParameterError
 from spinegraph.graph.names import first_few
@@ -90,7 +88,7 @@ _DELETE = """
     WHERE NOT EXISTS (SELECT FROM pg_temp.spinegraph_incoming AS new WHERE new.name = old.name)"""
 
 
-@takes(how=Reading)
+@takes(how=Network)
 def export(
     model: Model,
     to: Annotated[
@@ -105,10 +103,6 @@ def export(
         str,
         typer.Option(metavar="NAME", help="NAME or SCHEMA.NAME, made if missing; letters keep their case."),
     ] = "node_vectors",
-    graph: Annotated[
-        Path | None, typer.Option(metavar="EDGES", help="Embed this network in place of the fitted one.")
-    ] = None,
-    features: GraphFeatures = None,
     index: Annotated[
         bool, typer.Option(help="Make an HNSW index for cosines, if there is none; or make none.")
     ] = True,
@@ -118,7 +112,7 @@ def export(
     json: Json = False,
     quiet: Quiet = False,
     *,
-    how: Reading,
+    how: Network,
 ) -> None:
     """Write vectors into a PostgreSQL table that pgvector searches: all of them, or nothing.
 
@@ -130,7 +124,7 @@ def export(
         report("connecting", 0, 0)
         with connect(to, table) as database:  # before the work of making vectors
             report("making vectors", 0, 0)
-            nodes = ModelNodes.open(model, graph, features, how)
+            nodes = how.open(model)
             options: Any = {"index": index, "delete_missing": delete_missing, "progress": report}
             written = database.write(nodes.embeddings, model_fingerprint(nodes.model), **options)
     if json:

@@ -35,7 +35,6 @@ from spinegraph.errors import MissingFileError, ParameterError, SpineWarning
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that fit or SPINE.save wrote.")]
-GraphFeatures = Annotated[Path | None, typer.Option(metavar="FILE", help="With --graph: its node features.")]
 Preset = Annotated[
     Literal["default", "paper"],
     typer.Option("--preset", help="paper: its own method and values; settings that it has may be changed."),

@@ -18,7 +18,7 @@ from spinegraph.apps.cli.options import (
     takes,
     write_table,
 )
-from spinegraph.apps.cli.reading import ModelNodes, Reading
+from spinegraph.apps.cli.reading import Network, Reading
 
 
 @takes(settings=some_settings("seed"), how=Reading)
@@ -68,7 +68,7 @@ def roles(
         from spinegraph.analysis.explain import shown
         from spinegraph.analysis.roles import find_roles
 
-        home = ModelNodes.open(model, advice="roles are found there: fit again and save it with its data")
+        home = Network().open(model, "roles are found there: fit again and save it with its data")
         fitted, graph, vectors = home.model, None, None
         if on is not None:
             graph = how.network_for(fitted, on, features)

@@ -7,7 +7,6 @@ import typer
 
 from spinegraph.apps.cli.options import (
     STANDARD_OUTPUT,
-    GraphFeatures,
     Json,
     Model,
     Weights,
@@ -19,11 +18,11 @@ from spinegraph.apps.cli.options import (
     takes,
     write_table,
 )
-from spinegraph.apps.cli.reading import ModelNodes, Reading, given_options
+from spinegraph.apps.cli.reading import Network, given_options
 from spinegraph.embeddings import Embeddings
 
 
-@takes(how=Reading)
+@takes(how=Network)
 def similar(
     model: Model,
     node: Annotated[
@@ -40,14 +39,12 @@ def similar(
         Path | None,
         typer.Option("-o", "--output", help="With --all: a .csv or .parquet file, - to print CSV."),
     ] = None,
-    graph: Annotated[Path | None, typer.Option(help="Edges of another network to search in.")] = None,
-    features: GraphFeatures = None,
     json: Json = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Names and scores alone, no progress.")
     ] = False,
     *,
-    how: Reading,
+    how: Network,
 ) -> None:
     """Find the nodes most like a node, with reasons; or those of every node.
 
@@ -62,7 +59,7 @@ def similar(
     from spinegraph.analysis.explain import shown
     from spinegraph.analysis.explain import similar as similar_nodes
 
-    nodes = ModelNodes.open(model, graph, features, how)
+    nodes = how.open(model)
     if output is not None:
         _write_all(nodes.embeddings, by, weights, count, output, quiet=quiet, json=json)
         return
@@ -76,10 +73,8 @@ def similar(
     else:
         print_table(*found.table())
         if found.matches:
-            reading = [] if graph is None else ["--graph", str(graph)]
-            reading += [] if features is None else ["--features", str(features)]
             pair = shown(found.node), shown(found[0].name)
-            print_next(["explain", str(model), *pair, *reading, *given_options(how)])
+            print_next(["explain", str(model), *pair, *given_options(how)])
 
 
 def _write_all(
