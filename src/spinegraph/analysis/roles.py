@@ -254,7 +254,8 @@ class Roles:
         embeddings : Embeddings, optional
             The generator's vectors of all nodes, if already computed.
         """
-        known, width = self.communities, _content_width(generator)
+        known, part = self.communities, generator.parts.get("content", slice(0, 0))
+        width = part.stop - part.start
         if known is not None and known.centers.shape[1] != width:
             raise ParameterError(
                 f"the roles were found with content of {known.centers.shape[1]} dimensions, this model has "
@@ -324,11 +325,6 @@ def _numbers(values: Any, least: float = -_MAX_VALUE) -> Floats:
     if not ((array >= least) & (array <= _MAX_VALUE)).all():
         raise ValueError(f"a number that is not from {least:g} to {_MAX_VALUE:g}")
     return array
-
-
-def _content_width(generator: Generator | PaperGenerator) -> int:
-    part = generator.parts.get("content", slice(0, 0))
-    return int(part.stop - part.start)
 
 
 def _content(

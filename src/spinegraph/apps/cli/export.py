@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from spinegraph.apps.cli.options import (
     takes,
 )
 from spinegraph.apps.cli.reading import Network
+from spinegraph.atomic import digest
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import MissingPackageError, OutputError, ParameterError
 from spinegraph.graph.names import first_few
@@ -149,14 +149,7 @@ def export(
 
 @contextmanager
 def connect(to: str, table: str) -> Iterator["Database"]:
-    """Connect to the database at ``postgresql://...``, to write vectors into one of its tables.
-
-    Parameters
-    ----------
-    to : str
-    table : str
-        ``NAME`` or ``SCHEMA.NAME``; made on the first write.
-    """
+    """Connect to the database at ``postgresql://...``; the table is ``NAME`` or ``SCHEMA.NAME``."""
     if psycopg is None:
         raise MissingPackageError(
             f"exporting to PostgreSQL needs psycopg, which could not be loaded ({_MISSING}): "
@@ -212,18 +205,9 @@ class Database:
         delete_missing: bool = False,
         progress: Report = lambda stage, done, total: None,
     ) -> Written:
-        """Make the table hold these vectors; readers see the old rows until all are written.
+        """Make the table hold these vectors, ``model`` beside each; readers see the old rows until all are.
 
-        Parameters
-        ----------
-        embeddings : Embeddings
-        model : str
-            Written beside every vector.
-        index : bool
-            Make an HNSW index for cosines where there is none.
-        delete_missing : bool
-            Delete the rows of all other names.
-        progress : callable (stage, done, total)
+        ``index`` makes an HNSW index for cosines where there is none, ``delete_missing`` deletes other rows.
         """
         start, notes, count = time.perf_counter(), [], len(embeddings)
         if zero := int((~embeddings.vectors.any(axis=1)).sum()):
@@ -382,11 +366,7 @@ def model_fingerprint(model: Any) -> str:
     about, arrays = write_settings(model)
     about = {key: value for key, value in about.items() if key not in ("history", "changed_since_fit")}
     about["settings"] = {key: value for key, value in about["settings"].items() if key != "threads"}
-    digest = blake2b(json_text.dumps(about, sort_keys=True).encode(), digest_size=16)
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    return digest(arrays, {"about": json_text.dumps(about, sort_keys=True)})
 
 
 @dataclass(frozen=True)

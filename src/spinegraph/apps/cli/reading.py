@@ -65,19 +65,15 @@ class Reading:
             given["node_column" if name == "node" else name] = number
         return given
 
-    def columns(self) -> dict[str, str]:
-        """Return what --column says of columns of features."""
-        pairs = [text.rpartition("=")[::2] for text in self.column or ()]
-        wrong = next((name for name, kind in pairs if not name or not kind), None)
-        if wrong is not None:
-            raise typer.BadParameter("expected NAME=KIND, such as about=text", param_hint="--column")
-        return dict(pairs)
-
     def encoder(self) -> "FeatureEncoder | None":
         """Return an encoder that is not fitted yet, where --column asks for one."""
         from spinegraph.graph.encoder import FeatureEncoder
 
-        return FeatureEncoder(self.columns()) if self.column else None
+        pairs = [text.rpartition("=")[::2] for text in self.column or ()]
+        wrong = next((name for name, kind in pairs if not name or not kind), None)
+        if wrong is not None:
+            raise typer.BadParameter("expected NAME=KIND, such as about=text", param_hint="--column")
+        return FeatureEncoder(dict(pairs)) if pairs else None
 
     def network_for(self, model: "SPINE", edges: Path, features: Path | None) -> "Graph":
         """Read a network as the one that a model was fitted on: its table, and directions or none."""

@@ -12,7 +12,6 @@ from spinegraph.apps.cli.options import (
     Quiet,
     print_json,
     print_table,
-    require_output,
     shown_progress,
     some_settings,
     takes,
@@ -59,8 +58,10 @@ def roles(
     is_printed = output is not None and str(output) == STANDARD_OUTPUT
     if json and is_printed:
         raise typer.BadParameter("would print JSON among the roles; name a file", param_hint="--output")
-    if output is not None:
-        require_output(output, (".csv", ".parquet"), "roles")
+    if output is not None and not is_printed:
+        from spinegraph.embeddings import require_savable
+
+        require_savable(output, "roles", (".csv", ".parquet"))
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
         import numpy as np

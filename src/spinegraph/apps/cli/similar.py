@@ -13,13 +13,12 @@ from spinegraph.apps.cli.options import (
     print_json,
     print_next,
     print_table,
-    require_output,
     shown_progress,
     takes,
     write_table,
 )
 from spinegraph.apps.cli.reading import Network, given_options
-from spinegraph.embeddings import Embeddings
+from spinegraph.embeddings import Embeddings, require_savable
 
 
 @takes(how=Network)
@@ -92,7 +91,9 @@ def _write_all(
 
     from spinegraph.analysis.explain import plural, search_by, shown
 
-    require_output(output, (".csv", ".parquet"), "similar nodes")
+    is_printed = str(output) == STANDARD_OUTPUT
+    if not is_printed:
+        require_savable(output, "similar nodes", (".csv", ".parquet"))
     with shown_progress(quiet=quiet) as report:
         report("preparing the search", 0, 0)
         search = search_by(vectors, by=by, weights=weights)
@@ -109,7 +110,6 @@ def _write_all(
         "score": found.scores.ravel()[is_match],
     }
     write_table(output, columns)
-    is_printed = str(output) == STANDARD_OUTPUT
     if json:
         facts = {"output": str(output), "nodes": n, "n": count, "by": by}
         print_json({**facts, "exact": search.exact, "recall": recall}, err=is_printed)
