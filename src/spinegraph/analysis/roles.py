@@ -668,7 +668,7 @@ def _unit(vectors: NDArray[Any]) -> Floats:
 
 
 # scikit-learn's GaussianMixture reads no counts of equal rows and keeps the start of highest likelihood: with
-# twelve starts it takes at least four times as long on Cora, for a criterion of 27,193 (here 26,816; lower is better).
+# twelve starts it takes four times as long on Cora for a criterion of 27,193 (here 26,816; lower is better).
 _VARIANCE_FLOOR = 0.15  # coordinates are counts and shares: no group is narrower than 0.4 deviations
 _STARTS, _SHORT_RUN, _LONG_RUN, _TOLERANCE = 12, 60, 300, 1e-7
 _EQUALLY_GOOD = 2.0  # difference of the criterion up to which fewer groups are preferred
