@@ -9,8 +9,11 @@ import sys
 import tempfile
 import time
 import weakref
+from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 from threading import Thread
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +25,20 @@ SPINE = str(Path(sys.executable).with_name("spine"))
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "80"}
 NAMES = ("ann", "bob", "cy", "dan", "eve", "flo", "gus", "hal", "ivy", "jo", "kit", "lea")
 PRELOADED = (
+    "duckdb",
+    "plotly.graph_objects",
+    "rich.progress",
+    "sklearn.cluster",
     "sklearn.linear_model",
+    "sklearn.manifold",
+    "sklearn.metrics",
+    "spinegraph.analysis.evaluation",
     "spinegraph.analysis.report",
-    "spinegraph.analysis.roles",
     "spinegraph.apps.cli.fit",
     "spinegraph.apps.cli.serve",
     "spinegraph.apps.server.app",
-    "spinegraph.estimator",
+    "spinegraph.graph.feature_files",
+    "spinegraph.graph.read",
     "warmed",
 )
 CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
@@ -59,6 +69,19 @@ def main_of(*arguments):
     main(list(arguments))
 
 
+@cache
+def _fork_server():
+    """Start the process that others are forked from.
+
+    Python 3.11 gives it no path of its own, and leaves out in silence what it cannot import.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["command", *PRELOADED])
+    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))):
+        forkserver.ensure_running()
+    return context
+
+
 class Forked:
     """A process that calls a function, forked from one that has imported the package.
 
@@ -66,8 +89,7 @@ class Forked:
     """
 
     def __init__(self, function, *arguments, cwd=None, piped=None, **environment):
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["command", *PRELOADED])
+        context = _fork_server()
         folder = tempfile.mkdtemp()
         self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         files = [Path(folder, name) for name in ("out", "err")]

@@ -19,7 +19,7 @@ def league(monkeypatch):
     return league
 
 
-def test_cells_are_measured_once_in_processes_of_their_own(tmp_path):
+def test_cells_are_measured_once_in_processes_of_their_own(league, tmp_path, monkeypatch, capsys):
     command = [sys.executable, "-m", "benchmarks.league", "--setups", "organisation"]
     command += [
         "--methods",
@@ -40,8 +40,9 @@ def test_cells_are_measured_once_in_processes_of_their_own(tmp_path):
     assert degree["scores"][roles] > plain["scores"][roles]
     assert plain["memory_mb"] > 10
     assert plain["threads"] == 1
-    again = subprocess.run([*command, "--list"], cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert again.stdout.strip() == ""
+    monkeypatch.setattr(sys, "argv", [*command[2:], "--list"])
+    league.main()
+    assert capsys.readouterr().out.strip() == ""
 
 
 def test_a_method_that_fails_is_stored_as_such_and_measured_again_on_demand(league, tmp_path):

@@ -27,21 +27,10 @@ def setting(
     choices: tuple[str, ...] | None = None,
     pattern: tuple[str, str] | None = None,
 ) -> Any:
-    """Declare a setting as a field of ``Config`` or ``PaperConfig``.
+    """Declare a setting: what it changes, when to change it (both Markdown), and the heading of its help.
 
-    Parameters
-    ----------
-    default
-    help, when : str
-        What the setting changes, and when to change it, in Markdown.
-    group : str
-        Heading of the help, for those of ``Config``.
-    between : (number, number)
-        Range of a number, ends included unless ``strict``.
-    choices : tuple of str, optional
-        All values of a text.
-    pattern : (str, str), optional
-        Regular expression of a text, and the rule in words.
+    A number lies ``between`` two others, ends included unless ``strict``; a text is one of ``choices``, or
+    matches a ``pattern``: a regular expression, and the rule in words.
     """
     about = {"help": help, "when": when, "group": group, "between": between, "strict": strict}
     return field(default=default, metadata={**about, "choices": choices, "pattern": pattern})

@@ -332,11 +332,11 @@ def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.parts.json")
 
 
-def require_savable(path: str | Path) -> None:
-    """Raise unless embeddings can be saved to a path, before the work of making them."""
-    path = Path(path)
-    if path.suffix not in _WRITERS:
-        raise ParameterError(f"{path}: embeddings are saved as {', '.join(_WRITERS)}; got {path.suffix!r}")
+def require_savable(path: str | Path, what: str = "embeddings", endings: Iterable[str] | None = None) -> None:
+    """Raise unless embeddings, or a table, can be saved to a path, before the work of making them."""
+    path, endings = Path(path), endings or _WRITERS
+    if path.suffix not in endings:
+        raise ParameterError(f"{path}: {what} are saved as {', '.join(endings)}; got {path.suffix!r}")
     if not path.parent.is_dir():
         raise MissingFileError(f"{path}: there is no folder {path.parent}; make it first")
     require_writable(path)

@@ -228,13 +228,18 @@ class SPINE:
         UnfamiliarDataWarning
             When degrees or features lie outside what the model was fitted on.
         """
-        generator = self._fitted("generator_")
+        generator = self._fitted()
         graph = as_graph(graph, self.table_encoder_)
         _require_graph(graph)
         _require_direction(generator, graph)
         if generator.encoder is not None:
             generator.require_features(graph)
-            _require_same_encoder(self.table_encoder_, getattr(graph, "encoder", None))
+            fitted, given = self.table_encoder_, getattr(graph, "encoder", None)
+            if fitted is not None and given is not None and not given.is_like(fitted):
+                raise ParameterError(
+                    "the graph's table was encoded by another encoder than the model's, so that its columns "
+                    "mean something else; read it with read_graph(..., encoder=model.table_encoder_)"
+                )
         positions: NDArray[np.int64] | None = None
         if nodes is not None:
             if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
@@ -248,11 +253,16 @@ class SPINE:
         if positions is None and isinstance(graph, Graph):
             vectors, names = self._engine().embed(generator, graph, known), graph.names
         else:
-            vectors = _embed(generator, graph, positions, known)
+            rows = np.arange(len(graph)) if positions is None else positions
+            # Of many nodes, those of all cost less than each for itself.
+            is_many = len(rows) * _FEW > len(graph)
+            vectors = (
+                generator.embed(graph, known)[rows] if is_many else generator.embed_some(graph, rows, known)
+            )
             if nodes is not None and positions is not None and isinstance(graph, Overlay):
                 names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
             else:
-                names = graph.names if positions is None else graph.names[positions]
+                names = graph.names[rows]
         return Embeddings(names, vectors, generator.parts, found_same)
 
     def _engine(self) -> Any:
@@ -390,17 +400,9 @@ class SPINE:
         """Return a graph, the generator and the graph's vectors; by default those of the training network."""
         from spinegraph.analysis.plots import embeddings_of, graph_of
 
-        generator = self._fitted("generator_")
+        generator = self._fitted()
         if graph is not None:
             return graph, generator, self.transform(graph)
-        if self.graph_ is None:
-            raise ParameterError(
-                "this model was saved without its network; pass graph=, or save it with data=True"
-            )
-        if self.embeddings_ is None:
-            raise ParameterError(
-                "this model was fitted with vectors=False; pass graph=model.graph_, or fit with vectors"
-            )
         return graph_of(self), generator, embeddings_of(self)
 
     def save(self, folder: str | Path, *, data: bool = True, place: bool = True) -> None:
@@ -411,7 +413,7 @@ class SPINE:
         """
         from spinegraph.storage.model_folder import save
 
-        self._fitted("generator_")
+        self._fitted()
         save(self, Path(folder), data=data, place=place)
 
     @classmethod
@@ -474,21 +476,12 @@ class SPINE:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "generator_")
 
-    def _fitted(self, name: str) -> Any:
+    def _fitted(self) -> Any:
         if not hasattr(self, "generator_"):
             from spinegraph.errors import NotFittedError
 
             raise NotFittedError("this SPINE is not fitted yet; call fit(graph) or SPINE.load(folder) first")
-        return getattr(self, name)
-
-
-def _embed(generator: Any, graph: GraphLike, positions: Any, known: Any) -> NDArray[np.float32]:
-    """Return the vectors of all nodes or of some; of many, those of all cost less than each for itself."""
-    if positions is None:
-        return np.asarray(generator.embed(graph, known))
-    if len(positions) * _FEW > len(graph):
-        return np.asarray(generator.embed(graph, known)[positions])
-    return np.asarray(generator.embed_some(graph, positions, known))
+        return self.generator_
 
 
 def _require_known(settings: dict[str, Any], known: tuple[str, ...]) -> None:
@@ -505,14 +498,6 @@ def _require_same_features(encoder: FeatureEncoder | None, graph: Graph) -> None
         raise ParameterError(
             f"encoder makes {encoder.num_features} features, the graph has {found}; "
             "pass the encoder that made the graph's features, or none"
-        )
-
-
-def _require_same_encoder(fitted: FeatureEncoder | None, given: FeatureEncoder | None) -> None:
-    if fitted is not None and given is not None and not given.is_like(fitted):
-        raise ParameterError(
-            "the graph's table was encoded by another encoder than the model's, so that its columns mean "
-            "something else; read it with read_graph(..., encoder=model.table_encoder_)"
         )
 
 

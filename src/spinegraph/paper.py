@@ -25,55 +25,7 @@ class PaperSPINE(SPINE):
 
     Parameters
     ----------
-    dim : int
-        Length d of a vector.
-    seed : int
-        Every random draw follows from it.
-    threads : int, optional
-        Threads of the kernels, all cores by default; the result does not depend on it.
-    continuation : float
-        Probability that a walk continues rather than returns to its root: how far a node looks.
-    k : int
-        Length of a profile, the structural description of a node.
-    rpr_method : {"push", "walks"}
-        Rooted PageRank by pushing, exact to a tolerance, or by counting visits of walks.
-    tolerance : float
-        Largest share of probability that push leaves unassigned.
-    threshold : float
-        Push also ends where every residual is at most this much per neighbour, which bounds its work.
-    walks, walk_length : int
-        Walks per node and their length, for ``"walks"``.
-    feature_scaling : {"auto", "row", "row_sum", "column", "none"}
-        How a raw feature matrix is scaled; see FeatureEncoder.
-    activation : {"identity", "relu", "elu", "tanh"}
-        Last step of the generator.
-    structural_rate : float
-        Probability that a positive is structural rather than local.
-    candidates : {"degree", "profile", "all"}
-        Nodes that may be structural positives: nearest in degree, the same with ties ordered by profile, or
-        all.
-    similarity : {"dtw", "euclidean", "cosine"}
-        How profiles are compared.
-    local_walks, local_walk_length : int
-        Plain walks per node and their length.
-    window : int
-        Distance on a walk up to which two nodes are local positives.
-    negatives : float
-        K, the weight of the negative term.
-    negative_samples : int
-        Negatives that a batch shares.
-    lambda1, lambda2 : float
-        Weights of the generator's own and the auxiliary's own term; the rest weighs each cross term.
-    auxiliary_init : {"random", "node2vec"}
-        Where the auxiliary matrix starts; ``"node2vec"`` is SPINE-p.
-    batch_size, steps : int
-        Pairs a step, and steps at most.
-    learning_rate, dropout : float
-        Adam's rate, and the share of the generator's inputs left out in a step.
-    training_nodes : int
-        At most this many nodes take part in training, so its cost stops growing with the network.
-    patience : int, optional
-        Stop after so many evaluations without a lower held-out loss; None trains all steps.
+    PaperConfig
 
     Attributes
     ----------
@@ -150,3 +102,16 @@ class PaperSPINE(SPINE):
         self.familiarity_ = TrainingStats.of(whole)
         self.graph_, self.embeddings_ = graph, embeddings
         return self
+
+
+def _documented(each: Any) -> str:
+    """Return a setting as the parameter of a docstring."""
+    choices, about = each.metadata["choices"], each.metadata["help"]
+    kind = f"{{{', '.join(map(repr, choices))}}}" if choices else getattr(each.type, "__name__", each.type)
+    return f"    {each.name} : {kind}\n        {about[0].upper()}{about[1:]}.\n"
+
+
+# Each setting, its default and its help are declared in PaperConfig alone.
+PaperSPINE.__doc__ = str(PaperSPINE.__doc__).replace(
+    "    PaperConfig\n", "".join(map(_documented, fields(PaperConfig)))
+)

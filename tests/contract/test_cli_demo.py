@@ -45,7 +45,9 @@ def ran(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def small():
-    return computing.run_demo(lambda *moment: None, communities=3, size=20, dim=8)
+    with pytest.MonkeyPatch.context() as quicker:
+        quicker.setattr(computing, "_FOLDS", 2)
+        return computing.run_demo(lambda *moment: None, communities=3, size=20, dim=8)
 
 
 def rows(text, between):

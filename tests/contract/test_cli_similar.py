@@ -255,7 +255,7 @@ def test_another_network_is_searched_with_graph(tmp_path):
         (["similar", "MODEL", "x", "--weights", "role"], 2, "such as role=2,place=0.5; got 'role'"),
         (["similar", "MODEL", "x", "--weights", "role=2", "--by", "role"], 2, "for all parts together"),
         (["explain", "MODEL", "0:1", "0:2", "--weights", "role=0"], 1, "must not be 0 for all parts"),
-        (["similar", "MODEL", "--all", "-o", "out.xlsx"], 1, "similar nodes are written as .csv, .parquet"),
+        (["similar", "MODEL", "--all", "-o", "out.xlsx"], 1, "similar nodes are saved as .csv, .parquet"),
         (["similar", "MODEL", "--all", "-o", "nowhere/out.csv"], 1, "there is no folder nowhere"),
         (["similar", "missing", "x"], 1, "missing: no such folder"),
         (["explain", "missing", "x", "y"], 1, "missing: no such folder"),

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.growth import memory_group
 
-from command import ALONE, in_small_place
+from command import ALONE, Forked, in_small_place
 from spinegraph import SPINE, Embeddings, Graph, made, open_store, write_store
 from spinegraph.engines.local import embed_to_folder
 from spinegraph.engines.shards import MANIFEST, Shard, ShardFolder, plan, run_of
@@ -163,18 +162,21 @@ embed_to_folder(model.generator_, model.graph_, sys.argv[2], rows=int(sys.argv[3
 """
 
 
+def embed_saved(model, folder, rows):
+    model = SPINE.load(model)
+    embed_to_folder(model.generator_, model.graph_, folder, rows=rows)
+
+
 def test_a_killed_run_is_resumed(featured, tmp_path):
     featured.save(tmp_path / "model")
     folder = tmp_path / "vectors"
-    command = [sys.executable, "-c", LOOP, tmp_path / "model", folder, "1"]
-    run = subprocess.Popen(list(map(str, command)))
-    while not (folder / "part-00003.parquet").exists():
-        assert run.poll() is None
-        time.sleep(0.01)
-    run.send_signal(signal.SIGKILL)
-    run.wait()
-    assert len(list(folder.glob("*.parquet"))) < 300
-    embed_to_folder(featured.generator_, featured.graph_, folder, rows=1)
+    with Forked(embed_saved, tmp_path / "model", folder, 5) as run:
+        while not (folder / "part-00003.parquet").exists():
+            assert run.poll() is None
+            time.sleep(0.01)
+        run.kill()
+    assert len(list(folder.glob("*.parquet"))) < 60
+    embed_to_folder(featured.generator_, featured.graph_, folder, rows=5)
     np.testing.assert_allclose(joined(folder)[1], featured.embeddings_.vectors, rtol=1e-4, atol=1e-5)
 
 

@@ -5,8 +5,9 @@ test labels choose nothing.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,8 @@ def probe(
     1.0
     """
     rows, known, (train, val, test) = _checked(vectors, labels, train, val, test)
-    path = [(C, model.score(rows[val], known[val])) for C, model in _path(rows[train], known[train], Cs)]
-    C, accuracy = max(path, key=lambda pair: pair[1])
+    path = _path(rows[train], known[train], rows[val], known[val], Cs)
+    C, accuracy = max(zip(Cs, path, strict=True), key=lambda pair: pair[1])
     return _result(rows, known, train, test, C, accuracy)
 
 
@@ -115,8 +116,7 @@ def probe_cv(
     fold_of, right = folds_by_class(y, folds, seed), np.zeros(len(Cs))
     for fold in range(folds):
         inside, outside = fold_of != fold, fold_of == fold
-        scores = [model.score(X[outside], y[outside]) for _, model in _path(X[inside], y[inside], Cs)]
-        right += np.array(scores) * outside.sum() / len(y)
+        right += _path(X[inside], y[inside], X[outside], y[outside], Cs) * outside.sum() / len(y)
     best = int(right.argmax())
     return _result(rows, known, train, test, Cs[best], float(right[best]))
 
@@ -128,25 +128,39 @@ def folds_by_class(labels: NDArray[np.int64], folds: int, seed: int) -> NDArray[
     return fold_of
 
 
-def _path(X: Any, y: NDArray[np.int64], Cs: Sequence[float]) -> Iterator[tuple[float, Any]]:
-    """Yield every C and the regression that it gives, each begun at the one before."""
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # looking for them takes as long as a small fit
+
+
+def _fit(X: Any, y: NDArray[np.int64], C: float, before: Any = None) -> Any:
+    """Fit a regression, begun at one of another C."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
 
-    model = LogisticRegression(warm_start=True, max_iter=1000, tol=1e-3)
+    model = before or LogisticRegression(warm_start=True, max_iter=1000, tol=1e-3)
     # On small problems BLAS threads wait for each other: ten times the processor time.
-    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+    with _libraries().limit(limits=1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for C in Cs:
-            yield C, model.set_params(C=C).fit(X, y)
+        return model.set_params(C=C).fit(X, y)
+
+
+def _path(X: Any, y: Any, val_X: Any, val_y: Any, Cs: Sequence[float]) -> Floats:
+    """Return the accuracy on validation nodes with every C, each regression begun at the one before."""
+    model, found = None, []
+    for C in Cs:
+        model = _fit(X, y, C, model)
+        found.append((model.predict(val_X) == val_y).mean())
+    return np.array(found)
 
 
 def _result(rows: Any, labels: NDArray[np.int64], train: Any, test: Any, C: float, val: float) -> ProbeResult:
     """Apply the chosen C to the test nodes."""
     from sklearn.metrics import roc_auc_score
 
-    model = next(model for _, model in _path(rows[train], labels[train], [C]))
+    model = _fit(rows[train], labels[train], C)
     scores, classes = model.decision_function(rows[test]), model.classes_
     scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
     auc = None

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
+from spinegraph.analysis.baselines import dense
 from spinegraph.analysis.search import Match, Search
 from spinegraph.config import PARTS
 from spinegraph.embeddings import Embeddings, part_weights
@@ -327,7 +328,7 @@ def explain(
         *_surroundings(graph, positions, own),
         sum(part.share for part in parts),
         parts,
-        _overlap(own),
+        float(own.operator()[[0]].minimum(own.operator()[[1]]).sum()),
         _columns(graph, generator, positions, own, {part.name: scale * part.weight for part in parts}),
         own.weights,
         warping(*own.weights),
@@ -498,12 +499,6 @@ def _parts(
     return tuple(replace(part, share=scale * part.weight * part.cosine) for part in found), scale
 
 
-def _overlap(profile: RootedPageRank) -> float:
-    """Return the share of two nodes' profiles that lies at the same nodes."""
-    one, other = (profile.operator()[[row]] for row in (0, 1))
-    return float(one.minimum(other).sum())
-
-
 def _columns(
     graph: GraphLike,
     generator: Generator | PaperGenerator,
@@ -540,7 +535,7 @@ def _content_columns(
         seen, indices = np.unique(rows.indices, return_inverse=True)
         local = csr_array((rows.data, indices, rows.indptr), shape=(2, len(seen)))
         features.append(local @ encode(content.encoder, graph, seen.astype(np.int64)))
-    inputs = np.stack([_dense(each) for each in features])  # (3 or 5, 2, f)
+    inputs = np.stack([dense(each) for each in features])  # (3 or 5, 2, f)
     mixing, directions, width = content.mixing, content.directions, len(content.offset)
     vectors = (
         sum(each @ directions @ part for each, part in zip(inputs, mixing, strict=True)) - content.offset
@@ -607,10 +602,6 @@ def _contributions(
 
 
 _NO_COLUMNS = Columns(np.zeros(0, object), np.zeros((2, 0)), np.zeros(0), np.zeros(0), np.zeros(0, bool))
-
-
-def _dense(matrix: Any) -> NDArray[np.float32]:
-    return np.asarray(matrix.toarray() if issparse(matrix) else matrix, np.float32)
 
 
 def _surroundings(

@@ -258,7 +258,9 @@ def graph_of(subject: Any, *, needed: bool = True) -> Any:
         return Graph.union(found, keys=range(len(found)))
     if found is None and needed:
         if hasattr(subject, "generator_"):
-            raise ParameterError("this model was saved without its training graph; give a graph instead")
+            raise ParameterError(
+                "this model was saved without its network; give a graph, or save it with data=True"
+            )
         raise ParameterError(f"give a fitted SPINE or a Graph; got {_kind(subject)}")
     return found
 
@@ -272,7 +274,8 @@ def embeddings_of(subject: Any) -> Embeddings:
     if found is None:
         if hasattr(subject, "generator_"):
             raise ParameterError(
-                "this model was saved without its vectors; give its transform(graph) instead"
+                "this model holds no vectors: it was saved without, or fitted with vectors=False; "
+                "give a graph, or transform(graph) of one"
             )
         raise ParameterError(f"give a fitted SPINE or Embeddings; got {_kind(subject)}")
     return found

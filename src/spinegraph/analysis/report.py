@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any, Literal
 
 import numpy as np
@@ -257,49 +258,14 @@ def require_page(path: str | os.PathLike[str]) -> None:
         )
 
 
-# The page is complete, and the browser fetches nothing.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; worker-src blob:"
-)
-
-
 def _page(model: Any, found: Findings, title: str) -> str:
     """Return the report as one HTML document."""
     from plotly.offline import get_plotlyjs
 
-    assets = files("spinegraph.analysis")
-    style, script = ((assets / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}: spine report</title>
-<style>{style}</style>
-</head>
-<body>
-<header><div class="inside">
-<h1>{escape(title)}</h1>
-<div class="lead">What every node is about, where it lives and what role it plays, by SPINE.</div>
-{_tiles(found)}
-<nav><a href="#data-notes">Data</a><a href="#map-section">Map</a><a href="#roles">Roles</a>
-<a href="#look-alikes">Look-alikes</a><a href="#fit">Fit</a></nav>
-</div></header>
-<main>
-{_body(model, found)}
-<footer>Made by spinegraph {escape(__version__)}. This file is complete: it opens without a network.</footer>
-</main>
-<script type="application/json" id="data">{_json(_data(found))}</script>
-<script>{get_plotlyjs()}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
-
-
-def _body(model: Any, found: Findings) -> str:
+    page, style, script = (
+        (files("spinegraph.analysis") / f"report.{kind}").read_text(encoding="utf-8")
+        for kind in ("html", "css", "js")
+    )
     key = " ".join(
         f'<span class="key"><span class="ring" style="background:{color}"></span>{meaning}</span>'
         for color, meaning in zip(RING_COLORS, ("the node", "its neighbours", "two steps away"), strict=True)
@@ -311,28 +277,22 @@ def _body(model: Any, found: Findings) -> str:
     sampled = ""
     if len(found.shown) < len(found.graph):
         sampled = f"Shown are {len(found.shown):,} nodes, drawn at random from {len(found.graph):,}."
-    return f"""<section id="data-notes"><h2>What to know about the data</h2>
-{_notes_list(found.notes)}</section>
-<section id="map-section"><h2>Map</h2>
-<p class="reading">Each dot is a node; dots that are close have like vectors. Distances across the whole map
-and the axes mean little. {sampled}</p>
-<div class="controls"><label>Colour <select id="color"></select></label>
-<span id="finder"><label>Find <input id="find" type="search" placeholder="name of a node" autocomplete="off">
-</label> <span id="found"></span></span></div>
-<noscript><p>The figures need JavaScript, which is off.</p></noscript>
-<div id="map" class="figure map"></div></section>
-<section id="roles"><h2>Roles</h2>
-<p class="reading">Groups of nodes with the same position in the network, wherever they live. A node may play
-several; it is counted where it fits best.</p>
-{_role_cards(found)}</section>
-<section id="look-alikes"><h2>Look-alikes</h2>
-<p class="reading">A typical node of a role and the node most like it that is not beside it, with the network
-around each: {key}.</p>
-{_example_cards(found)}</section>
-<section id="fit"><h2>Fit</h2>
-<p class="reading">{_parts_in_words(model.generator_)}</p></section>
-<details><summary>Settings of the model</summary>
-<div class="settings"><table>{settings}</table></div></details>"""
+    return Template(page).substitute(
+        title=escape(title),
+        style=style,
+        tiles=_tiles(found),
+        notes=_notes_list(found.notes),
+        sampled=sampled,
+        roles=_role_cards(found),
+        key=key,
+        examples=_example_cards(found),
+        fit=_parts_in_words(model.generator_),
+        settings=settings,
+        version=escape(__version__),
+        data=_json(_data(found)),
+        plotly=get_plotlyjs(),
+        script=script,
+    )
 
 
 def _parts_in_words(generator: Generator | PaperGenerator) -> str:

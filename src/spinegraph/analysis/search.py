@@ -84,7 +84,7 @@ class Search:
         self._unit = unit_rows(embeddings.weighted(by, weights).vectors)  # (n, d + 1)
         if exact is None:
             exact = len(embeddings) <= EXACT_UP_TO or not can_index()
-        self.exact, self._index = exact, None if exact else NearestIndex(self._unit)
+        self.exact, self._index = exact, None if exact else new_index(self._unit)
 
     def __len__(self) -> int:
         return len(self.embeddings)
@@ -167,7 +167,9 @@ class Search:
 
     def _nearest(self, query: NDArray[np.float32], n: int, excluded: int | None, exact: bool) -> Nearest:
         if self._index is not None and not exact:
-            return self._index.nearest(query, n, excluded)
+            wanted = min(n + (excluded is not None), len(self))
+            near = np.sort(self._index.search(query, 2 * wanted).keys.astype(np.int64))
+            return ordered(self._unit, near if excluded is None else near[near != excluded], query, n)
         rough = self._unit @ query  # BLAS: the last bits of equal rows may differ
         if excluded is not None:
             rough[excluded] = -np.inf
@@ -231,16 +233,3 @@ def new_index(
             some = np.arange(start, min(start + _BATCH, len(unit)))
             index.add(some, unit[some], threads=threads)
     return index
-
-
-class NearestIndex:
-    """An index of unit vectors (n, d): finds most of the nearest, and orders exactly what it finds."""
-
-    def __init__(self, unit: NDArray[np.float32]) -> None:
-        self._unit, self._index = unit, new_index(unit)
-
-    def nearest(self, query: NDArray[np.float32], n: int, excluded: int | None) -> Nearest:
-        """Return the ``n`` nearest that are found, without one."""
-        wanted = min(n + (excluded is not None), len(self._unit))
-        near = np.sort(self._index.search(query, 2 * wanted).keys.astype(np.int64))
-        return ordered(self._unit, near if excluded is None else near[near != excluded], query, n)

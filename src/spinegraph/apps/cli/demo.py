@@ -110,15 +110,7 @@ def run_demo(
 ) -> Demo:
     """Fit SPINE on one synthetic organisation, embed another, and measure what the vectors hold.
 
-    Parameters
-    ----------
-    progress : callable (stage, done, total)
-    folder : Path, optional
-        Where a report and the model are written.
-    communities, size : int
-        Of the organisations, as in ``planted``.
-    settings
-        Of ``SPINE``.
+    A report and the model go to ``folder``. ``communities`` and ``size`` are those of ``planted``.
     """
     from threadpoolctl import threadpool_limits
 

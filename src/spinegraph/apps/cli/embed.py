@@ -13,7 +13,6 @@ from spinegraph.apps.cli.options import (
     Json,
     Model,
     Quiet,
-    Report,
     print_json,
     shown_progress,
     some_settings,
@@ -23,7 +22,6 @@ from spinegraph.apps.cli.reading import Reading
 from spinegraph.errors import GraphFormatError, SpineWarning
 
 if TYPE_CHECKING:
-    from spinegraph.estimator import SPINE
     from spinegraph.graph.graph import Graph
 
 
@@ -79,6 +77,7 @@ def embed(
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
         from spinegraph.embeddings import require_savable, write_csv
+        from spinegraph.engines.engine import embed_to_folder
         from spinegraph.estimator import SPINE
 
         is_folder = _is_folder(output, edges)
@@ -95,7 +94,13 @@ def embed(
         count = len(graph if wanted is None else wanted)
         facts: dict[str, Any] = {"output": output, "nodes": count, "dim": fitted.generator_.dim}
         if is_folder:
-            found = _write_files(fitted, graph, Path(output), report)
+            generator = fitted.generator_
+            generator.require_features(graph)
+            fitted.familiarity_.warn(graph)
+            embed_to_folder(generator, graph, Path(output), progress=report)
+            is_same = generator.known(graph) is not None if "place" in generator.parts else None
+            count_files = len(list(Path(output).glob("part-*.parquet")))
+            found: dict[str, Any] = {"same_network": is_same, "files": count_files}
         else:
             report(f"embedding {count:,} nodes", 0, 0)
             vectors = fitted.transform(graph, wanted, same_network=same_network)
@@ -152,17 +157,3 @@ def _names(given: list[str], graph: "Graph") -> list[Any]:
     if graph.names.dtype == object:
         return texts
     return [int(text) if is_integer(text) else text for text in texts]
-
-
-def _write_files(fitted: "SPINE", graph: "Graph", folder: Path, report: Report) -> dict[str, Any]:
-    """Write all vectors to a folder, and return the number of files."""
-    from spinegraph.engines.engine import embed_to_folder
-
-    generator = fitted.generator_
-    generator.require_features(graph)
-    fitted.familiarity_.warn(graph)
-    embed_to_folder(generator, graph, folder, progress=report)
-    return {
-        "same_network": generator.known(graph) is not None if "place" in generator.parts else None,
-        "files": len(list(folder.glob("part-*.parquet"))),
-    }

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from spinegraph.apps.cli.options import (
-    GraphFeatures,
     Json,
     Quiet,
     Report,
@@ -20,7 +19,7 @@ from spinegraph.apps.cli.options import (
     some_settings,
     takes,
 )
-from spinegraph.apps.cli.reading import LabelColumn, Reading, load_one_network, read_known
+from spinegraph.apps.cli.reading import LabelColumn, Network, read_known
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 
@@ -44,7 +43,7 @@ class Task(StrEnum):
     clusters = "clusters"
 
 
-@takes(settings=some_settings("seed", "threads", "device"), how=Reading)
+@takes(settings=some_settings("seed", "threads", "device"), how=Network)
 def evaluate(
     source: Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder, or a file of vectors.")],
     labels: Annotated[
@@ -54,10 +53,6 @@ def evaluate(
         list[Task] | None,
         typer.Option(help="What to evaluate, by default all that is possible; may be repeated."),
     ] = None,
-    graph: Annotated[
-        Path | None, typer.Option(metavar="EDGES", help="Another network, or the one of a file's vectors.")
-    ] = None,
-    features: GraphFeatures = None,
     train: Annotated[float, typer.Option(help="Share of labelled nodes that train the classifier.")] = 0.2,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits of labelled nodes.")] = 5,
     hide: Annotated[float, typer.Option(help="Share of edges to hide and predict.")] = 0.1,
@@ -70,12 +65,12 @@ def evaluate(
     quiet: Quiet = False,
     *,
     settings: dict[str, Any],
-    how: Reading,
+    how: Network,
 ) -> None:
     """Measure what vectors are worth for classes, links and clusters, beside what a sceptic would try first.
 
     All parts together, and each alone. For links, a model with the same settings is fitted on the network
-    without the edges to be predicted.
+    without the edges to be predicted. A file of vectors is compared with a network that --graph names.
 
     Example: spine evaluate model --labels teams.csv --task classes
     """
@@ -84,7 +79,7 @@ def evaluate(
         report("reading", 0, 0)
         from spinegraph.analysis.evaluation import class_numbers, score_classes, score_clusters
 
-        fitted, network, vectors = _open(source, graph, features, how)
+        fitted, network, vectors = _open(source, how)
         known = None if labels is None else read_known(labels, vectors.names, label_column)
         numbers, classes = (None, []) if known is None else class_numbers(known)
         tasks = task or [Task.classes] * (known is not None) + [Task.links] * (fitted is not None) + [
@@ -126,18 +121,15 @@ def evaluate(
             show(found[name], found[size])
 
 
-def _open(
-    source: Path, edges: Path | None, features: Path | None, how: Reading
-) -> "tuple[SPINE | None, Graph | None, Embeddings]":
+def _open(source: Path, how: Network) -> "tuple[SPINE | None, Graph | None, Embeddings]":
     """Return a model, a network and its vectors; of a file's vectors, the network that is given."""
     if source.is_dir():
-        model, own = load_one_network(source, edges, features, how)
-        generator = model.generator_
-        return model, own, Embeddings(own.names, generator.embed(own, generator.known(own)), generator.parts)
+        nodes = how.open(source, single=True)
+        return nodes.model, nodes.graph, nodes.embeddings
     found = Embeddings.load(source)
-    if edges is None:
+    if how.graph is None:
         return None, None, found
-    graph = how.network(edges, features)
+    graph = how.network(how.graph, how.features)
     return None, graph, Embeddings(graph.names, found.of(graph.names.tolist()), found.parts)
 
 

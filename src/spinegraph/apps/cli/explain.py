@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from spinegraph.apps.cli.options import GraphFeatures, Json, Model, Weights, print_json, print_table, takes
-from spinegraph.apps.cli.reading import ModelNodes, Reading
+from spinegraph.apps.cli.options import Json, Model, Weights, print_json, print_table, takes
+from spinegraph.apps.cli.reading import Network
 
 if TYPE_CHECKING:
     from spinegraph.analysis.explain import Explanation
     from spinegraph.graph.graph import GraphLike
 
 
-@takes(how=Reading)
+@takes(how=Network)
 def explain(
     model: Model,
     a: Annotated[str, typer.Argument(metavar="A", help="A node; 1:ann is ann of the second network.")],
@@ -26,12 +26,10 @@ def explain(
         Path | None, typer.Option("--html", help="Write words and figures to this file; it opens offline.")
     ] = None,
     weights: Weights = None,
-    graph: Annotated[Path | None, typer.Option(help="Edges of another network that holds the nodes.")] = None,
-    features: GraphFeatures = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the words alone.")] = False,
     *,
-    how: Reading,
+    how: Network,
 ) -> None:
     """Explain why two nodes are alike, or not: in words first, then in numbers.
 
@@ -39,7 +37,7 @@ def explain(
     """
     from spinegraph.analysis.explain import explain as explain_nodes
 
-    nodes = ModelNodes.open(model, graph, features, how)
+    nodes = how.open(model)
     pair, generator = [nodes.find(a), nodes.find(b)], nodes.model.generator_
     found = explain_nodes(nodes.graph, generator, *pair, embeddings=nodes.embeddings, weights=weights)
     if html is not None:

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,7 +16,6 @@ import typer
 from numpy.typing import NDArray
 
 from spinegraph.apps.cli.options import (
-    GraphFeatures,
     Json,
     Model,
     Quiet,
@@ -28,7 +25,8 @@ from spinegraph.apps.cli.options import (
     shown_progress,
     takes,
 )
-from spinegraph.apps.cli.reading import ModelNodes, Reading
+from spinegraph.apps.cli.reading import Network
+from spinegraph.atomic import digest
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import MissingPackageError, OutputError, ParameterError
 from spinegraph.graph.names import first_few
@@ -90,7 +88,7 @@ _DELETE = """
     WHERE NOT EXISTS (SELECT FROM pg_temp.spinegraph_incoming AS new WHERE new.name = old.name)"""
 
 
-@takes(how=Reading)
+@takes(how=Network)
 def export(
     model: Model,
     to: Annotated[
@@ -105,10 +103,6 @@ def export(
         str,
         typer.Option(metavar="NAME", help="NAME or SCHEMA.NAME, made if missing; letters keep their case."),
     ] = "node_vectors",
-    graph: Annotated[
-        Path | None, typer.Option(metavar="EDGES", help="Embed this network in place of the fitted one.")
-    ] = None,
-    features: GraphFeatures = None,
     index: Annotated[
         bool, typer.Option(help="Make an HNSW index for cosines, if there is none; or make none.")
     ] = True,
@@ -118,7 +112,7 @@ def export(
     json: Json = False,
     quiet: Quiet = False,
     *,
-    how: Reading,
+    how: Network,
 ) -> None:
     """Write vectors into a PostgreSQL table that pgvector searches: all of them, or nothing.
 
@@ -130,7 +124,7 @@ def export(
         report("connecting", 0, 0)
         with connect(to, table) as database:  # before the work of making vectors
             report("making vectors", 0, 0)
-            nodes = ModelNodes.open(model, graph, features, how)
+            nodes = how.open(model)
             options: Any = {"index": index, "delete_missing": delete_missing, "progress": report}
             written = database.write(nodes.embeddings, model_fingerprint(nodes.model), **options)
     if json:
@@ -155,14 +149,7 @@ def export(
 
 @contextmanager
 def connect(to: str, table: str) -> Iterator["Database"]:
-    """Connect to the database at ``postgresql://...``, to write vectors into one of its tables.
-
-    Parameters
-    ----------
-    to : str
-    table : str
-        ``NAME`` or ``SCHEMA.NAME``; made on the first write.
-    """
+    """Connect to the database at ``postgresql://...``; the table is ``NAME`` or ``SCHEMA.NAME``."""
     if psycopg is None:
         raise MissingPackageError(
             f"exporting to PostgreSQL needs psycopg, which could not be loaded ({_MISSING}): "
@@ -218,18 +205,9 @@ class Database:
         delete_missing: bool = False,
         progress: Report = lambda stage, done, total: None,
     ) -> Written:
-        """Make the table hold these vectors; readers see the old rows until all are written.
+        """Make the table hold these vectors, ``model`` beside each; readers see the old rows until all are.
 
-        Parameters
-        ----------
-        embeddings : Embeddings
-        model : str
-            Written beside every vector.
-        index : bool
-            Make an HNSW index for cosines where there is none.
-        delete_missing : bool
-            Delete the rows of all other names.
-        progress : callable (stage, done, total)
+        ``index`` makes an HNSW index for cosines where there is none, ``delete_missing`` deletes other rows.
         """
         start, notes, count = time.perf_counter(), [], len(embeddings)
         if zero := int((~embeddings.vectors.any(axis=1)).sum()):
@@ -388,11 +366,7 @@ def model_fingerprint(model: Any) -> str:
     about, arrays = write_settings(model)
     about = {key: value for key, value in about.items() if key not in ("history", "changed_since_fit")}
     about["settings"] = {key: value for key, value in about["settings"].items() if key != "threads"}
-    digest = blake2b(json_text.dumps(about, sort_keys=True).encode(), digest_size=16)
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    return digest(arrays, {"about": json_text.dumps(about, sort_keys=True)})
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,11 @@ from rich.progress import (
 from rich.table import Table
 
 from spinegraph.config import PARTS, Config, PaperConfig, check_weights
-from spinegraph.errors import MissingFileError, ParameterError, SpineWarning
+from spinegraph.errors import ParameterError, SpineWarning
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that fit or SPINE.save wrote.")]
-GraphFeatures = Annotated[Path | None, typer.Option(metavar="FILE", help="With --graph: its node features.")]
 Preset = Annotated[
     Literal["default", "paper"],
     typer.Option("--preset", help="paper: its own method and values; settings that it has may be changed."),
@@ -285,20 +284,6 @@ def print_facts(name: str, facts: dict[str, str]) -> None:
 def print_next(*commands: Sequence[str]) -> None:
     """Print commands to type next, as they run."""
     typer.echo("\n".join(["Next:", *(f"  spine {join(words)}" for words in commands)]))
-
-
-def require_output(output: str | Path, endings: tuple[str, ...], what: str) -> None:
-    """Refuse a file with an unknown ending, or in a folder that is missing or not writable."""
-    from spinegraph.atomic import require_writable
-
-    path = Path(output)
-    if str(output) == STANDARD_OUTPUT:
-        return
-    if path.suffix not in endings:
-        raise ParameterError(f"{output}: {what} are written as {', '.join(endings)}; got {path.suffix!r}")
-    if not path.parent.is_dir():
-        raise MissingFileError(f"{path}: there is no folder {path.parent}; make it first")
-    require_writable(path)
 
 
 def require_free(folder: Path, *, is_replaced: bool) -> None:

@@ -1,10 +1,11 @@
 """How commands read networks, labels and models."""
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -56,7 +57,7 @@ class Reading:
 
     def arguments(self) -> dict[str, Any]:
         """Return the options as ``read_graph`` takes them."""
-        given = asdict(self)
+        given = {field.name: getattr(self, field.name) for field in fields(Reading)}
         del given["column"]
         for name in ("source", "target", "weight", "node"):
             value = given.pop(f"{name}_column")
@@ -64,19 +65,15 @@ class Reading:
             given["node_column" if name == "node" else name] = number
         return given
 
-    def columns(self) -> dict[str, str]:
-        """Return what --column says of columns of features."""
-        pairs = [text.rpartition("=")[::2] for text in self.column or ()]
-        wrong = next((name for name, kind in pairs if not name or not kind), None)
-        if wrong is not None:
-            raise typer.BadParameter("expected NAME=KIND, such as about=text", param_hint="--column")
-        return dict(pairs)
-
     def encoder(self) -> "FeatureEncoder | None":
         """Return an encoder that is not fitted yet, where --column asks for one."""
         from spinegraph.graph.encoder import FeatureEncoder
 
-        return FeatureEncoder(self.columns()) if self.column else None
+        pairs = [text.rpartition("=")[::2] for text in self.column or ()]
+        wrong = next((name for name, kind in pairs if not name or not kind), None)
+        if wrong is not None:
+            raise typer.BadParameter("expected NAME=KIND, such as about=text", param_hint="--column")
+        return FeatureEncoder(dict(pairs)) if pairs else None
 
     def network_for(self, model: "SPINE", edges: Path, features: Path | None) -> "Graph":
         """Read a network as the one that a model was fitted on: its table, and directions or none."""
@@ -120,10 +117,46 @@ class Reading:
         return contents, read.build_graph(contents, **ways)
 
 
+@dataclass(frozen=True)
+class Network(Reading):
+    """The network that a command asks a model about, and how its files are read."""
+
+    graph: Annotated[
+        Path | None, typer.Option(metavar="EDGES", help="Another network, in place of the fitted one.")
+    ] = None
+    features: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --graph: its node features.")
+    ] = None
+
+    def open(
+        self,
+        folder: Path,
+        advice: str = "pass --graph EDGES, and --features FILE if it reads features",
+        *,
+        single: bool = False,
+    ) -> "ModelNodes":
+        """Load a model, and the network of a file or else the one it was fitted on.
+
+        ``advice`` ends the error about a model saved without its network, or with too many.
+        """
+        from spinegraph.analysis.plots import graph_of
+        from spinegraph.estimator import SPINE
+
+        model = SPINE.load(folder)
+        if self.graph is not None:
+            return ModelNodes(folder, model, self.network_for(model, self.graph, self.features), False)
+        if self.features is not None:
+            raise ParameterError("--features belongs to --graph; pass the edges as well")
+        if model.graph_ is None or (single and isinstance(model.graph_, list)):
+            what = f"with {len(model.graph_)} networks" if model.graph_ else "without its network"
+            raise ParameterError(f"{folder}: the model was saved {what}; {advice}")
+        return ModelNodes(folder, model, graph_of(model), True)
+
+
 def given_options(how: Reading) -> list[str]:
     """Return the options that differ from their defaults, as they are typed."""
     typed: list[str] = []
-    for field in fields(how):
+    for field in sorted(fields(how), key=lambda field: field.name not in ("graph", "features")):
         value, name = getattr(how, field.name), field.name.replace("_", "-")
         if value == field.default:
             continue
@@ -157,24 +190,6 @@ def read_known(path: Path, names: Any, label_column: str | None = None) -> Any:
     return found
 
 
-def load_one_network(
-    folder: Path, edges: Path | None, features: Path | None, how: Reading
-) -> "tuple[SPINE, Graph]":
-    """Load a model, and the network of a file or else the one it was fitted on."""
-    from spinegraph.estimator import SPINE
-
-    model = SPINE.load(folder)
-    if edges is not None:
-        return model, how.network_for(model, edges, features)
-    if model.graph_ is None or isinstance(model.graph_, list):
-        what = f"with {len(model.graph_)} networks" if model.graph_ else "without its network"
-        raise ParameterError(
-            f"{folder}: the model was saved {what}; "
-            "pass --graph EDGES, and --features FILE if it reads features"
-        )
-    return model, cast("Graph", model.graph_)
-
-
 @dataclass(frozen=True, eq=False)
 class ModelNodes:
     """A model, a network, and that network's vectors.
@@ -185,33 +200,14 @@ class ModelNodes:
     folder: Path
     model: "SPINE"
     graph: "Graph"
-    embeddings: "Embeddings"
+    is_fitted: bool  # whether it is the network that the model was fitted on
 
-    @classmethod
-    def open(
-        cls,
-        folder: Path,
-        graph: Path | None = None,
-        features: Path | None = None,
-        how: Reading | None = None,
-        advice: str = "pass --graph EDGES, and --features FILE if it was fitted with features",
-    ) -> "ModelNodes":
-        """Load a model with its own network, or embed the network of a file.
+    @cached_property
+    def embeddings(self) -> "Embeddings":
+        """The network's vectors."""
+        from spinegraph.analysis.plots import embeddings_of
 
-        ``advice`` ends the error about a model that was saved without its network.
-        """
-        from spinegraph.analysis.plots import embeddings_of, graph_of
-        from spinegraph.estimator import SPINE
-
-        model = SPINE.load(folder)
-        if graph is not None:
-            given = (how or Reading()).network_for(model, graph, features)
-            return cls(folder, model, given, model.transform(given))
-        if features is not None:
-            raise ParameterError("--features belongs to --graph; pass the edges as well")
-        if model.graph_ is None:
-            raise ParameterError(f"{folder}: the model was saved without its network; {advice}")
-        return cls(folder, model, graph_of(model), embeddings_of(model))
+        return embeddings_of(self.model) if self.is_fitted else self.model.transform(self.graph)
 
     def find(self, text: str) -> Any:
         """Return the name of the node that a text means, or raise an error with names that are close.
@@ -222,7 +218,7 @@ class ModelNodes:
         from spinegraph.analysis.explain import shown
 
         readings = [_readings(text)]
-        if isinstance(self.model.graph_, list) and isinstance(self.graph.names[0], tuple):
+        if self.is_fitted and isinstance(self.model.graph_, list):
             key, _, rest = text.partition(":")
             readings.append([(int(key), name) for name in _readings(rest)] if key.isdecimal() else [])
             readings.append([(part, name) for part in range(len(self.model.graph_)) for name in readings[0]])

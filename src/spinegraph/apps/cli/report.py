@@ -2,15 +2,12 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from spinegraph.apps.cli.options import Json, Model, print_json, shown_progress
 from spinegraph.errors import ParameterError
-
-if TYPE_CHECKING:
-    from spinegraph.estimator import SPINE
 
 
 def report(
@@ -31,9 +28,11 @@ def report(
 
     Example: spine report model -o report.html
     """
-    from spinegraph.analysis.report import require_page
+    from spinegraph.analysis.plots import graph_of, has_column
+    from spinegraph.analysis.report import require_page, write_report
     from spinegraph.atomic import require_writable
     from spinegraph.estimator import SPINE
+    from spinegraph.graph.feature_files import read_labels
 
     require_page(output)
     require_writable(output)
@@ -42,16 +41,19 @@ def report(
         raise ParameterError(
             f"{model}: the model was saved without its network, which a report shows; fit it with --data"
         )
-    column, values = _labels(fitted, labels, color)
-    from spinegraph.analysis.report import write_report
-
+    column, values = None, None
+    if labels is not None:
+        graph = graph_of(fitted)
+        is_column = color is not None and color not in ("role", "label") and not has_column(graph, color)
+        column = color if is_column else None
+        values = read_labels(labels, graph.names, label_column=column)
     with shown_progress(quiet=quiet or json) as progress:
         found = write_report(
             fitted,
             output,
             title=title or model.resolve().name,
             labels=values,
-            label_title=column,
+            label_title=column or "label",
             color=color,
             progress=progress,
         )
@@ -66,16 +68,3 @@ def report(
 
         about = f"; {plural(warnings, 'thing')} to know about the data" if warnings else ""
         typer.echo(f"{output}: {plural(len(found.graph), 'node')}, {plural(len(found.roles), 'role')}{about}")
-
-
-def _labels(model: "SPINE", path: Path | None, color: str | None) -> tuple[str, Any]:
-    """Return the title and values of the labels; ``color`` may name their column."""
-    if path is None:
-        return "label", None
-    from spinegraph.analysis.plots import graph_of, has_column
-    from spinegraph.graph.feature_files import read_labels
-
-    graph = graph_of(model)
-    is_column = color is not None and color not in ("role", "label") and not has_column(graph, color)
-    column = color if is_column else None
-    return column or "label", read_labels(path, graph.names, label_column=column)

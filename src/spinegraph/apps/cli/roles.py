@@ -12,13 +12,12 @@ from spinegraph.apps.cli.options import (
     Quiet,
     print_json,
     print_table,
-    require_output,
     shown_progress,
     some_settings,
     takes,
     write_table,
 )
-from spinegraph.apps.cli.reading import ModelNodes, Reading
+from spinegraph.apps.cli.reading import Network, Reading
 
 
 @takes(settings=some_settings("seed"), how=Reading)
@@ -59,8 +58,10 @@ def roles(
     is_printed = output is not None and str(output) == STANDARD_OUTPUT
     if json and is_printed:
         raise typer.BadParameter("would print JSON among the roles; name a file", param_hint="--output")
-    if output is not None:
-        require_output(output, (".csv", ".parquet"), "roles")
+    if output is not None and not is_printed:
+        from spinegraph.embeddings import require_savable
+
+        require_savable(output, "roles", (".csv", ".parquet"))
     with shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
         import numpy as np
@@ -68,7 +69,7 @@ def roles(
         from spinegraph.analysis.explain import shown
         from spinegraph.analysis.roles import find_roles
 
-        home = ModelNodes.open(model, advice="roles are found there: fit again and save it with its data")
+        home = Network().open(model, "roles are found there: fit again and save it with its data")
         fitted, graph, vectors = home.model, None, None
         if on is not None:
             graph = how.network_for(fitted, on, features)

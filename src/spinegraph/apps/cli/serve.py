@@ -1,39 +1,30 @@
 """``spine serve`` and ``spine explore``: the service over HTTP, and its page in the browser."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
-from spinegraph.apps.cli.options import GraphFeatures, Json, Model, Quiet, takes
-from spinegraph.apps.cli.reading import LabelColumn, Reading, load_one_network, read_known
+from spinegraph.apps.cli.options import Json, Model, Quiet, takes
+from spinegraph.apps.cli.reading import LabelColumn, Network, read_known
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")]
 
 
-def _files(
-    graph: Annotated[
-        Path | None, typer.Option("--graph", help="Edges to start from; the model's own if left out.")
-    ] = None,
-    features: GraphFeatures = None,
-    labels: Annotated[Path | None, typer.Option(help="A table of names and labels, for the map.")] = None,
-    label_column: LabelColumn = None,
+@dataclass(frozen=True)
+class Files(Network):
+    """The files of a network, as both commands take them."""
+
+    labels: Annotated[Path | None, typer.Option(help="A table of names and labels, for the map.")] = None
+    label_column: LabelColumn = None
     table: Annotated[
         Path | None, typer.Option(help="The nodes' table, to show every column as written, text too.")
-    ] = None,
-) -> dict[str, Any]:
-    """Return the files of a network, as both commands take them."""
-    return {
-        "graph": graph,
-        "features": features,
-        "labels": labels,
-        "label_column": label_column,
-        "table": table,
-    }
+    ] = None
 
 
-@takes(files=_files, how=Reading)
+@takes(files=Files)
 def serve(
     model: Model,
     store: Annotated[Path, typer.Option(help="Folder that keeps what is added and removed.")],
@@ -49,8 +40,7 @@ def serve(
     json: Json = False,
     quiet: Quiet = False,
     *,
-    files: dict[str, Any],
-    how: Reading,
+    files: Files,
 ) -> None:
     """Serve a model over HTTP: new nodes get vectors, similar nodes and reasons without retraining.
 
@@ -69,10 +59,10 @@ def serve(
             )
 
     options = {"host": host, "port": port, "token_file": token_file, "tolerance": tolerance}
-    _run_server(model, files, how, store=store, on_start=on_start, **options)
+    _run_server(model, files, store=store, on_start=on_start, **options)
 
 
-@takes(files=_files, how=Reading)
+@takes(files=Files)
 def explore(
     model: Model,
     store: Annotated[
@@ -82,8 +72,7 @@ def explore(
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
     quiet: Quiet = False,
     *,
-    files: dict[str, Any],
-    how: Reading,
+    files: Files,
 ) -> None:
     """Explore a network in the browser: the map, roles, twins, and nodes that might join.
 
@@ -99,17 +88,17 @@ def explore(
             webbrowser.open(about["url"])
 
     with TemporaryDirectory(prefix="spine-") as folder:
-        _run_server(model, files, how, store=store or Path(folder), port=port, on_start=on_start)
+        _run_server(model, files, store=store or Path(folder), port=port, on_start=on_start)
 
 
-def _run_server(folder: Path, files: dict[str, Any], how: Reading, **options: Any) -> None:
+def _run_server(folder: Path, files: Files, **options: Any) -> None:
     """Serve a model until interrupted, from the network of a file or the one it was fitted on."""
     from spinegraph.apps.server.app import run
 
-    model, graph = load_one_network(folder, files["graph"], files["features"], how)
-    labels, table = files["labels"], files["table"]
-    options["labels"] = None if labels is None else read_known(labels, graph.names, files["label_column"])
-    run(model, graph, table=None if table is None else _read_table(table, graph.names), **options)
+    nodes = files.open(folder, single=True)
+    names, labels, table = nodes.graph.names, files.labels, files.table
+    options["labels"] = None if labels is None else read_known(labels, names, files.label_column)
+    run(nodes.model, nodes.graph, table=None if table is None else _read_table(table, names), **options)
 
 
 def _read_table(path: Path, names: Any) -> Any:

@@ -7,23 +7,21 @@ import typer
 
 from spinegraph.apps.cli.options import (
     STANDARD_OUTPUT,
-    GraphFeatures,
     Json,
     Model,
     Weights,
     print_json,
     print_next,
     print_table,
-    require_output,
     shown_progress,
     takes,
     write_table,
 )
-from spinegraph.apps.cli.reading import ModelNodes, Reading, given_options
-from spinegraph.embeddings import Embeddings
+from spinegraph.apps.cli.reading import Network, given_options
+from spinegraph.embeddings import Embeddings, require_savable
 
 
-@takes(how=Reading)
+@takes(how=Network)
 def similar(
     model: Model,
     node: Annotated[
@@ -40,14 +38,12 @@ def similar(
         Path | None,
         typer.Option("-o", "--output", help="With --all: a .csv or .parquet file, - to print CSV."),
     ] = None,
-    graph: Annotated[Path | None, typer.Option(help="Edges of another network to search in.")] = None,
-    features: GraphFeatures = None,
     json: Json = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Names and scores alone, no progress.")
     ] = False,
     *,
-    how: Reading,
+    how: Network,
 ) -> None:
     """Find the nodes most like a node, with reasons; or those of every node.
 
@@ -62,7 +58,7 @@ def similar(
     from spinegraph.analysis.explain import shown
     from spinegraph.analysis.explain import similar as similar_nodes
 
-    nodes = ModelNodes.open(model, graph, features, how)
+    nodes = how.open(model)
     if output is not None:
         _write_all(nodes.embeddings, by, weights, count, output, quiet=quiet, json=json)
         return
@@ -76,10 +72,8 @@ def similar(
     else:
         print_table(*found.table())
         if found.matches:
-            reading = [] if graph is None else ["--graph", str(graph)]
-            reading += [] if features is None else ["--features", str(features)]
             pair = shown(found.node), shown(found[0].name)
-            print_next(["explain", str(model), *pair, *reading, *given_options(how)])
+            print_next(["explain", str(model), *pair, *given_options(how)])
 
 
 def _write_all(
@@ -97,7 +91,9 @@ def _write_all(
 
     from spinegraph.analysis.explain import plural, search_by, shown
 
-    require_output(output, (".csv", ".parquet"), "similar nodes")
+    is_printed = str(output) == STANDARD_OUTPUT
+    if not is_printed:
+        require_savable(output, "similar nodes", (".csv", ".parquet"))
     with shown_progress(quiet=quiet) as report:
         report("preparing the search", 0, 0)
         search = search_by(vectors, by=by, weights=weights)
@@ -114,7 +110,6 @@ def _write_all(
         "score": found.scores.ravel()[is_match],
     }
     write_table(output, columns)
-    is_printed = str(output) == STANDARD_OUTPUT
     if json:
         facts = {"output": str(output), "nodes": n, "n": count, "by": by}
         print_json({**facts, "exact": search.exact, "recall": recall}, err=is_printed)
