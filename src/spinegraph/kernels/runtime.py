@@ -22,7 +22,7 @@ def compiled(function: Kernel | None = None, **options: Any) -> Kernel:
     """Compile a function with Numba, without the interpreter's lock; options are those of ``numba.njit``."""
     if function is None:
         return partial(compiled, **options)
-    kernel: Kernel = numba.njit(nogil=True, **options)(function)
+    kernel: Kernel = numba.njit(**{"nogil": True, **options})(function)
     if kernel is not function:  # it is, where compiling is switched off
         try:
             kernel._cache = _Cache(function)  # type: ignore[attr-defined]

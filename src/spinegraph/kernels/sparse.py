@@ -40,6 +40,19 @@ def multiply_rows(indptr, indices, data, dense, start, stop, out):
                 total[column] += value * source[column]
 
 
+@compiled(fastmath={"contract", "reassoc"}, nogil=False)
+def times_vector(rows, vector, out):
+    """Write rows (r, d) times a vector (d,) to out (r,).
+
+    It keeps the interpreter's lock: in between many small products, other threads would take it each time.
+    """
+    for row in range(len(rows)):
+        total = np.float32(0)
+        for column in range(len(vector)):
+            total += rows[row, column] * vector[column]
+        out[row] = total
+
+
 def sparse_times_dense(
     indptr: NDArray[np.integer],
     indices: NDArray[np.integer],

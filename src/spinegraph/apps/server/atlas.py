@@ -35,7 +35,7 @@ from spinegraph.parts.paper import PaperGenerator
 
 logger = logging.getLogger(__name__)
 MAP = "map.safetensors"
-_NICENESS = 5  # of 19
+_NICENESS = 19  # the most: requests go first
 _PATIENCE = 5.0  # seconds for the process to end
 ALL = "all"  # parts together
 _GROUPS, _ENOUGH = 8, 1_000  # groups by a part; nodes that are looked at for as many unlike ones

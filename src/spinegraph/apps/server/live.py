@@ -19,6 +19,7 @@ from spinegraph.embeddings import part_weights, unit_length
 from spinegraph.graph.edges import frozen
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import REMOVED, Overlay
+from spinegraph.kernels.sparse import times_vector
 from spinegraph.parts.generator import AroundAll, Generator
 from spinegraph.parts.paper import PaperGenerator
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
@@ -120,7 +121,7 @@ class RowBlocks:
         """Return every row times a vector (d,): (n,)."""
         found = np.empty(len(self._blocks) * BLOCK_ROWS, np.float32)
         for number, block in enumerate(self._blocks):
-            np.dot(block, right, out=found[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS])
+            times_vector(block, right, found[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS])
         return found[: self._length]
 
     def matrix(self) -> NDArray[np.float32]:
