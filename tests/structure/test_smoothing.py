@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import reference
 import strategies
 from spinegraph import Graph, made
+from spinegraph.kernels.sparse import times_vector
 from spinegraph.structure import smoothing
 from spinegraph.structure.smoothing import EARLY, Smoother, main_directions, row_products
 
@@ -135,3 +136,13 @@ def test_main_directions_are_those_of_the_decomposition():
     _, exact, right = np.linalg.svd(matrix)
     np.testing.assert_allclose(values, exact[:4], rtol=1e-3)
     np.testing.assert_allclose(np.abs(np.sum(found.T * right[:4], axis=1)), 1, atol=1e-3)
+
+
+@given(rows=st.integers(0, 40), width=st.integers(1, 70), seed=st.integers(0, 99))
+def test_rows_times_a_vector_are_sums_of_products(rows, width, seed):
+    rng = np.random.default_rng(seed)
+    matrix = rng.standard_normal((rows, width)).astype(np.float32)
+    vector, found = rng.standard_normal(width).astype(np.float32), np.empty(rows, np.float32)
+    times_vector(matrix, vector, found)
+    expected = [sum(float(a) * float(b) for a, b in zip(row, vector, strict=True)) for row in matrix]
+    np.testing.assert_allclose(found, expected, atol=1e-5 * width)

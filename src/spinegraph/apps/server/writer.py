@@ -23,7 +23,6 @@ MAY_BE_STORED = (
     "the change may be stored: send it again with the same Idempotency-Key, which never applies it twice, "
     "or without a key look whether it is there"
 )
-_MAX_REST = 0.02  # seconds after a batch
 _PAUSES = (0.05, 1.0)  # seconds between attempts to read a store back: the first, and at most
 
 
@@ -148,11 +147,7 @@ class Writer(Thread):
             is_last = item is None or (isinstance(item, _Task) and item.change is None)
             is_more = not is_last and len(batch) < _MAX_BATCH and not self._queue.empty()
         self._is_busy |= bool(batch)
-        started = time.perf_counter()
         self._process(batch)
-        # Requests go first, and changes that come meanwhile share the next transaction.
-        if batch and not self._closing.is_set():
-            time.sleep(min(time.perf_counter() - started, _MAX_REST))
         return item is not None
 
     def _refresh(self) -> None:
