@@ -26,10 +26,10 @@ $(BIN)/python:
 demo: .venv/core.stamp
 	$(BIN)/spine demo
 
-# Two things at a time on two cores; the demo compiles most kernels once for both test workers, and its tests
+# Two things at a time on two cores, the longest first; the demo compiles most kernels once for both test workers, and its tests
 # read what it printed here.
 test: .venv/dev.stamp
-	$(MAKE) --jobs 2 warm check uncompiled fuzz-light
+	$(MAKE) --jobs 2 fuzz-light warm check uncompiled
 	$(ONE_THREAD) SPINEGRAPH_DEMO=$(CURDIR)/scratch/demo $(BIN)/pytest --numprocesses 2 --dist worksteal \
 		-m "not slow and not gpu"
 
