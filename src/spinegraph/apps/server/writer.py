@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import groupby
 from threading import Event, Thread
 from typing import Any
 
@@ -180,10 +179,8 @@ class Writer(Thread):
         results: dict[_Task, Snapshot | Exception] = {}
         changes = [(task, task.change) for task in batch if task.change is not None]
         try:
-            # Vectors are updated once for consecutive changes of one kind.
-            for _, group in groupby(changes, key=lambda pair: pair[1].kind):
-                if self.fault is None:
-                    applied += self._apply(list(group), results)
+            if changes:
+                applied = self._apply(changes, results)
             for task in batch:
                 if task.change is None and self.fault is None and self._compact():
                     results[task] = self.snapshot
@@ -202,7 +199,7 @@ class Writer(Thread):
             self._maintain()
 
     def _apply(self, group: list[tuple[_Task, Change]], results: dict[_Task, Snapshot | Exception]) -> int:
-        """Write and apply changes of one kind; return how many."""
+        """Write and apply changes together; return how many."""
         staged: list[tuple[_Task, Change]] = []
         repeated: list[_Task] = []
         keys: set[str] = set()
