@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from spinegraph.config import Config, PaperConfig
-from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import draw_keys
 from spinegraph.graph.overlay import Overlay
 from spinegraph.kernels.adjacency import DIRECTIONS
@@ -42,7 +42,7 @@ _ROUNDING = np.float32(1e-5)  # of a mean square: less is no deviation
 _CONSTANT = 3e38  # scale of a column that does not vary: anything divided by it is 0
 _FEW = 4  # dimensions that are all needed for columns
 _ROWS = 65_536  # nodes at a time: bounds memory
-_of_bases: WeakKeyDictionary[Graph, NDArray[np.float32]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[GraphLike, NDArray[np.float32]] = WeakKeyDictionary()
 
 
 def profile_of(
@@ -234,14 +234,17 @@ def _weights(count: int) -> NDArray[np.float32]:
 
 def log_degrees(graph: GraphLike) -> NDArray[np.float32]:
     """Return log(1 + degree) of all nodes, (n,)."""
-    if not isinstance(graph, Overlay):
-        return np.log1p(graph.degrees).astype(np.float32)
-    if graph.base not in _of_bases:  # those of a base graph serve all its overlays
-        _of_bases[graph.base] = log_degrees(graph.base)
-    found = np.zeros(len(graph), np.float32)
-    found[: len(graph.base)] = _of_bases[graph.base]
-    is_patched = graph.patch.row_ids >= 0
-    found[is_patched] = np.log1p(graph.degrees[is_patched])
+    found = _known.get(graph)
+    if found is not None:
+        return found
+    if isinstance(graph, Overlay):
+        found = np.zeros(len(graph), np.float32)
+        found[: len(graph.base)] = log_degrees(graph.base)
+        is_patched = graph.patch.row_ids >= 0
+        found[is_patched] = np.log1p(graph.degrees[is_patched])
+    else:
+        found = np.log1p(graph.degrees).astype(np.float32)
+    _known[graph] = found
     return found
 
 

@@ -100,8 +100,9 @@ class Smoother:
     @cached_property
     def root_degrees(self) -> NDArray[np.float32]:
         """Root of the weight of all steps from a node, (n, 1); 1 without neighbours, or if not symmetric."""
-        total = np.where(self.symmetric & (self.degrees > 0), self.strengths + self.loops, 1)
-        return np.sqrt(total)[:, None].astype(np.float32)
+        if not self.symmetric:
+            return np.ones((len(self.degrees), 1), np.float32)
+        return np.sqrt(np.where(self.degrees > 0, self.strengths + self.loops, 1))[:, None].astype(np.float32)
 
     @property
     def num_products(self) -> int:
