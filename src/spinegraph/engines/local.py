@@ -96,14 +96,11 @@ class LocalEngine:
                 progress("smoothing", done, len(unmade))
             with whole_file(_file(parts.folder, chunk)) as partial:
                 values.tofile(partial)
-        maps = [
-            np.memmap(_file(parts.folder, chunk), np.float32, "r").reshape(len(graph), -1) for chunk in chunks
-        ]
         same_network = None if generator.place is None else known is not None
         for shard, role in self.role_rows(generator, graph, missing):
             vectors = np.zeros((len(shard), generator.dim), np.float32)
-            for chunk, values in zip(chunks, maps, strict=True):
-                vectors[:, generator.at(chunk)] = values[shard.start : shard.stop]
+            for chunk in chunks:
+                vectors[:, generator.at(chunk)] = _rows(_file(parts.folder, chunk), shard, len(graph))
             generator.finish(vectors, role)
             names = graph.names[shard.start : shard.stop]
             yield shard, Embeddings(names, vectors, generator.parts, same_network)
@@ -111,6 +108,13 @@ class LocalEngine:
 
 def _file(folder: Path, chunk: Chunk) -> Path:
     return folder / f"{_SMOOTHED}-{chunk.part}-{chunk.columns.start}"
+
+
+def _rows(file: Path, shard: Shard, count: int) -> NDArray[np.float32]:
+    """Read the rows of a shard of an array (count, c); a memory map would count as memory."""
+    width = file.stat().st_size // (4 * count)
+    found = np.fromfile(file, np.float32, len(shard) * width, offset=4 * width * shard.start)
+    return found.reshape(len(shard), width)
 
 
 def embed_to_folder(
