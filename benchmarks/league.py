@@ -763,6 +763,9 @@ def tables(cells):
         yield from (f"- {key}: {cells[key]['error'].strip().splitlines()[-1]}" for key in sorted(failed))
 
 
+_LABELS_LEFT = ("T F, PCA", "CCA-SSG 512", "GraphSAGE 256", "DGI 512")  # others have them on the right
+
+
 def draw(cells):
     """Draw the mean distance to the best against seconds, into docs/figures/league.svg and .png."""
     from paper.figures import BLUE, GREY, RED, plotting
@@ -781,7 +784,16 @@ def draw(cells):
         filled = color if reach == OTHER else "white"
         axis.scatter(seconds, height, s=44, marker=shape, facecolor=filled, edgecolor=color, zorder=3)
         words = f"{title} ({len(points)})"
-        axis.annotate(words, (seconds, height), (6, 3), textcoords="offset points", fontsize=8, color=color)
+        is_left = title in _LABELS_LEFT
+        axis.annotate(
+            words,
+            (seconds, height),
+            (-7 if is_left else 7, -3),
+            ha="right" if is_left else "left",
+            textcoords="offset points",
+            fontsize=8,
+            color=color,
+        )
     for color, words in ((BLUE, "SPINE"), (RED, "neural"), (GREY, "controls and links alone")):
         axis.scatter([], [], color=color, label=words)
     axis.scatter([], [], facecolor="white", edgecolor=GREY, label="not for another network")
