@@ -46,9 +46,22 @@ def test_content_and_role_are_those_of_the_cpu(fit_on, settings):
         np.testing.assert_allclose(found.part(part).vectors, expected.part(part).vectors, atol=2e-3)
 
 
+def test_content_of_dense_features_and_of_a_directed_graph_is_that_of_the_cpu(fit_on):
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(
+        rng.integers(0, 60, (300, 2)), num_nodes=60, features=rng.standard_normal((60, 9)), directed=True
+    )
+    expected, found = (fit(graph, dim=40, threads=1).embeddings_ for fit in (_on_cpu, fit_on))
+    np.testing.assert_allclose(found.part("content").vectors, expected.part("content").vectors, atol=2e-3)
+
+
+def _on_cpu(graph, **settings):
+    return SPINE(**settings).fit(graph)
+
+
 def test_place_is_as_good_as_that_of_the_cpu(fit_on):
     planted = made.planted(seed=0)
-    found = [fit(planted.graph, dim=64, threads=1) for fit in (fit_on, lambda g, **s: SPINE(**s).fit(g))]
+    found = [fit(planted.graph, dim=64, threads=1) for fit in (fit_on, _on_cpu)]
     shares = []
     for model in found:
         nearest = Search(model.embeddings_, by="place").neighbors(n=5).positions
