@@ -12,6 +12,7 @@ Cells are stored as they are done and not measured again, so a run can be stoppe
     --cell-minutes 10            give a cell up after so many
     --out FILE, --merge FILE     another file of results; add the cells of another machine's
     --retry, --fresh             measure again what failed; or everything that is asked for
+    --times                      time and memory alone, of whole networks: each cell held to two cores
     --list                       print which cells are missing
     --show                       print the tables and measure nothing
     --figure, --page             draw docs/figures/league.svg and .png; write the tables of docs/league.md
@@ -54,6 +55,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "league.md"
 FIRST, LAST = "<!-- league tables, written by benchmarks.league --page -->", "<!-- end of league tables -->"
 DIM, CONTROL = 200, "Adamic-Adar"
+TWO_CORES = "two cores"  # in the key of a cell that tells time and memory alone
 NETWORKS = ("cora", "citeseer", "pubmed", "amazon_photo")
 LINKED = NETWORKS[:2]  # whose links are hidden
 ALONE = ", links alone"
@@ -69,6 +71,7 @@ class Run(NamedTuple):
     device: str = "cpu"
     threads: int = 1
     jobs: int = 1  # processes that share the machine
+    cores: tuple[int, ...] = ()  # that the process is held to; any where empty
     is_trial: bool = False  # of what is compiled and loaded once; two epochs are enough
 
 
@@ -440,7 +443,13 @@ def measure(name, method, run):
     if run.device != "cpu":
         torch.cuda.reset_peak_memory_stats()
     embed = Embedder(method, run)
-    scores = setup.measure(setup.case, run.seed, embed, setup.is_alone)
+    if run.cores:
+        graph = load(setup.case).graph
+        graph = without_features(graph) if setup.is_alone else graph
+        embed(graph)(graph)
+        scores = {}
+    else:
+        scores = setup.measure(setup.case, run.seed, embed, setup.is_alone)
     suffix = ALONE if setup.is_alone else ""
     return {
         "scores": {with_suffix(task, suffix): round(100 * float(score), 4) for task, score in scores.items()},
@@ -475,6 +484,8 @@ def trial(method, setup, run):
 def work(name, method, run, answer):
     """Measure a cell in a process of its own and send it back."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if run.cores:
+        os.sched_setaffinity(0, run.cores)
     try:
         found = measure(name, method, run)
     except Exception:
@@ -523,13 +534,20 @@ def wanted(arguments, store):
                 chosen = begins(name, arguments.setups) and begins(title, arguments.methods)
                 if not chosen or not is_run(method, name):
                     continue
+                if arguments.times and not is_timed(method, name):
+                    continue
                 device = arguments.device if method.is_neural else "cpu"
-                key = f"{name}|{title}|{seed}|{device}"
+                key = f"{name}|{title}|{seed}|{TWO_CORES if arguments.times else device}"
                 failed = "error" in store.cells.get(key, ())
                 if arguments.fresh or key not in store.cells or (arguments.retry and failed):
                     jobs = arguments.jobs + arguments.gpu_jobs * (arguments.device != "cpu")
                     found.append((key, name, title, Run(seed, device, arguments.threads, jobs)))
     return found
+
+
+def is_timed(method, name):
+    """Whether a setup is a whole network with all that a method reads."""
+    return name in {spent_on(method, network) for network in NETWORKS}
 
 
 def begins(name, prefixes):
@@ -542,6 +560,8 @@ def run_all(cells, store, arguments):
     context = multiprocessing.get_context("fork")  # nothing was computed yet: no threads, no GPU
     stop = time.monotonic() + 60 * arguments.minutes
     running, waiting, done = {}, list(cells), 0
+    pairs = list(zip(*[iter(sorted(os.sched_getaffinity(0)))] * 2, strict=False))
+    free = pairs[: arguments.jobs] if arguments.times else []
     while running or (waiting and time.monotonic() < stop):
         while waiting and time.monotonic() < stop:
             on_gpu = sum(run.device != "cpu" for _, _, run, _ in running.values())
@@ -553,13 +573,16 @@ def run_all(cells, store, arguments):
             if index is None:
                 break
             key, name, title, run = waiting.pop(index)
+            if arguments.times:
+                run = run._replace(cores=free.pop())
             ours, theirs = context.Pipe(duplex=False)
             process = context.Process(target=work, args=(name, title, run, theirs), daemon=True)
             process.start()
             theirs.close()
             running[ours] = key, process, run, time.monotonic()
         for answer in wait(list(running), timeout=1):
-            key, process, *_ = running.pop(answer)
+            key, process, run, _ = running.pop(answer)
+            free += [run.cores] * bool(run.cores)
             try:
                 found = answer.recv()
             except EOFError:
@@ -567,10 +590,11 @@ def run_all(cells, store, arguments):
             process.join()
             done += 1
             keep(store, key, found, f"{done} of {len(cells)}")
-        for answer, (key, process, _, started) in list(running.items()):
+        for answer, (key, process, run, started) in list(running.items()):
             if time.monotonic() - started > 60 * arguments.cell_minutes:
                 process.kill()
                 del running[answer]
+                free += [run.cores] * bool(run.cores)
                 done += 1
                 keep(
                     store,
@@ -586,7 +610,7 @@ def run_all(cells, store, arguments):
 def keep(store, key, found, count):
     store.cells[key] = found
     store.write()
-    said = found.get("scores") or found["error"].strip().splitlines()[-1]
+    said = found["error"].strip().splitlines()[-1] if "error" in found else found["scores"]
     print(f"{count} {key}: {said} {found.get('seconds', '')}", file=sys.stderr, flush=True)
 
 
@@ -708,7 +732,7 @@ def costs(cells):
     for key, cell in cells.items():
         name, title, _, device = key.split("|")
         if "seconds" in cell and title in METHODS:
-            memory = cell["memory_mb"] if device == "cpu" else cell["gpu_mb"]
+            memory = cell["gpu_mb"] if device == "cuda" else cell["memory_mb"]
             found[title][device][name].append((cell["jobs"], cell["seconds"], memory))
     for setups in (setups for devices in found.values() for setups in devices.values()):
         for name, measured in setups.items():
@@ -718,14 +742,18 @@ def costs(cells):
 
 
 def spent(title, cost):
-    """Return device and {network: (seconds, MB)} of the fit on each whole network, by CPU where measured."""
-    first = "whole alone" if METHODS[title].reads == "links" else "whole"
-    for device in sorted(cost.get(title, {})):  # cpu before cuda
-        some = {name: cost[title][device].get(f"{first} {name}") for name in NETWORKS}
+    """Return device and {network: (seconds, MB)} of fits on whole networks, on two cores if measured."""
+    for device in sorted(cost.get(title, {}), key=(TWO_CORES, "cpu", "cuda").index):
+        some = {name: cost[title][device].get(spent_on(METHODS[title], name)) for name in NETWORKS}
         some = {name: value for name, value in some.items() if value}
         if some:
             return device, some
     return None, {}
+
+
+def spent_on(method, network):
+    """Return the setup whose time counts: links alone for a method that reads nothing else."""
+    return f"whole {'alone ' * (method.reads == 'links')}{network}"
 
 
 def short(seconds):
@@ -743,7 +771,7 @@ def cost_table(cells):
         numbers = [short(some[name][0]) if name in some else "" for name in NETWORKS]
         numbers += [f"{some[name][1]:.0f}" if name in some else "" for name in NETWORKS]
         able = ("yes" if method.reach >= LATER else "no", "yes" if method.reach >= OTHER else "no")
-        where = {"cpu": "CPU", "cuda": "GPU", None: ""}[device]
+        where = {TWO_CORES: TWO_CORES, "cpu": "CPU", "cuda": "GPU", None: ""}[device]
         yield f"| {title} | {method.what} | {' | '.join(able)} | {where} | {' | '.join(numbers)} |"
 
 
@@ -780,7 +808,7 @@ def draw(cells):
         seconds = np.exp(np.mean([np.log(value[0]) for value in some.values()]))
         color = BLUE if title.startswith("SPINE") else RED if METHODS[title].is_neural else GREY
         reach, height = METHODS[title].reach, max(np.mean(list(points.values())), 0.1)
-        shape = "os"[device != "cpu"]
+        shape = "os"[device == "cuda"]
         filled = color if reach == OTHER else "white"
         axis.scatter(seconds, height, s=44, marker=shape, facecolor=filled, edgecolor=color, zorder=3)
         words = f"{title} ({len(points)})"
@@ -902,9 +930,11 @@ def main():
     parser.add_argument("--cell-minutes", default=10, type=float)
     parser.add_argument("--out", default=RESULTS, type=Path)
     parser.add_argument("--merge", default=[], type=Path, nargs="+")
-    for name in ("--retry", "--fresh", "--list", "--show", "--figure", "--page"):
+    for name in ("--retry", "--fresh", "--times", "--list", "--show", "--figure", "--page"):
         parser.add_argument(name, action="store_true")
     arguments = parser.parse_args()
+    if arguments.times:
+        arguments.seeds, arguments.threads, arguments.device = "1", 2, "cpu"
     store = Store(arguments.out)
     for path in arguments.merge:
         store.cells.update(Store(path).cells)

@@ -57,6 +57,7 @@ def test_a_method_that_fails_is_stored_as_such_and_measured_again_on_demand(leag
         threads=1,
         retry=False,
         fresh=False,
+        times=False,
         jobs=1,
         gpu_jobs=1,
     )
@@ -121,3 +122,13 @@ def test_a_node_keeps_its_random_columns_when_the_network_grows(league):
     part = whole.subgraph(whole.names[3:20])
     grown, small = (league_neural.made_columns(graph, seed=0) for graph in (whole, part))
     np.testing.assert_array_equal(small[:, :-1], grown[3:20, :-1])
+
+
+def test_times_are_those_of_two_cores_where_they_were_measured(league):
+    cell = {"scores": {}, "seconds": 3.0, "memory_mb": 70.0, "gpu_mb": None, "jobs": 7}
+    on_gpu = cell | {"scores": {"few labels: cora": 80.0}, "seconds": 0.5, "gpu_mb": 900.0}
+    cells = {"whole cora|DGI 512|0|two cores": cell, "whole cora|DGI 512|0|cuda": on_gpu}
+    assert league.spent("DGI 512", league.costs(cells)) == ("two cores", {"cora": (3.0, 70.0)})
+    assert league.scores_of(cells) == {"few labels: cora": {"DGI 512": {0: 80.0}}}
+    assert league.is_timed(league.METHODS["node2vec 200"], "whole alone cora")
+    assert not league.is_timed(league.METHODS["DGI 512"], "whole alone cora")
