@@ -198,9 +198,11 @@ class Generator:
             self.finish(vectors[some[0] : some[-1] + 1], self.role_rows(graph, some, around))
         return vectors
 
-    def chunks(self, graph: GraphLike, known: NDArray[np.int64] | None, values: int = _VALUES) -> list[Chunk]:
+    def chunks(
+        self, graph: GraphLike, known: NDArray[np.int64] | None, values: int | None = None
+    ) -> list[Chunk]:
         """Return what smoothing makes of the vectors of all nodes, in pieces of about so many values."""
-        columns = int(np.clip(values // max(len(graph), 1) // 8 * 8, 8, _COLUMNS))
+        columns = int(np.clip((values or _VALUES) // max(len(graph), 1) // 8 * 8, 8, _COLUMNS))
         widths = {"content": 0 if self.content is None else len(self.content.offset)}
         if self.place is not None and known is not None:
             widths["place"] = self.place.positions.shape[1]
