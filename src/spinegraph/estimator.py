@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -183,6 +184,9 @@ class SPINE:
             encoded = copy(whole)._encoded_by(encoder)  # its columns are scaled already, each by its kind
             graph, whole = encoded if graph is whole else graph, encoded
         engine = engine_for(config)
+        beside = ThreadPoolExecutor(1)  # reads all the data meanwhile
+        about = beside.submit(lambda: (fingerprint(whole), TrainingStats.of(whole)))
+        beside.shutdown(wait=False)
         generator = engine.fit(whole, config, report_progress, several=graph is not whole)
         if graph is not whole and len(graph) > 1 and "place" in config.parts:
             message = "several networks have no place in common, so the vectors have no place part"
@@ -195,10 +199,10 @@ class SPINE:
             known = generator.known(whole, same_network=True)
             embeddings = _embeddings_of(graph, engine.embed(generator, whole, known), generator.parts)
 
+        found = about.result()
         # Nothing before this line: an interrupted fit leaves the model as it was.
-        self.config_, self.fingerprint_ = config, fingerprint(whole)
-        self.generator_, self.table_encoder_ = generator, encoder
-        self.familiarity_ = TrainingStats.of(whole)
+        self.fingerprint_, self.familiarity_ = found
+        self.config_, self.generator_, self.table_encoder_ = config, generator, encoder
         self.graph_, self.embeddings_ = graph, embeddings
         return self
 

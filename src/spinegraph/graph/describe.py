@@ -319,6 +319,9 @@ def _has_weights(graph: GraphLike) -> bool:
 def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the values that are not zero in each row and in each column."""
     rows, width = features.shape
+    if issparse(features) and all(some.all() for some in pieces(features.data)):
+        counts = (np.bincount(some, minlength=width) for some in pieces(features.indices))
+        return np.diff(features.indptr), sum(counts, np.zeros(width, np.int64))
     per_row, per_column = np.zeros(rows, dtype=np.int32), np.zeros(width, dtype=np.int64)
     for start in range(0, rows, _PIECE):
         is_filled = features[start : start + _PIECE] != 0

@@ -497,7 +497,7 @@ class Graph:
         n = len(kept)
         if not n:
             raise GraphFormatError("a graph has at least one node; got no names for the subgraph")
-        new_position = np.full(len(self), -1, dtype=np.int64)
+        new_position = np.full(len(self), -1, dtype=position_type(n))
         new_position[kept] = np.arange(n)
         twice = kept[new_position[kept] != np.arange(n)]
         if len(twice):
@@ -506,12 +506,13 @@ class Graph:
             )
         entries = row_entries(self.indptr, kept)
         columns = new_position[self.indices[entries]]
-        rows = np.repeat(np.arange(n), self.degrees[kept])[columns >= 0]
-        entries, columns = entries[columns >= 0], columns[columns >= 0]
+        is_kept = columns >= 0
+        indptr = pointers(is_kept)[pointers(self.degrees[kept])]
+        entries, columns = entries[is_kept], columns[is_kept]
         if (kept[1:] < kept[:-1]).any():  # not in the graph's order: neighbours must be sorted again
-            order = np.argsort(rows * n + columns)
+            order = np.argsort(np.repeat(np.arange(n), np.diff(indptr)) * n + columns)
             entries, columns = entries[order], columns[order]
-        chosen = self._rows.chosen(pointers(np.bincount(rows, minlength=n)), entries)
+        chosen = self._rows.chosen(indptr, entries)
         features = None if self.features is None else self.feature_rows(kept)
         return self._trusted(
             chosen._replace(indices=columns),

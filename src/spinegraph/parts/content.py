@@ -154,8 +154,11 @@ class Content:
         else:  # one after the other: bounds memory
             products = (self._times_features(graph, each, threads) for each in maps)
         found = next(products)
-        for each, values in zip(around, products, strict=True):
-            found += each.smooth(values)
+        for each, part, values in zip(around, self.mixing[1:], products, strict=True):
+            used = part[:, columns].any(axis=0)
+            first = int(used.argmax()) // 8 * 8  # of eight together the bits stay the same
+            if used.any():  # those before stay 0
+                found[:, first:] += each.smooth(values[:, first:])
         return np.asarray(found)
 
     def _times_features(

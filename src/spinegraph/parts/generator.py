@@ -18,6 +18,7 @@ from spinegraph.parts.place import Place, Positions, positions, strength
 from spinegraph.parts.role import (
     Role,
     Surroundings,
+    all_smoothed_degrees,
     log_degrees,
     moments,
     profile_of,
@@ -103,10 +104,11 @@ class Generator:
         *,
         several: bool = False,
         positions: Positions = positions,
+        profile: Callable[[Graph, Config, NDArray[np.int64]], RootedPageRank] = profile_of,
     ) -> "Generator":
         """Fit all parts on a graph; ``several`` if it is the union of several networks.
 
-        ``positions`` makes those of the place part.
+        ``positions`` makes those of the place part, ``profile`` the profiles of some nodes.
         """
         widths = divide(config.dim, parts_of(config, graph, several), graph)
         nodes, core = _core(graph, config)
@@ -125,9 +127,9 @@ class Generator:
             place = Place.fit(graph, widths["place"], config, positions)
         if "role" in widths:
             progress("role", 0, 0)
-            around = Surroundings.of(graph, smoothers(graph, config))
-            around = replace(around, near=around.near[nodes])
-            columns = role_columns(graph, config, nodes, around, profile_of(graph, config, nodes))
+            near = all_smoothed_degrees(graph, smoothers(graph, config))[nodes]
+            around = Surroundings.of_some(graph, nodes, near)
+            columns = role_columns(graph, config, nodes, around, profile(graph, config, nodes))
             role = Role.fit(columns, widths["role"], config.seed)
         neighbors = 2 * graph.num_edges / max(len(graph), 1)
         basic = _balance(
@@ -196,9 +198,11 @@ class Generator:
             self.finish(vectors[some[0] : some[-1] + 1], self.role_rows(graph, some, around))
         return vectors
 
-    def chunks(self, graph: GraphLike, known: NDArray[np.int64] | None) -> list[Chunk]:
-        """Return what smoothing makes of the vectors of all nodes, in pieces that can be made apart."""
-        columns = int(np.clip(_VALUES // max(len(graph), 1) // 8 * 8, 8, _COLUMNS))
+    def chunks(
+        self, graph: GraphLike, known: NDArray[np.int64] | None, values: int | None = None
+    ) -> list[Chunk]:
+        """Return what smoothing makes of the vectors of all nodes, in pieces of about so many values."""
+        columns = int(np.clip((values or _VALUES) // max(len(graph), 1) // 8 * 8, 8, _COLUMNS))
         widths = {"content": 0 if self.content is None else len(self.content.offset)}
         if self.place is not None and known is not None:
             widths["place"] = self.place.positions.shape[1]
@@ -359,7 +363,7 @@ def _core(graph: Graph, config: Config) -> tuple[NDArray[np.int64], Graph]:
     roots = np.sort(rng.choice(n, min(count, n), replace=False))
     walks = plain_walks(graph.adjacency(), roots, 1, _WALK_LENGTH, config.seed, threads=config.threads)
     met = np.unique(walks[walks >= 0])[: config.training_nodes].astype(np.int64)
-    return met, graph.subgraph(graph.names[met].tolist()) if graph.has_features else graph
+    return met, graph.subgraph(graph.names[met]) if graph.has_features else graph
 
 
 def parts_of(config: Config, graph: Graph, several: bool) -> tuple[str, ...]:

@@ -63,8 +63,7 @@ class Place:
     def fit(cls, graph: Graph, width: int, config: Config, positions: "Positions") -> "Place":
         """Return the positions of a graph's nodes, scaled so that places have mean 0 and mean square 1."""
         if len(graph) > MAX_POSITIONS:
-            best = np.sort(np.argsort(-graph.degrees, kind="stable")[:MAX_POSITIONS])
-            graph = graph.with_features(None).subgraph(graph.names[best].tolist())
+            graph = graph.with_features(None).subgraph(graph.names[_largest(graph.degrees, MAX_POSITIONS)])
         near = Smoother.of(graph, config.near, tolerance=config.tolerance, threads=config.threads)
         found = near.smooth(positions(graph, width, config))  # smoothed here as well, walks are noisy
         places = near.smooth(found)
@@ -142,6 +141,14 @@ class Place:
             is_same = not len(self.links) and bool(is_there.all())
         self._last[:] = [ref(graph), known, is_same]
         return known, is_same
+
+
+def _largest(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return where the ``count`` largest values are, the first ones of equals, in order."""
+    limit = np.partition(values, len(values) - count)[len(values) - count]
+    is_chosen = values > limit
+    is_chosen[np.flatnonzero(values == limit)[: count - int(is_chosen.sum())]] = True
+    return np.flatnonzero(is_chosen)
 
 
 def _means(values: NDArray[np.float32]) -> NDArray[np.float32]:

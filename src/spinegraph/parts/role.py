@@ -35,10 +35,10 @@ DIRECTED = (
 # The profile decides distances, its first value (how much of a walk returns) most; the other columns refine.
 _FIRST, _OTHERS = 1.5, 0.6
 _DIRECTED = 1.0  # of all columns about directions together
-_BOUND = np.float32(5)  # of a column, in standard deviations
+BOUND = np.float32(5)  # of a column, in standard deviations
 _RAMPS = 0.1  # length of all ramps, that of the columns being 1
 PUSH_TOLERANCE, PUSH_THRESHOLD = 0.05, 5e-5
-_ROUNDING = np.float32(1e-5)  # of a mean square: less is no deviation
+ROUNDING = np.float32(1e-5)  # of a mean square: less is no deviation
 _CONSTANT = 3e38  # scale of a column that does not vary: anything divided by it is 0
 _FEW = 4  # dimensions that are all needed for columns
 _ROWS = 65_536  # nodes at a time: bounds memory
@@ -123,7 +123,7 @@ class Role:
     def embed(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return this part (r, d) of nodes with columns (r, s)."""
         # Softly bounded: a network unlike the training one must not dominate the vectors.
-        bounded = _BOUND * np.tanh((columns - self.mean) / self.scale / _BOUND)
+        bounded = BOUND * np.tanh((columns - self.mean) / self.scale / BOUND)
         values = row_products(bounded, self.rotation)
         values = values if self.ramps is None else self.ramps.beside(values)
         if not self.constant:
@@ -147,10 +147,7 @@ class Surroundings:
         means = [
             _neighbor_means(graph.adjacency().neighbors(some), logarithms) for some in _blocks(len(graph))
         ]
-        near, _, *ways = around
-        smoothed = [near.smooth(moments(logarithms))]
-        smoothed += [way.smooth(_log_both(graph)) for way in ways]
-        return cls(np.concatenate([*means, np.zeros(0, np.float32)]), np.hstack(smoothed))
+        return cls(np.concatenate([*means, np.zeros(0, np.float32)]), all_smoothed_degrees(graph, around))
 
     @classmethod
     def of_some(
@@ -164,10 +161,17 @@ class Surroundings:
         return cls(means, near)
 
 
+def all_smoothed_degrees(graph: GraphLike, around: tuple[Smoother, ...]) -> NDArray[np.float32]:
+    """Return the mean logarithms of degrees around all nodes, given T_near, T_far and the directed ones."""
+    near, _, *ways = around
+    smoothed = [near.smooth(moments(log_degrees(graph)))]
+    return np.hstack([*smoothed, *(way.smooth(log_both(graph)) for way in ways)])
+
+
 def smoothed_degrees(graph: GraphLike, near: csr_array, ways: list[csr_array]) -> NDArray[np.float32]:
     """Return the mean logarithms of degrees around some nodes, given their rows of T_near and of ``ways``."""
     smoothed = [multiply(near, moments(log_degrees(graph)), 1)]
-    return np.hstack([*smoothed, *(multiply(way, _log_both(graph), 1) for way in ways)])
+    return np.hstack([*smoothed, *(multiply(way, log_both(graph), 1) for way in ways)])
 
 
 def moments(values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -192,8 +196,8 @@ def role_columns(
     own, ranked = np.split(columns.values, [len(COLUMNS)], axis=1)
     second = _neighbor_means(graph.adjacency().neighbors(positions), around.neighbor_means)
     mean, square, *ways = around.near.T
-    deviation = np.sqrt(np.maximum((1 - _ROUNDING) * square - mean**2, 0))
-    directed = [*_directed_columns(graph, positions), *ways] if graph.directed else []
+    deviation = np.sqrt(np.maximum((1 - ROUNDING) * square - mean**2, 0))
+    directed = [*directed_columns(graph, positions), *ways] if graph.directed else []
     return np.column_stack([own, second, mean, deviation, *directed, ranked]).astype(np.float32)
 
 
@@ -202,7 +206,7 @@ def names_of(directed: bool) -> tuple[str, ...]:
     return COLUMNS + AROUND + (DIRECTED if directed else ()) + PROFILE
 
 
-def _directed_columns(graph: GraphLike, positions: NDArray[np.int64]) -> list[NDArray[np.floating[Any]]]:
+def directed_columns(graph: GraphLike, positions: NDArray[np.int64]) -> list[NDArray[np.floating[Any]]]:
     """Return the first columns (8, r) of ``DIRECTED``."""
     out, into, all_of = (
         each[positions] for each in (graph.out_degrees, graph.in_degrees, graph.degrees.astype(np.float64))
@@ -210,7 +214,7 @@ def _directed_columns(graph: GraphLike, positions: NDArray[np.int64]) -> list[ND
     flows = [each[positions] for each in (graph.out_strengths, graph.in_strengths)]
     total = flows[0] + flows[1]
     balance = (flows[0] - flows[1]) / np.where(total > 0, total, 1)
-    logarithms = _log_both(graph)
+    logarithms = log_both(graph)
     around = [
         _neighbor_means(graph.adjacency(way).steps(positions), values)
         for way in DIRECTIONS
@@ -248,7 +252,7 @@ def log_degrees(graph: GraphLike) -> NDArray[np.float32]:
     return found
 
 
-def _log_both(graph: GraphLike) -> NDArray[np.float32]:
+def log_both(graph: GraphLike) -> NDArray[np.float32]:
     """Return the logarithms of degrees out and in, (n, 2)."""
     return np.log1p(np.stack([graph.out_degrees, graph.in_degrees], axis=1)).astype(np.float32)
 

@@ -79,8 +79,12 @@ class DeviceGraph:
     @cached_property
     def rows(self) -> "Rows":
         """The links as a matrix of weights, 1 where there are none."""
-        ones = torch.ones(len(self.indices), device=self.device) if self.weights is None else self.weights
-        return Rows(self.indptr, self.indices, ones, len(self))
+        return Rows(self.indptr, self.indices, self.weights, len(self))
+
+    @cached_property
+    def links(self) -> "Rows":
+        """The links as a matrix of ones."""
+        return Rows(self.indptr, self.indices, None, len(self))
 
     def step(self, nodes: Tensor, draws: torch.Generator) -> Tensor:
         """Return a neighbour of each node (m,), drawn by edge weight; anything where there is none."""
@@ -103,7 +107,7 @@ class Rows:
 
     indptr: Tensor  # int64 (r + 1,)
     indices: Tensor  # (nnz,)
-    values: Tensor  # float32 (nnz,)
+    values: Tensor | None  # float32 (nnz,); None for ones
     width: int
 
     def __len__(self) -> int:
@@ -111,7 +115,7 @@ class Rows:
         return len(self.indptr) - 1
 
     def times(self, right: Tensor) -> Tensor:
-        """Return the product with a dense matrix (width, d), float32 (r, d)."""
+        """Return the product with a dense matrix (width, d), (r, d)."""
         if len(self.indices) > _MAX_ENTRIES and len(self) > 1:
             half = len(self) // 2
             return torch.cat([self.part(0, half).times(right), self.part(half, len(self)).times(right)])
@@ -130,4 +134,5 @@ class Rows:
         """Return the rows from ``start`` to ``stop``."""
         first, last = int(self.indptr[start]), int(self.indptr[stop])
         indptr = self.indptr[start : stop + 1] - first
-        return Rows(indptr, self.indices[first:last], self.values[first:last], self.width)
+        values = None if self.values is None else self.values[first:last]
+        return Rows(indptr, self.indices[first:last], values, self.width)

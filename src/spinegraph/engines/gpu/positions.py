@@ -68,7 +68,8 @@ def _transposed(matrix: Rows) -> Rows:
     order = torch.argsort(matrix.indices, stable=True)
     counts = torch.bincount(matrix.indices, minlength=n)
     indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    return Rows(indptr, rows[order].int(), matrix.values[order], n)
+    values = None if matrix.values is None else matrix.values[order]
+    return Rows(indptr, rows[order].int(), values, n)
 
 
 def _main_directions(
