@@ -88,6 +88,16 @@ def test_values_are_smoothed_as_on_the_cpu(device, symmetric, weighted):
         np.testing.assert_allclose(smoother.smooth(values), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("weights", [None, [1, 2]])
+def test_links_of_a_graph_are_copied_once(device, weights):
+    graph, other = (Graph.from_edges([(0, 1), (1, 2)], weights=weights) for _ in range(2))
+    engine = GpuEngine(device)
+    links = engine._links(graph.adjacency())
+    assert engine._links(graph.adjacency()) is links
+    assert engine._links(Smoother.of(graph, 0.5).adjacency) is links
+    assert engine._links(other.adjacency()) is not links
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_steps_follow_the_edge_weights(device, weighted):
     graph = Graph.from_edges([(0, 1), (0, 2), (0, 3)], weights=[1, 2, 5] if weighted else None)

@@ -249,15 +249,15 @@ class GpuEngine(LocalEngine):
 
     def _links(self, adjacency: Adjacency) -> DeviceGraph:
         """Return the links on the device; those of the last graph stay there."""
-        if self._copied is None or not _are_same(self._copied[0], adjacency):
+        if self._copied is None or _places(self._copied[0]) != _places(adjacency):
+            self._copied = None  # makes room
             self._copied = adjacency, DeviceGraph.of(adjacency, self.device)
         return self._copied[1]
 
 
-def _are_same(one: Adjacency, other: Adjacency) -> bool:
-    """Tell whether two adjacencies are the same arrays; the first is kept, so its memory is its own."""
-    arrays: Any = zip(one, other, strict=True)
-    return all(a.shape == b.shape and a.ctypes.data == b.ctypes.data for a, b in arrays)
+def _places(adjacency: Adjacency) -> list[tuple[int, int] | None]:
+    """Return where its arrays begin, and their lengths; empty ones are alike, wherever they are."""
+    return [(each.ctypes.data, each.size) if each.size else None for each in adjacency]
 
 
 def _finish(generator: Generator, vectors: Tensor, role: Tensor | None) -> None:
