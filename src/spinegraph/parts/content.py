@@ -38,7 +38,7 @@ _ROUNDS = 4
 _KEPT = 0.2  # a direction that links do not share at all keeps this share of its length
 _FEW_LINKS = 2_000  # with so many links, half of what is learned is applied
 _LEARNING, _RAMPS = 41, 42  # stages of the random draws
-_ROWS = 65_536  # computed at a time: bounds memory
+_ROWS, _VALUES = 65_536, 1 << 22  # of dense features, computed at a time: bounds memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class Content:
         maps, threads = [self.directions @ part[:, columns] for part in self.mixing], around[0].threads
         products: Iterator[NDArray[np.float32]]
         if len(graph) <= _ROWS:
-            whole = multiply(encode(self.encoder, graph), np.hstack(maps), threads)
+            whole = self._times_features(graph, np.hstack(maps), threads)
             products = iter(np.split(whole, len(maps), axis=1))
         else:  # one after the other: bounds memory
             products = (self._times_features(graph, each, threads) for each in maps)
@@ -166,9 +166,10 @@ class Content:
     ) -> NDArray[np.float32]:
         """Return the features of all nodes times maps (f, c), some rows at a time."""
         found = np.empty((len(graph), maps.shape[1]), np.float32)
-        for start in range(0, len(graph), _ROWS):
-            some = np.arange(start, min(start + _ROWS, len(graph)))
-            found[some] = multiply(encode(self.encoder, graph, some), maps, threads)
+        rows = _ROWS if issparse(graph.features) else min(_ROWS, max(1, _VALUES // max(len(maps), 1)))
+        for start in range(0, len(graph), rows):
+            some = np.arange(start, min(start + rows, len(graph)))
+            found[some[0] : some[-1] + 1] = multiply(encode(self.encoder, graph, some), maps, threads)
         return found
 
     def compressed(self, graph: GraphLike, positions: NDArray[np.int64]) -> NDArray[np.float32]:
