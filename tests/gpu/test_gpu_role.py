@@ -36,7 +36,7 @@ def assert_columns_agree(graph, device):
     profile = profile_of(graph, config)
     around = Surroundings.of(graph, smoothers(graph, config))
     expected = role_columns(graph, config, everyone, around, profile)
-    own, beside = (part.cpu().numpy() for part in GpuEngine(device)._columns(graph, config))
+    own, beside = (part.cpu().numpy() for part in GpuEngine(device)._structure(graph, config))
     ranked = on_device.profile_columns(torch.as_tensor(profile.weights, device=device)).cpu().numpy()
     found = np.hstack([own, ranked[:, :1], beside, ranked[:, 1:]])
     names = names_of(graph.directed)

@@ -18,7 +18,7 @@ from spinegraph.parts.place import Place, Positions, positions, strength
 from spinegraph.parts.role import (
     Role,
     Surroundings,
-    all_smoothed_degrees,
+    columns_of,
     log_degrees,
     moments,
     profile_of,
@@ -36,6 +36,7 @@ _SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws; of the walks that m
 _FEW_EDGES = 10  # too few to learn from
 _COLUMNS, _VALUES = 64, 1 << 26  # smoothed at a time, at most: bounds memory
 ROWS = 65_536  # finished at a time
+Columns = Callable[[Graph, Config, NDArray[np.int64]], NDArray[np.float32]]  # of some nodes
 
 
 class Chunk(NamedTuple):
@@ -103,12 +104,11 @@ class Generator:
         progress: Callable[[str, int, int], None],
         *,
         several: bool = False,
-        positions: Positions = positions,
-        profile: Callable[[Graph, Config, NDArray[np.int64]], RootedPageRank] = profile_of,
+        made_by: tuple[Positions, Columns] = (positions, columns_of),
     ) -> "Generator":
         """Fit all parts on a graph; ``several`` if it is the union of several networks.
 
-        ``positions`` makes those of the place part, ``profile`` the profiles of some nodes.
+        ``made_by`` makes positions for the place part, and columns of some nodes for the role part.
         """
         widths = divide(config.dim, parts_of(config, graph, several), graph)
         nodes, core = _core(graph, config)
@@ -124,13 +124,10 @@ class Generator:
                 content, learned = learn(content, core, config)
         if "place" in widths:
             progress("place", 0, 0)
-            place = Place.fit(graph, widths["place"], config, positions)
+            place = Place.fit(graph, widths["place"], config, made_by[0])
         if "role" in widths:
             progress("role", 0, 0)
-            near = all_smoothed_degrees(graph, smoothers(graph, config))[nodes]
-            around = Surroundings.of_some(graph, nodes, near)
-            columns = role_columns(graph, config, nodes, around, profile(graph, config, nodes))
-            role = Role.fit(columns, widths["role"], config.seed)
+            role = Role.fit(made_by[1](graph, config, nodes), widths["role"], config.seed)
         neighbors = 2 * graph.num_edges / max(len(graph), 1)
         basic = _balance(
             content is not None, strength(graph, config) if place is not None else 0.0, neighbors
@@ -234,18 +231,13 @@ class Generator:
         return None if self.role is None else Surroundings.of(graph, smoothers(graph, self.config))
 
     def role_rows(
-        self,
-        graph: GraphLike,
-        positions: NDArray[np.int64],
-        around: Surroundings | None,
-        profile: RootedPageRank | None = None,
+        self, graph: GraphLike, positions: NDArray[np.int64], around: Surroundings | None
     ) -> NDArray[np.float32] | None:
-        """Return the role part (r, c) of some nodes; their ``profile`` is computed unless given."""
+        """Return the role part (r, c) of some nodes."""
         if self.role is None or around is None:
             return None
-        profile = self.profile(graph, positions) if profile is None else profile
         mine = replace(around, near=around.near[positions])
-        return self.role.embed(role_columns(graph, self.config, positions, mine, profile))
+        return self.role.embed(role_columns(graph, self.config, positions, mine))
 
     def finish(self, vectors: NDArray[np.float32], role: NDArray[np.float32] | None) -> None:
         """Turn what smoothing made of some nodes, and their role part, into vectors (r, d), in place."""
@@ -328,7 +320,7 @@ class Generator:
             vectors[:, self.parts["place"]] = place
         if self.role is not None:
             around = Surroundings.of_some(graph, positions, role)
-            columns = role_columns(graph, self.config, positions, around, self.profile(graph, positions))
+            columns = role_columns(graph, self.config, positions, around)
             vectors[:, self.parts["role"]] = self.role.embed(columns)
         self._weigh(vectors)
         return vectors

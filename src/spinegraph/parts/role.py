@@ -14,7 +14,7 @@ from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import draw_keys
 from spinegraph.graph.overlay import Overlay
 from spinegraph.kernels.adjacency import DIRECTIONS
-from spinegraph.parts.content import Ramps, principal
+from spinegraph.parts.content import Ramps, principal, smoothers
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank, rooted_pagerank
 from spinegraph.structure.smoothing import Smoother, multiply, row_products
@@ -184,12 +184,13 @@ def role_columns(
     config: Config,
     positions: NDArray[np.int64],
     around: Surroundings,
-    profile: RootedPageRank,
+    profile: RootedPageRank | None = None,
 ) -> NDArray[np.float32]:
     """Return the columns (r, s) of some nodes, as ``names_of`` names them.
 
-    ``around.near`` and ``profile`` have one row for each of these nodes.
+    ``around.near`` and ``profile``, which is computed unless given, have one row for each of these nodes.
     """
+    profile = profile_of(graph, config, positions) if profile is None else profile
     columns = structural_columns(
         graph, positions, profile=profile, names=COLUMNS + PROFILE, threads=config.threads
     )
@@ -199,6 +200,12 @@ def role_columns(
     deviation = np.sqrt(np.maximum((1 - ROUNDING) * square - mean**2, 0))
     directed = [*directed_columns(graph, positions), *ways] if graph.directed else []
     return np.column_stack([own, second, mean, deviation, *directed, ranked]).astype(np.float32)
+
+
+def columns_of(graph: GraphLike, config: Config, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the columns (r, s) of some nodes, however many they are."""
+    near = all_smoothed_degrees(graph, smoothers(graph, config))[positions]
+    return role_columns(graph, config, positions, Surroundings.of_some(graph, positions, near))
 
 
 def names_of(directed: bool) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from torch import Tensor
 from spinegraph.config import Config
 from spinegraph.engines.gpu.graph import DeviceGraph, Rows, as_tensor, usable_device
 from spinegraph.engines.gpu.positions import positions
-from spinegraph.engines.gpu.push import DeviceProfile, Limits, push, push_kernels
+from spinegraph.engines.gpu.push import push, push_kernels
 from spinegraph.engines.gpu.role import (
     columns_around,
     embed,
@@ -33,7 +33,6 @@ from spinegraph.parts.generator import Chunk, Generator
 from spinegraph.parts.paper import PaperGenerator
 from spinegraph.parts.place import KNOWN_MASS, Place
 from spinegraph.parts.role import PUSH_THRESHOLD, PUSH_TOLERANCE, directed_columns, log_both, profile_of
-from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.smoothing import Smoother, solved_by
 
 _THREADS = 8  # of the host, that prepare rows for the device and copy what it found
@@ -58,8 +57,8 @@ class GpuEngine(LocalEngine):
     def fit(self, graph: Graph, config: Config, progress: Progress, *, several: bool = False) -> Generator:
         """Fit all parts on a graph; ``several`` if it is the union of several networks."""
         with solved_by(self._solve):
-            found = {"positions": self._positions, "profile": self.profile}
-            return Generator.fit(graph, config, progress, several=several, **found)  # type: ignore[arg-type]
+            found = self._positions, self._columns
+            return Generator.fit(graph, config, progress, several=several, made_by=found)
 
     def embed(
         self, generator: AnyGenerator, graph: Graph, known: NDArray[np.int64] | None = None
@@ -70,12 +69,12 @@ class GpuEngine(LocalEngine):
                 return super().embed(generator, graph, known)
             vectors = torch.zeros((len(graph), generator.dim), device=self.device)
             chunks = generator.chunks(graph, known, self._room() // 16)
-            for chunk, values in self._smoothed(generator, graph, chunks, known):
+            for chunk, values in self.smoothed(generator, graph, chunks, known, on_host=False):
                 vectors[:, generator.at(chunk)] = values
             found = np.empty(vectors.shape, np.float32)
             with ThreadPoolExecutor(_THREADS) as pool:  # copy what is finished, while the device goes on
                 waiting = deque[Future[None]]()
-                for shard, role in self._roles(generator, graph, plan(len(graph))):
+                for shard, role in self.role_rows(generator, graph, plan(len(graph)), on_host=False):
                     some = slice(shard.start, shard.stop)
                     _finish(generator, vectors[some], role)
                     waiting.append(pool.submit(_write, *self._staged(vectors[some]), found[some]))
@@ -91,16 +90,15 @@ class GpuEngine(LocalEngine):
             return super().embed_to_folder(*given, **settings)
 
     def smoothed(
-        self, generator: Generator, graph: Graph, chunks: list[Chunk], known: NDArray[np.int64] | None
-    ) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
-        """Yield the values (n, c) of chunks."""
-        for chunk, found in self._smoothed(generator, graph, chunks, known):
-            yield chunk, found.cpu().numpy()
-
-    def _smoothed(
-        self, generator: Generator, graph: Graph, chunks: list[Chunk], known: NDArray[np.int64] | None
-    ) -> Iterator[tuple[Chunk, Tensor]]:
-        """Yield the values (n, c) of chunks on the device."""
+        self,
+        generator: Generator,
+        graph: Graph,
+        chunks: list[Chunk],
+        known: NDArray[np.int64] | None,
+        *,
+        on_host: bool = True,
+    ) -> Iterator[tuple[Chunk, Any]]:
+        """Yield the values (n, c) of chunks, in the host's memory or on the device."""
         around, features = smoothers(graph, generator.config), None
         for chunk in chunks:
             if chunk.part == "content":
@@ -111,7 +109,7 @@ class GpuEngine(LocalEngine):
                 assert generator.place is not None
                 assert known is not None
                 found = self._place(generator.place, around[0], known, chunk.columns)
-            yield chunk, found
+            yield chunk, found.cpu().numpy() if on_host else found
 
     def _features(self, content: Content, graph: Graph) -> list[Rows | Tensor]:
         """Return the scaled features of all nodes on the device, some rows each."""
@@ -158,28 +156,32 @@ class GpuEngine(LocalEngine):
         return torch.where(mass >= KNOWN_MASS, sums / mass.clamp_min(KNOWN_MASS), 0.0)
 
     def role_rows(
-        self, generator: Generator, graph: Graph, shards: Iterable[Shard]
-    ) -> Iterator[tuple[Shard, NDArray[np.float32] | None]]:
-        """Yield the role part of shards; None where the model has none."""
-        for shard, found in self._roles(generator, graph, shards):
-            yield shard, None if found is None else found.cpu().numpy()
-
-    def _roles(
-        self, generator: Generator, graph: Graph, shards: Iterable[Shard]
-    ) -> Iterator[tuple[Shard, Tensor | None]]:
-        """Yield the role part of shards on the device; None where the model has none."""
+        self, generator: Generator, graph: Graph, shards: Iterable[Shard], *, on_host: bool = True
+    ) -> Iterator[tuple[Shard, Any]]:
+        """Yield the role part of shards, in the host's memory or on the device; None where there is none."""
         role, config = generator.role, generator.config
-        columns = None if role is None else self._columns(graph, config)
+        structure = None if role is None else self._structure(graph, config)
         for shard in shards:
-            if role is None or columns is None:
-                yield shard, None
-                continue
-            own, around = (each[shard.start : shard.stop] for each in columns)
-            weights = self._profile(graph, config, np.arange(shard.start, shard.stop)).weights
-            spread, ranked = profile_columns(as_tensor(weights, self.device)).tensor_split([1], dim=1)
-            yield shard, embed(role, torch.cat([own, spread, around, ranked], dim=1))
+            found: Any = None
+            if role is not None and structure is not None:
+                some = np.arange(shard.start, shard.stop)
+                found = embed(role, self._some_columns(structure, graph, config, some))
+                found = found.cpu().numpy() if on_host else found
+            yield shard, found
 
-    def _columns(self, graph: Graph, config: Config) -> tuple[Tensor, Tensor]:
+    def _columns(self, graph: Graph, config: Config, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the columns (r, s) of some nodes, as ``columns_of``."""
+        found = self._some_columns(self._structure(graph, config), graph, config, nodes)
+        return np.asarray(found.cpu())
+
+    def _some_columns(
+        self, structure: tuple[Tensor, Tensor], graph: Graph, config: Config, nodes: NDArray[np.int64]
+    ) -> Tensor:
+        roots = as_tensor(nodes, self.device)
+        spread, ranked = profile_columns(self._profile(graph, config, nodes)).tensor_split([1], dim=1)
+        return torch.cat([structure[0][roots], spread, structure[1][roots], ranked], dim=1)
+
+    def _structure(self, graph: Graph, config: Config) -> tuple[Tensor, Tensor]:
         """Return the columns of all nodes that come before the profile's spread, and those after it."""
         links, (near, _, *ways) = self._links(graph.adjacency()), smoothers(graph, config)
         around = [columns_around(links, self._smooth(near, moments(links)))]
@@ -190,22 +192,14 @@ class GpuEngine(LocalEngine):
             around += [self._smooth(way, as_tensor(log_both(graph), self.device)) for way in ways]
         return own, torch.cat(around, dim=1)
 
-    def profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64]) -> RootedPageRank:
-        """Return the profile of some nodes."""
-        found = self._profile(graph, config, nodes)
-        return found.to_host() if isinstance(found, DeviceProfile) else found
-
-    def _profile(
-        self, graph: Graph, config: Config, nodes: NDArray[np.int64]
-    ) -> RootedPageRank | DeviceProfile:
-        """Return the profile of some nodes, on the device where it has the kernel."""
+    def _profile(self, graph: Graph, config: Config, nodes: NDArray[np.int64]) -> Tensor:
+        """Return the profiles (r, k) of some nodes, by the host where the device has no kernel."""
         kernels = push_kernels(self.device) if config.rpr_method == "push" else None
         if kernels is None:
-            return profile_of(graph, config, nodes)
-        limits = Limits.of(graph.adjacency(), config.near, PUSH_TOLERANCE, PUSH_THRESHOLD)
-        roots = as_tensor(nodes, self.device)
-        links = self._links(graph.adjacency())
-        return push(kernels, links, roots, k=config.k, continuation=config.near, limits=limits)
+            return as_tensor(profile_of(graph, config, nodes).weights, self.device)
+        limits = {"tolerance": PUSH_TOLERANCE, "threshold": PUSH_THRESHOLD}
+        links, roots = self._links(graph.adjacency()), as_tensor(nodes, self.device)
+        return push(kernels, links, roots, k=config.k, continuation=config.near, **limits)
 
     def _room(self) -> int:
         """Return how many more numbers the device's memory holds."""

@@ -21,15 +21,12 @@ typedef unsigned long long u64;
 
 #define EMPTY (-1)
 #define LONG_ROW 512    // a longer one is shared by all threads
-#define MOST_LONG 64
+#define LONG_ROWS 64
 #define BINS 256
 #define SOME 8          // times k nodes, found first, that bound the k-th value from below
-#define ROOM 4          // a tied group that makes a row longer than this many times k is dropped
 #define UNITS 4290000000.0  // of a value of 1: below 2^32, with room for rounding
 #define FIRST_LEVEL 0.7390851332151607
-#define NEXT_LEVEL 0.5671432904097838
-#define NEXT_BOUNDED_LEVEL 0.2078795763507619
-#define NO_LEVEL 1e300
+#define NEXT_LEVEL 0.2078795763507619
 
 struct Graph {
     const long long* indptr;
@@ -52,9 +49,9 @@ struct Table {
 
 struct Shared {
     int count, front, tail, full, longs, row, found;
-    u64 sum, edges, prefix;
-    u32 last, above, group, chosen, wanted;
-    Slot long_rows[MOST_LONG];
+    u64 sum, prefix;
+    u32 chosen, wanted;
+    Slot long_rows[LONG_ROWS];
     u32 bins[BINS];
 };
 
@@ -161,7 +158,7 @@ __device__ void spread(const Graph& g, const Table& t, int place, int from, int 
 }
 
 #ifdef WIDE
-// Sweeps push every node many times: make room in the queue before it is full.
+// Nodes may be pushed many times: make room in the queue before it is full.
 __device__ void clear_queue(const Table& t) {
     int front = sh.front, waiting = sh.tail - front, tid = threadIdx.x, threads = blockDim.x;
     if (sh.tail <= t.queue_room / 3 * 2) return;
@@ -174,13 +171,13 @@ __device__ void clear_queue(const Table& t) {
 }
 #endif
 
-// Push all that wait, by what they hold now; sets sum (taken) and adds to edges.
+// Push all that wait, by what they hold now; sets sum (taken).
 __device__ void push_round(const Graph& g, const Table& t, double continuation, double level) {
 #ifdef WIDE
     clear_queue(t);
 #endif
     int tid = threadIdx.x, threads = blockDim.x, front = sh.front, tail = sh.tail;
-    u64 taken = 0, edges = 0;
+    u64 taken = 0;
     __syncthreads();
     if (tid == 0) sh.sum = 0, sh.longs = 0, sh.front = tail;
     __syncthreads();
@@ -190,16 +187,15 @@ __device__ void push_round(const Graph& g, const Table& t, double continuation, 
         long long degree = g.indptr[node + 1] - g.indptr[node];
         t.held[slot] = 0;
         t.amounts[i] = amount;
-        taken += amount, edges += degree;
+        taken += amount;
         if (degree > LONG_ROW) {
             int place = atomicAdd(&sh.longs, 1);
-            if (place < MOST_LONG) sh.long_rows[place] = (Slot)i;
+            if (place < LONG_ROWS) sh.long_rows[place] = (Slot)i;
         }
     }
     add_up(&sh.sum, taken);
-    add_up(&sh.edges, edges);
     __syncthreads();
-    bool has_long = sh.longs > 0 && sh.longs <= MOST_LONG;
+    bool has_long = sh.longs > 0 && sh.longs <= LONG_ROWS;
     int lanes = LANES < threads ? LANES : threads;
     for (int i = front + tid / lanes; i < tail; i += threads / lanes) {
         int node = t.keys[t.queue[i]];
@@ -227,45 +223,33 @@ __device__ void wait_above(const Graph& g, const Table& t, double level) {
     __syncthreads();
 }
 
-// Push one root, as _push and the sweeps of kernels/push.py do; returns the mass left over.
-__device__ double push(const Graph& g, const Table& t, int root, double continuation, double goal, double least,
-                       double budget, double unit) {
+// Push one root, as _push of kernels/push.py does with a threshold.
+__device__ void push(const Graph& g, const Table& t, int root, double continuation, double goal, double least,
+                     double unit) {
     long long degree = g.indptr[root + 1] - g.indptr[root];
     if (threadIdx.x == 0) {
-        sh.count = 0, sh.full = 0, sh.edges = 0, sh.front = 0, sh.tail = 1;
+        sh.count = 0, sh.full = 0, sh.front = 0, sh.tail = 1;
         int slot = find(t, root);
         t.held[slot] = (u32)unit;
         t.queue[0] = (Slot)slot;
     }
     __syncthreads();
-    if (degree == 0) return 0.0;
+    if (degree == 0) return;
     double rest = 1.0, level = FIRST_LEVEL / degree;
     level = level > least ? level : least;
-    bool spent = false;
     while (true) {
-        while (sh.front < sh.tail && rest > goal && !spent) {
+        while (sh.front < sh.tail && rest > goal) {
             push_round(g, t, continuation, level * unit);
             rest -= (1.0 - continuation) * (double)sh.sum / unit;
-            spent = budget >= 0 && sh.edges > budget;
-            if (sh.full) return rest;
+            if (sh.full) return;
         }
-        if (rest <= goal || level <= least || spent) break;
+        if (rest <= goal || level <= least) return;
         __syncthreads();
-        level *= least > 0 ? NEXT_BOUNDED_LEVEL : NEXT_LEVEL;
-        level = level > least ? level : least;
+        level = level * NEXT_LEVEL > least ? level * NEXT_LEVEL : least;
         wait_above(g, t, level * unit);
         rest = (double)sh.sum / unit;
-        if (sh.full) return rest;
+        if (sh.full) return;
     }
-    __syncthreads();
-    if (spent && threadIdx.x == 0) sh.tail = sh.front;  // sweeps find for themselves who waits
-    for (; spent && rest > goal; rest *= continuation) {
-        __syncthreads();
-        wait_above(g, t, 0.0);
-        if (!sh.full) push_round(g, t, continuation, NO_LEVEL);
-        if (sh.full) return rest;
-    }
-    return rest * continuation;
 }
 
 // Turn what nodes hold into all they ever received, of which they keep a fixed part.
@@ -325,14 +309,14 @@ __device__ u64 select(const Table& t, const Slot* list, int count, int k) {
 }
 
 // The slots that can matter for the k largest, in the queue's place, if there is room for them.
-__device__ const Slot* shortlist(const Table& t, int k, u32 tie, int* count) {
+__device__ const Slot* shortlist(const Table& t, int k, int* count) {
     int all = sh.count, some = SOME * k < all ? SOME * k : all;
     u64 least = select(t, t.list, some, k) >> 32;  // at least k values reach it
     if (threadIdx.x == 0) sh.tail = 0;
     __syncthreads();
     for (int i = threadIdx.x; i < all; i += blockDim.x) {
         Slot slot = t.list[i];
-        if ((u64)t.held[slot] + tie < least) continue;
+        if (t.held[slot] < least) continue;
         int place = atomicAdd(&sh.tail, 1);
         if (place < t.queue_room) t.queue[place] = slot;
     }
@@ -342,88 +326,39 @@ __device__ const Slot* shortlist(const Table& t, int k, u32 tie, int* count) {
     return fits ? t.queue : t.list;
 }
 
-struct Top {
-    int* nodes;
-    float* weights;
-    double* mass;
-    int* kept;
-    int* tied;
-    int* tied_nodes;
-};
-
-// Write the tied nodes of one root; returns how many, and through kept how many places stay as they are.
-__device__ int keep_tied(const Table& t, const Slot* list, int count, int root, int row, int k, u32 tie, int* tied,
-                         const Top& top, int* kept) {
-    int tid = threadIdx.x, threads = blockDim.x;
-    u64 last = sh.last;
-    for (int i = tid; i < count; i += threads) {
-        u64 value = t.held[list[i]];
-        if (value > last + tie) atomicAdd(&sh.above, 1u);
-        else if (value + tie >= last) {
-            u32 place = atomicAdd(&sh.group, 1u);
-            if (place < ROOM * k) tied[place] = t.keys[list[i]];
-        }
-    }
-    __syncthreads();
-    int above = sh.above, group = sh.group;
-    if (above + group <= k) return 0;
-    *kept = above;
-    int* out = top.tied_nodes + (long long)row * ROOM * k;
-    if (above + group <= ROOM * k) {
-        for (int i = tid; i < group; i += threads) {
-            int rank = 0;
-            for (int j = 0; j < group; j++) rank += tied[j] < tied[i];
-            out[rank] = tied[i];
-        }
-        return group;
-    }
-    if (above > 0) return 0;
-    if (tid == 0) out[0] = root;  // dropping the group would leave nothing: the root alone
-    return 1;
-}
-
-// Write the k largest values and the tied nodes of one root, as keep_top of kernels/topk.py does.
-__device__ void keep_top(const Table& t, int root, int row, int k, u32 tie, const Top& top) {
-    int tid = threadIdx.x, threads = blockDim.x, all = sh.count, count = all;
-    int chosen = k < all ? k : all, kept = chosen, group = 0;
+// Write the k largest values of one root, as keep_top of kernels/topk.py does.
+__device__ void keep_top(const Table& t, int k, float* out) {
+    int tid = threadIdx.x, threads = blockDim.x, count = sh.count, chosen = k < count ? k : count;
     const Slot* list = t.list;
     u64 least = 0, *keys = (u64*)t.amounts;
-    if (all > k) {
-        list = shortlist(t, k, tie, &count);
+    if (count > k) {
+        list = shortlist(t, k, &count);
         least = select(t, list, count, k);
     }
-    if (tid == 0) sh.chosen = 0, sh.sum = 0, sh.last = 0xFFFFFFFFu, sh.above = 0, sh.group = 0;
+    if (tid == 0) sh.chosen = 0, sh.sum = 0;
     __syncthreads();
     for (int i = tid; i < count; i += threads) {
         u64 key = key_of(t, list[i]);
         if (key < least) continue;
         keys[atomicAdd(&sh.chosen, 1u)] = key;
         atomicAdd(&sh.sum, key >> 32);
-        atomicMin(&sh.last, (u32)(key >> 32));
     }
     __syncthreads();
     double total = (double)sh.sum;
     for (int i = tid; i < k; i += threads) {
-        long long out = (long long)row * k;
-        if (i >= chosen) { top.nodes[out + i] = -1, top.weights[out + i] = 0.0f; continue; }
+        if (i >= chosen) { out[i] = 0.0f; continue; }
         int rank = 0;
         for (int j = 0; j < chosen; j++) rank += keys[j] > keys[i];
-        top.nodes[out + rank] = (int)~(u32)keys[i];
-        top.weights[out + rank] = (float)((double)(keys[i] >> 32) / total);
+        out[rank] = (float)((double)(keys[i] >> 32) / total);
     }
-    if (all > k) group = keep_tied(t, list, count, root, row, k, tie, (int*)(keys + k), top, &kept);
-    if (tid == 0) top.mass[row] = total / UNITS, top.kept[row] = kept, top.tied[row] = group;
 }
 
 // Roots are taken by blocks as they come; full[row] is set where the table was too small for the root of a row.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) push_roots(
     const long long* indptr, const int* indices, const int* degrees, const float* weights, const double* strengths,
     int has_weights, const int* roots, const int* rows, int count, double continuation, double goal, double least,
-    double budget, int k, double tie, unsigned char* tables, int size, int room, int queue_room, int* taken,
-    int* nodes, float* out_weights, double* mass, int* kept, int* tied, int* tied_nodes, double* unassigned,
-    int* full) {
+    int k, unsigned char* tables, int size, int room, int queue_room, int* taken, float* out, int* full) {
     Graph g = {indptr, indices, degrees, has_weights ? weights : 0, has_weights ? strengths : 0};
-    Top top = {nodes, out_weights, mass, kept, tied, tied_nodes};
 #ifdef WIDE
     Table t = table_at(tables + blockIdx.x * bytes_of(size, room, queue_room), size, room, queue_room);
 #else
@@ -434,15 +369,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) push_roots(
         if (threadIdx.x == 0) sh.row = atomicAdd(taken, 1);
         __syncthreads();
         if (sh.row >= count) return;
-        int row = rows[sh.row], root = roots[sh.row];
-        double left = push(g, t, root, continuation, goal, least, budget, (1.0 - continuation) * UNITS);
+        int row = rows[sh.row], root = roots[row];
+        push(g, t, root, continuation, goal, least, (1.0 - continuation) * UNITS);
         int is_full = sh.full;
-        if (threadIdx.x == 0) unassigned[row] = left, full[row] = is_full;
+        if (threadIdx.x == 0) full[row] = is_full;
         if (!is_full) {
             add_pushed(t);
-            if (indptr[root + 1] == indptr[root] && threadIdx.x == 0) t.held[t.list[0]] = (u32)UNITS;
-            __syncthreads();
-            keep_top(t, root, row, k, (u32)(tie * UNITS), top);
+            keep_top(t, k, out + (long long)row * k);
         }
         __syncthreads();
         int used = is_full ? size : sh.count;

@@ -1,7 +1,6 @@
-"""Rooted PageRank by push on a CUDA device, by the kernel push.cu."""
+"""Profiles by push on a CUDA device, by the kernel push.cu."""
 
 import logging
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -10,49 +9,9 @@ import torch
 from torch import Tensor
 
 from spinegraph.engines.gpu.graph import DeviceGraph
-from spinegraph.kernels.adjacency import Adjacency
-from spinegraph.kernels.push import LAST_LEVEL, ROOM, TIE, push_budget, push_goal
-from spinegraph.structure.pagerank import RootedPageRank
+from spinegraph.kernels.push import LAST_LEVEL, push_goal
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, eq=False)
-class DeviceProfile:
-    """The k largest rooted-PageRank values of each root, with the fields of ``RootedPageRank`` as tensors."""
-
-    nodes: Tensor
-    weights: Tensor
-    mass: Tensor
-    num_nodes: int
-    kept: Tensor
-    tied_indptr: Tensor
-    tied_nodes: Tensor
-    unassigned: Tensor
-
-    def to_host(self) -> RootedPageRank:
-        """Copy the profile to the host."""
-        arrays: dict[str, Any] = {
-            name: value.cpu().numpy() if isinstance(value, Tensor) else value
-            for name, value in vars(self).items()
-        }
-        return RootedPageRank(**arrays)
-
-
-class Limits(NamedTuple):
-    """When a root's push ends, as on the CPU."""
-
-    goal: float  # residual mass
-    level: float  # residual mass per neighbour; 0: none
-    budget: int  # edges after which every node is pushed in every round; -1: never
-
-    @classmethod
-    def of(cls, adjacency: Adjacency, continuation: float, tolerance: float, threshold: float) -> "Limits":
-        """Return the limits that the CPU keeps."""
-        goal = push_goal(continuation, tolerance)
-        budget = -1 if threshold > 0 else push_budget(adjacency, continuation, goal)
-        return cls(goal, threshold * LAST_LEVEL, budget)
-
 
 # Measured on an H200: 768 threads with rows by 8 do 2.13 million roots a second, 512 do 2.02, three tables a
 # multiprocessor 1.73, since some roots then need wide ones.
@@ -110,35 +69,31 @@ def _compiled(index: int, *definitions: str) -> Any:
 
 
 def push(
-    kernels: Kernels, graph: DeviceGraph, roots: Tensor, *, k: int, continuation: float, limits: Limits
-) -> DeviceProfile:
-    """Return the profile of some roots, int (r,); see ``rooted_pagerank``."""
-    out = _new_rows(len(roots), k, graph.device)
+    kernels: Kernels,
+    graph: DeviceGraph,
+    roots: Tensor,
+    *,
+    k: int,
+    continuation: float,
+    tolerance: float,
+    threshold: float,
+) -> Tensor:
+    """Return the profiles of some roots, (r, k): ``weights`` of ``rooted_pagerank``, with a threshold."""
+    weights = torch.empty((len(roots), k), device=graph.device)
+    full = torch.empty(len(roots), dtype=torch.int32, device=graph.device)
     has_weights = graph.weights is not None
     weighing = (graph.weights, graph.strengths) if has_weights else (graph.indices, graph.indices)
-    links = [graph.indptr, graph.indices, graph.neighbor_degrees, *weighing, int(has_weights)]
-    settings = [continuation, limits.goal, limits.level, float(limits.budget), k, TIE]
-    roots = roots.int()
+    links = [graph.indptr, graph.indices, graph.neighbor_degrees, *weighing, int(has_weights), roots.int()]
+    settings = [continuation, push_goal(continuation, tolerance), threshold * LAST_LEVEL, k]
     rows = torch.arange(len(roots), dtype=torch.int32, device=graph.device)
     layout, wide = shared_layout(graph.device, k), False
     while len(rows):  # roots that reach more than a table holds are pushed again with a larger one
-        some = [roots[rows.long()], rows, len(rows)]
-        _launch(kernels.wide if wide else kernels.shared, links, some, settings, layout, wide, out)
-        rows = rows[out["full"][rows.long()] > 0]
+        run = kernels.wide if wide else kernels.shared
+        _launch(run, layout, wide, len(rows), [*links, rows, len(rows), *settings], [weights, full])
+        rows = rows[full[rows.long()] > 0]
         layout = wide_layout(8 * layout.size if wide else _FIRST_WIDE, len(graph), k)
         wide = True
-    tied = out["tied"].long()
-    chosen = torch.arange(ROOM * k, device=graph.device) < tied[:, None]
-    return DeviceProfile(
-        nodes=out["nodes"],
-        weights=out["weights"],
-        mass=out["mass"],
-        num_nodes=len(graph),
-        kept=out["kept"],
-        tied_indptr=torch.cat([tied.new_zeros(1), tied.cumsum(0)]),
-        tied_nodes=out["tied_nodes"][chosen],
-        unassigned=out["unassigned"],
-    )
+    return weights
 
 
 def shared_layout(device: torch.device, k: int) -> Layout:
@@ -164,41 +119,17 @@ def wide_layout(size: int, num_nodes: int, k: int) -> Layout:
     return Layout(size, size - _THREADS - 1, 3 * size)
 
 
-def _launch(
-    run: Any,
-    links: list[Any],
-    some: list[Any],
-    settings: list[Any],
-    layout: Layout,
-    wide: bool,
-    out: dict[str, Tensor],
-) -> None:
-    device = links[0].device
+def _launch(run: Any, layout: Layout, wide: bool, count: int, given: list[Any], out: list[Tensor]) -> None:
+    device = out[0].device
     blocks = torch.cuda.get_device_properties(device).multi_processor_count * _BLOCKS_PER_PROCESSOR
+    blocks, size = min(blocks, count), layout.bytes(wide)
     if wide:
-        tables_in_memory = int(torch.cuda.mem_get_info(device)[0] * _SHARE_OF_MEMORY) // layout.bytes(True)
-        blocks = max(1, min(blocks, tables_in_memory))
-    blocks = min(blocks, some[2])
-    tables = torch.empty(blocks * layout.bytes(True) if wide else 1, dtype=torch.uint8, device=device)
-    shared = 0 if wide else layout.bytes(False)
+        blocks = max(1, min(blocks, int(torch.cuda.mem_get_info(device)[0] * _SHARE_OF_MEMORY) // size))
+    tables = torch.empty(blocks * size if wide else 1, dtype=torch.uint8, device=device)
     taken = torch.zeros(1, dtype=torch.int32, device=device)
-    arguments = [*links, *some, *settings, tables, *layout, taken, *out.values()]
+    shared = 0 if wide else size
     with torch.cuda.device(device):
         if shared:
             run.set_shared_memory_config(shared)
+        arguments = [*given, tables, *layout, taken, *out]
         run(grid=(blocks, 1, 1), block=(_THREADS, 1, 1), args=arguments, shared_mem=shared)
-
-
-def _new_rows(count: int, k: int, device: torch.device) -> dict[str, Tensor]:
-    """Return what the kernel writes, in the order of its arguments."""
-    kinds = {
-        "nodes": ((count, k), torch.int32),
-        "weights": ((count, k), torch.float32),
-        "mass": ((count,), torch.float64),
-        "kept": ((count,), torch.int32),
-        "tied": ((count,), torch.int32),
-        "tied_nodes": ((count, ROOM * k), torch.int32),
-        "unassigned": ((count,), torch.float64),
-        "full": ((count,), torch.int32),
-    }
-    return {name: torch.empty(shape, dtype=kind, device=device) for name, (shape, kind) in kinds.items()}
