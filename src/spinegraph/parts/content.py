@@ -166,7 +166,8 @@ class Content:
     ) -> NDArray[np.float32]:
         """Return the features of all nodes times maps (f, c), some rows at a time."""
         found = np.empty((len(graph), maps.shape[1]), np.float32)
-        rows = _ROWS if issparse(graph.features) else min(_ROWS, max(1, _VALUES // max(len(maps), 1)))
+        is_sparse = issparse(graph.feature_rows(np.arange(0)))
+        rows = _ROWS if is_sparse else min(_ROWS, max(1, _VALUES // max(len(maps), 1)))
         for start in range(0, len(graph), rows):
             some = np.arange(start, min(start + rows, len(graph)))
             found[some[0] : some[-1] + 1] = multiply(encode(self.encoder, graph, some), maps, threads)
