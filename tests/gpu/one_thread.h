@@ -12,5 +12,4 @@ template <class T> static T __shfl_up_sync(unsigned, T, int) { return 0; }
 template <class T> static T __shfl_down_sync(unsigned, T, int) { return 0; }
 static unsigned __umulhi(unsigned a, unsigned b) { return (unsigned long long)a * b >> 32; }
 template <class T> static T atomicAdd(T* at, T value) { T before = *at; *at += value; return before; }
-template <class T> static T atomicMin(T* at, T value) { T before = *at; *at = before < value ? before : value; return before; }
 static int atomicCAS(int* at, int expected, int value) { int before = *at; if (before == expected) *at = value; return before; }

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,30 +63,24 @@ class GpuEngine(LocalEngine):
         self, generator: AnyGenerator, graph: Graph, known: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes, given their training positions."""
-        with solved_by(self._solve):
-            if isinstance(generator, PaperGenerator) or 4 * len(graph) * generator.dim > self._room():
-                return super().embed(generator, graph, known)
-            vectors = torch.zeros((len(graph), generator.dim), device=self.device)
-            chunks = generator.chunks(graph, known, self._room() // 16)
-            for chunk, values in self.smoothed(generator, graph, chunks, known, on_host=False):
-                vectors[:, generator.at(chunk)] = values
-            found = np.empty(vectors.shape, np.float32)
-            with ThreadPoolExecutor(_THREADS) as pool:  # copy what is finished, while the device goes on
-                waiting = deque[Future[None]]()
-                for shard, role in self.role_rows(generator, graph, plan(len(graph)), on_host=False):
-                    some = slice(shard.start, shard.stop)
-                    _finish(generator, vectors[some], role)
-                    waiting.append(pool.submit(_write, *self._staged(vectors[some]), found[some]))
-                    if len(waiting) > _THREADS:  # bounds memory
-                        waiting.popleft().result()
-                for each in waiting:
-                    each.result()
-            return found
-
-    def embed_to_folder(self, *given: Any, **settings: Any) -> Path:
-        """Write the vectors of all nodes to a folder; see ``engines.local.embed_to_folder``."""
-        with solved_by(self._solve):
-            return super().embed_to_folder(*given, **settings)
+        if isinstance(generator, PaperGenerator) or 4 * len(graph) * generator.dim > self._room():
+            return super().embed(generator, graph, known)
+        vectors = torch.zeros((len(graph), generator.dim), device=self.device)
+        chunks = generator.chunks(graph, known, self._room() // 16)
+        for chunk, values in self.smoothed(generator, graph, chunks, known, on_host=False):
+            vectors[:, generator.at(chunk)] = values
+        found = np.empty(vectors.shape, np.float32)
+        with ThreadPoolExecutor(_THREADS) as pool:  # copy what is finished, while the device goes on
+            waiting = deque[Future[None]]()
+            for shard, role in self.role_rows(generator, graph, plan(len(graph)), on_host=False):
+                some = slice(shard.start, shard.stop)
+                _finish(generator, vectors[some], role)
+                waiting.append(pool.submit(_write, *self._staged(vectors[some]), found[some]))
+                if len(waiting) > _THREADS:  # bounds memory
+                    waiting.popleft().result()
+            for each in waiting:
+                each.result()
+        return found
 
     def smoothed(
         self,

@@ -61,15 +61,6 @@ extern __shared__ unsigned char memory[];
 #define WARP 32
 #endif
 
-__device__ size_t bytes_of(int size, int room, int queue_room) {
-#ifdef WIDE
-    size_t bytes = 12 * (size_t)size + 8 * (size_t)queue_room + 4 * (size_t)room;
-#else
-    size_t bytes = 8 * (size_t)size + 6 * (size_t)queue_room + 2 * (size_t)room;
-#endif
-    return (bytes + 15) / 16 * 16;
-}
-
 __device__ Table table_at(unsigned char* at, int size, int room, int queue_room) {
     Table t;
     t.size = size, t.room = room, t.queue_room = queue_room;
@@ -360,7 +351,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) push_roots(
     int k, unsigned char* tables, int size, int room, int queue_room, int* taken, float* out, int* full) {
     Graph g = {indptr, indices, degrees, has_weights ? weights : 0, has_weights ? strengths : 0};
 #ifdef WIDE
-    Table t = table_at(tables + blockIdx.x * bytes_of(size, room, queue_room), size, room, queue_room);
+    size_t bytes = 12 * (size_t)size + 8 * (size_t)queue_room + 4 * (size_t)room;
+    Table t = table_at(tables + blockIdx.x * ((bytes + 15) / 16 * 16), size, room, queue_room);
 #else
     Table t = table_at(memory, size, room, queue_room);
 #endif
