@@ -4,19 +4,14 @@
     PYTHONPATH=src:. python -m benchmarks.gpu --cpu 1000000      # and a million on two cores, minutes
 
 Made graphs of 10 edges and 10 of 100 sparse features a node. Writes benchmarks/results/gpu.json; ``--page``
-writes the table of docs/gpu.md from it and measures nothing. ``--steps`` fits every graph once more and
-prints the seconds of single functions, which wait for the device and so take a little longer.
+writes the table of docs/gpu.md from it and measures nothing.
 """
 
 import argparse
-import importlib
 import json
 import os
 import subprocess
 import sys
-from collections import Counter
-from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
 from time import perf_counter
 
@@ -24,59 +19,6 @@ OUT = Path(__file__).parent / "results" / "gpu.json"
 PAGE = Path(__file__).parents[1] / "docs" / "gpu.md"
 FIRST, LAST = "<!-- gpu results -->\n", "<!-- end of gpu results -->"
 EDGES, FEATURES = 10, 100
-# Where functions are looked up that --steps measures; one may be part of another.
-STEPS = {
-    "estimator": "fingerprint TrainingStats.of _embeddings_of",
-    "parts.generator": "_core Content.fit learn Place.fit Place.known all_smoothed_degrees "
-    "Surroundings.of_some role_columns Role.fit FeatureEncoder.for_matrix",
-    "parts.content": "_hide share_nearer _turn",
-    "parts.place": "Smoother.smooth Graph.subgraph _largest _some_links",
-    "engines.gpu.engine": "GpuEngine._positions GpuEngine._links GpuEngine._features GpuEngine._content "
-    "GpuEngine._place GpuEngine._solved GpuEngine._columns GpuEngine._profile structural_columns "
-    "columns_around embed _finish _write",
-    "engines.gpu.role": "Triangles.__init__ _compared",
-    "engines.gpu.positions": "_ratios _transposed _main_directions",
-}
-
-
-@contextmanager
-def steps():
-    """Measure functions; yield seconds in them, and calls, by name. Threads' seconds are added up."""
-    import torch
-
-    seconds, calls, before = Counter(), Counter(), []
-
-    def measured(name, function):
-        @wraps(function)
-        def run(*given, **settings):
-            wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
-            wait()
-            start = perf_counter()
-            try:
-                return function(*given, **settings)
-            finally:
-                wait()
-                seconds[name] += perf_counter() - start
-                calls[name] += 1
-
-        return run
-
-    for module, names in STEPS.items():
-        for name in names.split():
-            owner = importlib.import_module(f"spinegraph.{module}")
-            *outer, last = name.split(".")
-            for each in outer:
-                owner = getattr(owner, each)
-            found = vars(owner)[last]
-            before.append((owner, last, found))
-            is_class_method = isinstance(found, classmethod)
-            new = measured(name, found.__func__ if is_class_method else found)
-            setattr(owner, last, classmethod(new) if is_class_method else new)
-    try:
-        yield seconds, calls
-    finally:
-        for owner, name, found in before:
-            setattr(owner, name, found)
 
 
 def fit(graph, **settings):
@@ -106,8 +48,8 @@ def fit(graph, **settings):
     }
 
 
-def on_device(size, heavy_tailed=False, with_steps=False):
-    """Return the times of a fit on the device, and its peak memory; print those of steps of a second fit."""
+def on_device(size, heavy_tailed=False):
+    """Return the times of a fit on the device, and its peak memory."""
     import torch
 
     from spinegraph import made
@@ -115,11 +57,6 @@ def on_device(size, heavy_tailed=False, with_steps=False):
     graph = made.random_graph(size, EDGES, features=FEATURES, heavy_tailed=heavy_tailed)
     torch.cuda.reset_peak_memory_stats()
     found = fit(graph, device="cuda")
-    if with_steps:
-        with steps() as (seconds, calls):
-            print(fit(graph, device="cuda"))
-        for name, taken in seconds.most_common():
-            print(f"{taken:9.3f} s {calls[name]:5d} x {name}", flush=True)
     return found | {"peak_device_gb": round(torch.cuda.max_memory_allocated() / 1e9, 2)}
 
 
@@ -157,7 +94,6 @@ def main():
     parser.add_argument("--cpu", type=int, help="nodes of the graph to run on two cores as well")
     parser.add_argument("--two-cores", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--steps", action="store_true")
     parser.add_argument("--page", action="store_true")
     arguments = parser.parse_args()
     if arguments.page:
@@ -183,9 +119,9 @@ def main():
 
     note("first fit of a process, 100000 nodes", on_device(100_000))  # compiles
     for size in arguments.sizes:
-        note(f"{size} nodes", on_device(size, with_steps=arguments.steps))
+        note(f"{size} nodes", on_device(size))
         torch.cuda.empty_cache()
-    note("1000000 nodes, heavy tail", on_device(1_000_000, heavy_tailed=True, with_steps=arguments.steps))
+    note("1000000 nodes, heavy tail", on_device(1_000_000, heavy_tailed=True))
     if arguments.cpu:
         note("two cores", on_two_cores(arguments.cpu))
 
