@@ -12,7 +12,7 @@ from benchmarks.growth import memory_group
 
 from command import ALONE, Forked, in_small_place
 from spinegraph import SPINE, Embeddings, Graph, made, open_store, write_store
-from spinegraph.engines.local import embed_to_folder
+from spinegraph.engines.engine import embed_to_folder
 from spinegraph.engines.shards import MANIFEST, Shard, ShardFolder, plan, run_of
 from spinegraph.errors import GraphFormatError, ParameterError
 
@@ -156,7 +156,7 @@ def test_the_run_is_the_same_for_any_number_of_threads(featured):
 LOOP = """
 import sys
 from spinegraph import SPINE
-from spinegraph.engines.local import embed_to_folder
+from spinegraph.engines.engine import embed_to_folder
 model = SPINE.load(sys.argv[1])
 embed_to_folder(model.generator_, model.graph_, sys.argv[2], rows=int(sys.argv[3]))
 """
@@ -201,7 +201,7 @@ NODES, COLUMNS, LIMIT = 20_000, 5_000, 330_000_000
 
 EMBED = """
 import sys, spinegraph as sg
-from spinegraph.engines.local import embed_to_folder
+from spinegraph.engines.engine import embed_to_folder
 model, store, folder = sys.argv[1:]
 embed_to_folder(sg.SPINE.load(model).generator_, sg.open_store(store), folder)
 """

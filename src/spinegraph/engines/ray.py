@@ -74,45 +74,20 @@ class RayEngine(LocalEngine):
                 yield listed[index], values
 
     def embed_to_folder(self, *given: Any, **settings: Any) -> Path:
-        """Write the vectors of all nodes to a folder; see the function of that name."""
+        """Write the vectors of all nodes to a folder; see ``engines.engine.embed_to_folder``."""
         with connected(self.address):
             return super().embed_to_folder(*given, **settings)
-
-
-def embed_to_folder(
-    generator: AnyGenerator,
-    graph: Graph,
-    folder: str | Path,
-    *,
-    address: str | None = None,
-    rows: int = ROWS,
-    progress: Progress | None = None,
-) -> Path:
-    """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run of any engine.
-
-    The files are those of the local engine; see there. A store is opened by its path on every machine,
-    another graph is sent to each of them once.
-    """
-    return RayEngine(address).embed_to_folder(generator, graph, folder, rows=rows, progress=progress)
 
 
 # Tasks: what a process of the cluster runs, on one core.
 
 
-def _smoothed(generator: "Shared", graph: "Shared", known: "Shared", chunk: Chunk) -> NDArray[np.float32]:
-    return _value(generator).smoothed(graph.value(), chunk, known.value())
+def _smoothed(generator: "Shared", graph: "Shared", known: "Shared", chunk: Chunk) -> Any:
+    return generator.value().smoothed(graph.value(), chunk, known.value())
 
 
-def _role_rows(
-    generator: "Shared", graph: "Shared", around: "Shared", shard: Shard
-) -> NDArray[np.float32] | None:
-    positions = np.arange(shard.start, shard.stop)
-    return _value(generator).role_rows(graph.value(), positions, around.value())
-
-
-def _value(generator: "Shared") -> Generator:
-    found: Generator = generator.value()
-    return found
+def _role_rows(generator: "Shared", graph: "Shared", around: "Shared", shard: Shard) -> Any:
+    return generator.value().role_rows(graph.value(), np.arange(shard.start, shard.stop), around.value())
 
 
 _opened: dict[str, Any] = {}  # a process runs many tasks on one graph and opens it once

@@ -86,7 +86,7 @@ class GpuEngine(LocalEngine):
             return found
 
     def embed_to_folder(self, *given: Any, **settings: Any) -> Path:
-        """Write the vectors of all nodes to a folder; see ``engines.local.embed_to_folder``."""
+        """Write the vectors of all nodes to a folder; see ``engines.engine.embed_to_folder``."""
         with solved_by(self._solve):
             return super().embed_to_folder(*given, **settings)
 
