@@ -86,9 +86,9 @@ class PaperSPINE(SPINE):
         near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
         similar = similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
         report_progress("features around every node", 0, 0)
-        smoothed = inputs.smoothed(whole, profile, nodes).matrix()  # T F
+        operator, features = inputs.smoothed(whole, profile, nodes)
         weights, history = learn(
-            smoothed, PairSampler(corpus, similar, degrees, config), config, report_progress
+            operator @ features, PairSampler(corpus, similar, degrees, config), config, report_progress
         )
         generator, embeddings = PaperGenerator(inputs, weights), None
         if vectors:

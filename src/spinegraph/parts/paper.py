@@ -39,32 +39,6 @@ class TrainingRecord:
     held_out_loss: float
 
 
-@dataclass(frozen=True, eq=False)
-class Smoothed:
-    """The matrix T F (r, f), kept as T and F."""
-
-    operator: csr_array  # T (r, n)
-    features: Any  # F, csr_array or float32 array (n, f)
-    threads: int | None = None
-
-    def matrix(self) -> Any:
-        """Return T F itself; sparse stays sparse."""
-        return self.operator @ self.features
-
-    def times(self, right: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return T F right, (r, d), in the cheaper order of T (F right) and (T F) right."""
-        if self._is_cheaper_smoothed(right.shape[1]):
-            return multiply(self.matrix(), right, self.threads)
-        return multiply(self.operator, multiply(self.features, right, self.threads), self.threads)
-
-    def _is_cheaper_smoothed(self, width: int) -> bool:
-        filled = self.features.size  # of a sparse matrix, the entries it holds
-        per_row = filled / max(self.features.shape[0], 1)
-        sums = self.operator.nnz * per_row  # work for T F
-        smoothed = min(self.operator.shape[0] * self.features.shape[1], sums)
-        return bool(sums + smoothed * width < (filled + self.operator.nnz) * width)
-
-
 def _no_columns() -> NDArray[np.float32]:
     return np.zeros(0, np.float32)
 
@@ -115,13 +89,6 @@ class Inputs:
         features = 0 if self.encoder is None else self.encoder.num_features
         return features + len(self.columns) * self.columns_smoothed
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name every row of W_M."""
-        features = () if self.encoder is None else self.encoder.feature_names_
-        smoothed = tuple(f"around: {name}" for name in self.columns * self.columns_smoothed)
-        return (*features, *smoothed, *self.columns * self.columns_direct)
-
     def structural(
         self,
         graph: GraphLike,
@@ -148,36 +115,22 @@ class Inputs:
             parts.append(encode(self.encoder, graph, positions))
         if self.columns_smoothed:
             parts.append(self.structural(graph, positions, profile))
-        return _beside(parts)
+        if len(parts) == 1:
+            return parts[0]
+        if any(issparse(part) for part in parts):
+            return csr_array(hstack([csr_array(part) for part in parts], format="csr", dtype=np.float32))
+        return np.hstack(parts)
 
     def smoothed(
         self, graph: GraphLike, profile: RootedPageRank, positions: NDArray[np.int64] | None = None
-    ) -> Smoothed:
-        """Return T F of the nodes whose profile is given, reading only the rows that T needs."""
-        threads = self.config.threads
-        operator = profile.operator(threads)
+    ) -> tuple[csr_array, Any]:
+        """Return T (r, m) of the nodes whose profile is given, and F (m, f) of the nodes that T reads."""
+        operator = profile.operator(self.config.threads)
         if positions is None:
-            return Smoothed(operator, self.around(graph, None, profile), threads)
+            return operator, self.around(graph, None, profile)
         seen, indices = np.unique(operator.indices, return_inverse=True)
         local = csr_array((operator.data, indices, operator.indptr), shape=(len(profile), len(seen)))
-        return Smoothed(local, self.around(graph, seen.astype(np.int64)), threads)
-
-    def matrix(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> Any:
-        """Return the generator's whole input [T F | columns], (r, f + s): what W_M multiplies."""
-        profile = profile_of(graph, self.config, positions)
-        parts = [self.smoothed(graph, profile, positions).matrix()]
-        if self.columns_direct:
-            parts.append(self.structural(graph, positions, profile))
-        return _beside(parts)
-
-
-def _beside(parts: list[Any]) -> Any:
-    """Put matrices side by side; one sparse part makes all sparse."""
-    if len(parts) == 1:
-        return parts[0]
-    if any(issparse(part) for part in parts):
-        return csr_array(hstack([csr_array(part) for part in parts], format="csr", dtype=np.float32))
-    return np.hstack(parts)
+        return local, self.around(graph, seen.astype(np.int64))
 
 
 def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:
@@ -274,28 +227,26 @@ class PaperGenerator:
         profile: RootedPageRank | None = None,
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes; their profile is computed unless given."""
-        profile = self.profile(graph) if profile is None else profile
-        width = self.inputs.num_smoothed
-        vectors = self.activated(self.inputs.smoothed(graph, profile).times(self.weights[:width]))
-        if self.inputs.columns_direct:
-            vectors += self.inputs.structural(graph, None, profile) @ self.weights[width:]
-        return vectors
+        return self._vectors(graph, self.profile(graph) if profile is None else profile)
 
     def embed_some(
         self, graph: GraphLike, positions: NDArray[np.int64], known: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (r, d) of some nodes at their cost alone."""
-        profile, width, threads = (
-            self.profile(graph, positions),
-            self.inputs.num_smoothed,
-            self.config.threads,
-        )
-        smoothed = self.inputs.smoothed(graph, profile, positions)
-        # Sparse products in one order: the last bits of a dense one depend on its number of rows.
-        content = multiply(csr_array(smoothed.features), self.weights[:width], threads)
-        vectors = self.activated(multiply(smoothed.operator, content, threads))
+        return self._vectors(graph, self.profile(graph, positions), positions)
+
+    def _vectors(
+        self, graph: GraphLike, profile: RootedPageRank, positions: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        width, threads = self.inputs.num_smoothed, self.config.threads
+        # Of some nodes by sparse products: the last bits of a dense one depend on its number of rows.
+        kind: Any = np.asarray if positions is None else csr_array
+        operator, features = self.inputs.smoothed(graph, profile, positions)
+        features = features if issparse(features) else kind(features)
+        content = multiply(features, self.weights[:width], threads)
+        vectors = self.activated(multiply(operator, content, threads))
         if self.inputs.columns_direct:
-            columns = csr_array(self.inputs.structural(graph, positions, profile))
+            columns = kind(self.inputs.structural(graph, positions, profile))
             vectors += multiply(columns, self.weights[width:], threads)
         return vectors
 
