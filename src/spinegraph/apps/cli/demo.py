@@ -12,14 +12,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from spinegraph.apps.cli.options import (
-    Json,
-    Report,
-    print_json,
-    print_table,
-    require_free,
-    shown_progress,
-)
+from spinegraph.apps.cli import options as cli
 
 if TYPE_CHECKING:
     from spinegraph.estimator import SPINE
@@ -49,7 +42,7 @@ def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the report and model.")] = Path(
         "demo"
     ),
-    json: Json = False,
+    json: cli.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Fit SPINE on a synthetic organisation, embed an unseen one, and show what the vectors hold.
@@ -61,11 +54,11 @@ def demo(
     from spinegraph.atomic import require_writable
 
     require_writable(output / _REPORT)
-    require_free(output / _MODEL, is_replaced=(output / _REPORT).exists())
-    with shown_progress(quiet=quiet or json) as report:
+    cli.require_free(output / _MODEL, is_replaced=(output / _REPORT).exists())
+    with cli.shown_progress(quiet=quiet or json) as report:
         found = run_demo(report, output)
     if json:
-        print_json(asdict(found))
+        cli.print_json(asdict(found))
     else:
         print_demo(found)
 
@@ -101,7 +94,7 @@ class Demo:
 
 
 def run_demo(
-    progress: Report,
+    progress: cli.Report,
     folder: Path | None = None,
     *,
     communities: int = 8,
@@ -163,7 +156,7 @@ def _size(planted: "Planted") -> dict[str, int]:
     }
 
 
-def _controls(model: "SPINE", here: "Planted", there: "Planted", progress: Report) -> dict[str, Vectors]:
+def _controls(model: "SPINE", here: "Planted", there: "Planted", progress: cli.Report) -> dict[str, Vectors]:
     """Return vectors of other methods, by name; None for unseen where a method has none."""
     from spinegraph.analysis.baselines import TRANSDUCTIVE, controls, dense
 
@@ -182,7 +175,7 @@ def _scores(
     there: "Planted",
     vectors: dict[str, Vectors],
     parts: Mapping[str, slice],
-    progress: Report,
+    progress: cli.Report,
 ) -> tuple[Score, ...]:
     pairs, scores = ((here.community, there.community), (here.role, there.role)), []
     for done, (name, both) in enumerate(vectors.items()):
@@ -241,7 +234,7 @@ def _person(planted: "Planted", node: int) -> dict[str, Any]:
     }
 
 
-def _write(model: "SPINE", here: "Planted", folder: Path, progress: Report) -> None:
+def _write(model: "SPINE", here: "Planted", folder: Path, progress: cli.Report) -> None:
     """Write the report on the fitted organisation, and its model."""
     from spinegraph.analysis.report import write_report
 
@@ -285,7 +278,7 @@ def print_demo(demo: Demo) -> None:
         "Real networks: docs/study.md."
     )
     heading = f"Accuracy of a classifier on {sum(demo.parts.values())} numbers a person, in %"
-    print_table(heading, titles, rows, f"{note}\n ", bold=0)
+    cli.print_table(heading, titles, rows, f"{note}\n ", bold=0)
     console = Console(highlight=False)
     _print_alike(demo, console)
     _print_next(demo, console)
