@@ -21,8 +21,7 @@ from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import quoted
 from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.parts.content import Content, encode, smoothers
-from spinegraph.parts.generator import Generator
-from spinegraph.parts.paper import PaperGenerator
+from spinegraph.parts.paper import AnyGenerator, PaperGenerator
 from spinegraph.parts.role import PROFILE, Role, names_of, role_columns, smoothed_degrees
 from spinegraph.parts.role import Surroundings as RoleSurroundings
 from spinegraph.structure.columns import structural_columns
@@ -280,7 +279,7 @@ class Explanation:
 
 def explain(
     graph: GraphLike,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     a: Any,
     b: Any,
     *,
@@ -432,7 +431,7 @@ class Similar(TableResult, Sequence[Match]):
 
 def similar(
     graph: GraphLike,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     embeddings: Embeddings,
     node: Any,
     *,
@@ -501,7 +500,7 @@ def _parts(
 
 def _columns(
     graph: GraphLike,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     positions: NDArray[np.int64],
     profile: RootedPageRank,
     factors: Mapping[str, float],

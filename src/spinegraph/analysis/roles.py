@@ -21,8 +21,7 @@ from spinegraph.errors import ModelFormatError, ParameterError, UnknownNodeError
 from spinegraph.graph.describe import TableResult, data_frame
 from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.overlay import Overlay
-from spinegraph.parts.generator import Generator
-from spinegraph.parts.paper import PaperGenerator
+from spinegraph.parts.paper import AnyGenerator
 from spinegraph.structure.columns import structural_columns
 
 Floats = NDArray[np.float64]
@@ -167,7 +166,7 @@ class Roles:
     def find(
         cls,
         graph: GraphLike,
-        generator: Generator | PaperGenerator,
+        generator: AnyGenerator,
         embeddings: Embeddings | None = None,
         *,
         count: int | None = None,
@@ -199,7 +198,8 @@ class Roles:
         content = _content(graph, generator, embeddings)
         communities = None if content is None else find_communities(neighbors_of(graph), content, seed)
         measures = node_measures(graph, generator, communities, None, content)
-        usual = mean_clustering(measures)
+        several = measures[:, DEGREE] > np.log(2.5)  # two neighbours or more
+        usual = float(measures[several, CLUSTERING].mean()) if several.any() else 0.0
         rows = coordinates(measures, usual)
         mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), _MIN_SCALES[: rows.shape[1]])
         points = (rows - mean) / scale
@@ -220,24 +220,15 @@ class Roles:
         contrasts = np.array([_contrast(points, weights) for weights in memberships.T])
         typical = [Typical.of(measures, weights) for weights in memberships.T]
         rest = [Typical.of(measures, 1 - weights) for weights in memberships.T]
-        return cls(
-            choose_titles(contrasts, typical),
-            [describe(*each) for each in zip(typical, rest, contrasts, strict=True)],
-            typical,
-            Typical.of(measures, np.ones(len(measures))),
-            scores,
-            mixture,
-            usual,
-            mean,
-            scale,
-            communities,
-            float(np.quantile(mixture.log_density(points), _UNUSUAL)),
-        )
+        words = [describe(*each) for each in zip(typical, rest, contrasts, strict=True)]
+        whole = Typical.of(measures, np.ones(len(measures)))
+        found = choose_titles(contrasts, typical), words, typical, whole, scores, mixture, usual, mean, scale
+        return cls(*found, communities, float(np.quantile(mixture.log_density(points), _UNUSUAL)))
 
     def assign(
         self,
         graph: GraphLike,
-        generator: Generator | PaperGenerator,
+        generator: AnyGenerator,
         nodes: Iterable[Any] | None = None,
         *,
         embeddings: Embeddings | None = None,
@@ -328,7 +319,7 @@ def _numbers(values: Any, least: float = -_MAX_VALUE) -> Floats:
 
 
 def _content(
-    graph: GraphLike, generator: Generator | PaperGenerator, embeddings: Embeddings | None
+    graph: GraphLike, generator: AnyGenerator, embeddings: Embeddings | None
 ) -> NDArray[np.float32] | None:
     """Return the content part (n, d) of all nodes, or None where the model has none: no communities then."""
     if "content" not in generator.parts:
@@ -414,16 +405,13 @@ class NodeRoles(TableResult):
             rows.append((*row, *[f"{typical.communities or 0:.1f}"] * has_communities))
         heading = f"{plural(len(found), 'role')} of {plural(len(self), 'node')}"
         titles = ("role", "nodes", "share", *["at home"] * is_away, "neighbours", "know each other")
-        notes = "\n".join([*self._descriptions(), *self._notes()])
-        return heading, (*titles, *["communities"] * has_communities), rows, notes
-
-    def _descriptions(self) -> Iterator[str]:
-        for role, (title, words) in enumerate(zip(self.roles.titles, self.roles.descriptions, strict=True)):
-            like = ", ".join(map(shown, self.assigned.examples(role, _EXAMPLES)))
-            yield f"{title}: {words}{f'; such as {like}' * bool(like)}"
+        return heading, (*titles, *["communities"] * has_communities), rows, "\n".join(self._notes())
 
     def _notes(self) -> Iterator[str]:
         scores, count = self.roles.scores, len(self.roles)
+        for role, (title, words) in enumerate(zip(self.roles.titles, self.roles.descriptions, strict=True)):
+            like = ", ".join(map(shown, self.assigned.examples(role, _EXAMPLES)))
+            yield f"{title}: {words}{f'; such as {like}' * bool(like)}"
         yield "Neighbours: the median, and what 80 % have; they know each other where an edge joins them."
         if self.roles.communities is not None:
             yield f"Communities: {len(self.roles.communities)} groups of nodes whose content is alike."
@@ -469,7 +457,7 @@ class NodeRoles(TableResult):
 
 def find_roles(
     graph: Graph,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     embeddings: Embeddings,
     other: Graph | None = None,
     other_embeddings: Embeddings | None = None,
@@ -488,7 +476,7 @@ def find_roles(
 
 def node_measures(
     graph: GraphLike,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     communities: "Communities | None",
     positions: NDArray[np.int64] | None = None,
     content: NDArray[np.float32] | None = None,
@@ -537,12 +525,6 @@ def _spans(links: csr_array, member_of: NDArray[np.int64], count: int) -> Floats
     squares, totals = np.square(table).sum(axis=1), table.sum(axis=1)
     smoothed = np.square(totals + 1) / (squares + 2 * table.max(axis=1) + 1)
     return np.column_stack([np.square(totals) / np.maximum(squares, 1), smoothed])
-
-
-def mean_clustering(measures: Floats) -> float:
-    """Return the mean clustering of nodes that have two neighbours or more."""
-    some = measures[:, DEGREE] > np.log(2.5)
-    return float(measures[some, CLUSTERING].mean()) if some.any() else 0.0
 
 
 def coordinates(measures: Floats, usual: float) -> Floats:

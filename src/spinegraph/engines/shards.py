@@ -14,12 +14,10 @@ from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import digest_of
-from spinegraph.parts.generator import Generator
-from spinegraph.parts.paper import PaperGenerator
+from spinegraph.parts.paper import AnyGenerator as AnyGenerator
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 ROWS = 65_536
-AnyGenerator = Generator | PaperGenerator
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from spinegraph.errors import MissingFeaturesError, ModelFormatError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import GraphLike
 from spinegraph.parts.content import encode, require_features
+from spinegraph.parts.generator import Generator
 from spinegraph.parts.role import profile_of
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank
@@ -257,3 +258,6 @@ class PaperGenerator:
             return vectors
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         return vectors * (np.where(lengths > 0, lengths, 1) ** np.float32(-power))[:, None]
+
+
+AnyGenerator = Generator | PaperGenerator
