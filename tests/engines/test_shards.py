@@ -13,7 +13,7 @@ from benchmarks.growth import memory_group
 from command import ALONE, Forked, in_small_place
 from spinegraph import SPINE, Embeddings, Graph, made, open_store, write_store
 from spinegraph.engines.engine import embed_to_folder
-from spinegraph.engines.shards import MANIFEST, Shard, ShardFolder, plan, run_of
+from spinegraph.engines.shards import MANIFEST, ShardFolder, plan, run_of
 from spinegraph.errors import GraphFormatError, ParameterError
 
 SETTINGS = {"dim": 8, "threads": 1}
@@ -127,12 +127,6 @@ def test_a_manifest_with_a_wrong_value_is_named(tmp_path, field, value):
     (tmp_path / MANIFEST).write_text(json.dumps({**about, field: value}))
     with pytest.raises(GraphFormatError, match=rf"manifest.json: cannot be read .*{field} must be"):
         ShardFolder.open(tmp_path, "run", num_nodes=4, rows=2)
-
-
-def test_a_shard_takes_as_many_vectors_as_it_has_nodes(tmp_path):
-    shards = ShardFolder.open(tmp_path, "run", 4, 2)
-    with pytest.raises(GraphFormatError, match="needs 2 vectors; got 3"):
-        shards.fill([(Shard(0, 0, 2), Embeddings(np.arange(3), np.zeros((3, 2), np.float32)))])
 
 
 def test_names_of_two_kinds_are_refused_before_anything_is_made(featured, tmp_path):

@@ -180,16 +180,9 @@ def node2vec(
     window: int = 5,
     epochs: int | None = None,
 ) -> NDArray[np.float32]:
-    """Return float32 vectors (n, dim) in which nodes that meet on walks are near.
+    """Return float32 vectors (n, dim) in which nodes that meet on walks are near, from links alone.
 
-    Parameters
-    ----------
-    graph : Graph
-        Edge weights and features are not read.
-    p, q : float
-        A step back weighs 1 / p, a step to a neighbour of the node before 1, one further away 1 / q.
-    epochs : int, optional
-        Passes over the walks.
+    A step back weighs 1 / p, a step to a neighbour of the node before 1, one further away 1 / q.
     """
     walk_seed, vector_seed = np.random.SeedSequence(seed).spawn(2)
     paths = biased_walks(graph, walks, walk_length, p, q, np.random.default_rng(walk_seed))

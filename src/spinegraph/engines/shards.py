@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from hashlib import blake2b
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from spinegraph.atomic import JsonObject, make_folder, sweep, whole_file
+from spinegraph.atomic import JsonObject, digest, make_folder, sweep, whole_file
 from spinegraph.embeddings import Embeddings, plain_names
 from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.graph.describe import fingerprint
@@ -47,35 +47,14 @@ def plan(num_nodes: int, rows: int = ROWS) -> list[Shard]:
 
 
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A finished shard as the manifest lists it."""
-
-    file: str
-    start: int
-    stop: int
-    bytes: int
-    digest: str
-
-
-def write_part(folder: Path, shard: Shard, embeddings: Embeddings) -> Part:
-    """Write one shard's Parquet file, whole or not at all."""
-    if len(embeddings) != len(shard):
-        raise GraphFormatError(f"{shard} needs {len(shard)} vectors; got {len(embeddings)}")
-    path = folder / shard.file
-    embeddings.save(path)
-    return Part(shard.file, shard.start, shard.stop, path.stat().st_size, digest_of(path))
+Part = dict[str, Any]  # a finished shard as the manifest lists it, by these keys
+_PART = {"file", "start", "stop", "bytes", "digest"}
 
 
 def run_of(generator: AnyGenerator, graph: Graph) -> str:
     """Return a digest of what decides the vectors of a run: the generator and the graph's content."""
     about, arrays = generator.state()
-    digest = blake2b(json.dumps([about, fingerprint(graph)], sort_keys=True).encode(), digest_size=16)
-    for key in sorted(arrays):
-        digest.update(np.ascontiguousarray(arrays[key]).data)
-    return digest.hexdigest()
+    return digest(arrays, {"about": json.dumps([about, fingerprint(graph)], sort_keys=True)})
 
 
 class ShardFolder:
@@ -115,9 +94,11 @@ class ShardFolder:
                     "or remove this one"
                 )
             rows = about.meta["rows"]  # the run keeps its shards
-            parts = _listed_parts(about)
+            # Entries of another shape count as missing.
+            listed = [part for part in about.meta["parts"] if part.keys() == _PART]
+            parts = {part["file"]: part for part in listed if type(part["file"]) is str}
             cut = {shard.file: (shard.start, shard.stop) for shard in plan(num_nodes, rows)}
-            if any(cut.get(part.file) != (part.start, part.stop) for part in parts.values()):
+            if any(cut.get(file) != (part["start"], part["stop"]) for file, part in parts.items()):
                 raise GraphFormatError(
                     f"{folder / MANIFEST}: is damaged, it lists parts that are not {rows} nodes long; "
                     "remove the folder and start again"
@@ -146,8 +127,10 @@ class ShardFolder:
         if progress is not None:
             progress("embedding nodes", done, self.num_nodes)
         for shard, result in found:
-            part = write_part(self.folder, shard, result)
-            self._parts[part.file] = part
+            path, between = self.folder / shard.file, {"start": shard.start, "stop": shard.stop}
+            result.save(path)
+            checks = {"bytes": path.stat().st_size, "digest": digest_of(path)}
+            self._parts[shard.file] = {"file": shard.file, **between, **checks}
             self._save()
             done += len(shard)
             if progress is not None:
@@ -159,12 +142,12 @@ class ShardFolder:
             part, path = self._parts.get(shard.file), self.folder / shard.file
             if part is None or not path.is_file():
                 raise GraphFormatError(f"{path}: is missing; run the same command again to make it")
-            if digest_of(path) != part.digest:
+            if digest_of(path) != part["digest"]:
                 raise GraphFormatError(f"{path}: is damaged; remove it and run the same command again")
 
     def _has(self, shard: Shard) -> bool:
         part, path = self._parts.get(shard.file), self.folder / shard.file
-        return part is not None and path.is_file() and path.stat().st_size == part.bytes
+        return part is not None and path.is_file() and path.stat().st_size == part["bytes"]
 
     def _save(self) -> None:
         about = {
@@ -174,7 +157,7 @@ class ShardFolder:
             "num_nodes": self.num_nodes,
             "rows": self.rows,
             "is_complete": len(self._parts) == len(self.shards),
-            "parts": [asdict(self._parts[file]) for file in sorted(self._parts)],
+            "parts": [self._parts[file] for file in sorted(self._parts)],
         }
         with whole_file(self.folder / MANIFEST) as partial:
             partial.write_text(json.dumps(about, indent=1), encoding="utf-8")
@@ -194,16 +177,3 @@ def _read_manifest(folder: Path) -> JsonObject:
             f"{folder / MANIFEST}: cannot be read ({str(fault)[:200]}); remove the folder and start again"
         ) from fault
     return about
-
-
-def _listed_parts(about: JsonObject) -> dict[str, Part]:
-    """Return the parts that a manifest lists; entries of other shape count as missing."""
-    parts = {}
-    for entry in about.meta["parts"]:
-        try:
-            part = Part(**entry)
-        except TypeError:
-            continue
-        if type(part.file) is str:
-            parts[part.file] = part
-    return parts

@@ -46,31 +46,16 @@ def _no_columns() -> NDArray[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a generator reads: features; in models of version 0.1.0 also structural columns.
+    """What a generator reads: features; in models of version 0.1.0 also structural columns."""
 
-    Attributes
-    ----------
-    config : PaperConfig
-        Its structural settings decide T.
-    encoder : FeatureEncoder or None
-        Scales the features; None where a model reads structural columns alone.
-    columns : tuple of str (s,)
-    mean, scale : float32 array (s,)
-        Of the columns in training.
-    columns_smoothed, columns_direct : bool
-        Whether T smooths the columns like features, or they are added as they are.
-    norm_power : float
-        Smoothed content is divided by this power of its length; 0 without features.
-    """
-
-    config: PaperConfig
-    encoder: FeatureEncoder | None
-    columns: tuple[str, ...] = ()
-    mean: NDArray[np.float32] = field(default_factory=_no_columns)
-    scale: NDArray[np.float32] = field(default_factory=_no_columns)
-    columns_smoothed: bool = False
-    columns_direct: bool = False
-    norm_power: float = 0.0
+    config: PaperConfig  # its structural settings decide T
+    encoder: FeatureEncoder | None  # scales the features; None where a model reads structural columns alone
+    columns: tuple[str, ...] = ()  # (s,)
+    mean: NDArray[np.float32] = field(default_factory=_no_columns)  # (s,), of the columns in training
+    scale: NDArray[np.float32] = field(default_factory=_no_columns)  # (s,)
+    columns_smoothed: bool = False  # whether T smooths the columns like features
+    columns_direct: bool = False  # whether they are added as they are
+    norm_power: float = 0.0  # smoothed content is divided by this power of its length; 0 without features
 
     @classmethod
     def of(cls, graph: GraphLike, config: PaperConfig) -> "Inputs":
@@ -150,16 +135,10 @@ class PaperGenerator:
     """The paper's generator, e = activation(x W_M), x being a node's row of T F; of models of 0.1.0 as well.
 
     Those also divide the content by a power of its length, and add direct structural columns as they are.
-
-    Attributes
-    ----------
-    inputs : Inputs
-    weights : float32 array (f + s, d)
-        W_M; finite.
     """
 
     inputs: Inputs
-    weights: NDArray[np.float32]
+    weights: NDArray[np.float32]  # W_M (f + s, d); finite
 
     def __post_init__(self) -> None:
         """Check that the matrix fits its inputs."""
