@@ -526,27 +526,24 @@ def _require_graph(graph: GraphLike) -> None:
     raise ParameterError(f"transform takes a Graph or an Overlay; got {type(graph).__name__}; {way_out}")
 
 
-def _as_list(graphs: Any) -> list[Graph]:
-    if isinstance(graphs, Overlay):
-        raise ParameterError(
-            "fit takes a Graph or a list of Graphs; got an Overlay; pass overlay.materialize()"
-        )
-    listed = list(graphs) if isinstance(graphs, list | tuple | Iterator) else None
-    if not listed or not all(isinstance(graph, Graph) for graph in listed):
-        kinds = ", ".join(sorted({type(graph).__name__ for graph in listed or [graphs]}))
-        raise ParameterError(
-            f"fit takes a Graph or a list of Graphs; got {'an empty list' if listed == [] else kinds}"
-        )
-    return listed
-
-
 def _one_graph(given: Any, encoder: FeatureEncoder | None = None) -> tuple[Any, Graph]:
     """Return what was given as a Graph or a list of Graphs, and the union of a list."""
     if isinstance(given, list | tuple):
         given = [as_graph(each, encoder) for each in given]
-    given = as_graph(given, encoder)
-    graph = given if isinstance(given, Graph) else _as_list(given)
-    return graph, graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
+    graph = as_graph(given, encoder)
+    if isinstance(graph, Graph):
+        return graph, graph
+    if isinstance(graph, Overlay):
+        raise ParameterError(
+            "fit takes a Graph or a list of Graphs; got an Overlay; pass overlay.materialize()"
+        )
+    listed = list(graph) if isinstance(graph, list | tuple | Iterator) else None
+    if not listed or not all(isinstance(each, Graph) for each in listed):
+        kinds = ", ".join(sorted({type(each).__name__ for each in listed or [graph]}))
+        raise ParameterError(
+            f"fit takes a Graph or a list of Graphs; got {'an empty list' if listed == [] else kinds}"
+        )
+    return listed, Graph.union(listed, keys=range(len(listed)))
 
 
 def _embeddings_of(

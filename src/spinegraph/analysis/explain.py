@@ -209,32 +209,23 @@ class Explanation:
         """Return the numbers behind the words: heading, titles and rows of each table that is shown."""
         alike, apart = self.columns.shared(_SHOWN_COLUMNS), self.columns.apart(_SHOWN_COLUMNS)
         largest = max([*(column.alike for column in alike), *(column.apart for column in apart), 1e-9])
-        parts = [
-            (
-                p.name,
-                "zero" if any(p.is_zero) else f"{p.cosine:.3f}",
-                f"{p.weight:g}",
-                f"{p.share:.3f}",
-                _bar(p.share),
-            )
-            for p in self.parts
-        ]
+        parts, takes = list[tuple[str, ...]](), list[tuple[str, ...]]()
+        for part in self.parts:
+            cosine = "zero" if any(part.is_zero) else f"{part.cosine:.3f}"
+            parts.append((part.name, cosine, f"{part.weight:g}", f"{part.share:.3f}", _bar(part.share)))
         parts.append(("together", "", "", f"{self.similarity:.3f}", ""))
         adds = [(column_title(c.name), f"{c.alike:.3f}", _bar(c.alike / largest)) for c in alike]
-        takes = [
-            (column_title(c.name), f"{c.apart:.3f}", _bar(c.apart / largest), self._more(c)) for c in apart
-        ]
-        numbers = [(*pair,) for pair in zip(_NUMBERS, self.a.numbers(), self.b.numbers(), strict=True)]
+        for c in apart:
+            more = self.a.name if c.values[0] > c.values[1] else self.b.name
+            takes.append((column_title(c.name), f"{c.apart:.3f}", _bar(c.apart / largest), more))
+        numbers = zip(_NUMBERS, self.a.numbers(), self.b.numbers(), strict=True)
         found: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
-            ("Where the similarity comes from", ("part", "cosine", "weight", "adds", ""), [*parts]),
+            ("Where the similarity comes from", ("part", "cosine", "weight", "adds", ""), parts),
             ("What makes them alike", ("column", "adds", ""), [*adds]),
-            ("What sets them apart", ("column", "takes", "", "more of it at"), [*takes]),
+            ("What sets them apart", ("column", "takes", "", "more of it at"), takes),
             ("Side by side", ("", self.a.name, self.b.name), [*numbers]),
         ]
         return [table for table in found if table[2]]
-
-    def _more(self, column: Column) -> str:
-        return self.a.name if column.values[0] > column.values[1] else self.b.name
 
     def __repr__(self) -> str:
         return "\n".join(textwrap.fill(sentence, 88) for sentence in self.words)
@@ -458,8 +449,6 @@ def search_by(
     """Return the search by all parts of vectors, or by one of them, if these have it."""
     if by not in _BY:
         raise ParameterError(f"by must be one of {', '.join(map(repr, _BY))}; got {by!r}")
-    if by != "all" and weights is not None:
-        raise ParameterError(f"weights are for all parts together; leave them out with by={by!r}")
     if by == PLACE and embeddings.same_network is False:
         raise ParameterError(
             "this is another network than the fitted one, so its nodes have no place; "

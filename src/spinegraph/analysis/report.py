@@ -345,15 +345,14 @@ def _json(value: Any) -> str:
 
 
 def _tiles(found: Findings) -> str:
-    features = 0 if found.graph.features is None else found.graph.features.shape[1]
-    listed = [
-        (f"{len(found.graph):,}", "nodes"),
-        (f"{found.graph.num_edges:,}", "edges"),
-        (f"{features:,}", "features"),
-        (f"{found.embeddings.dim:,}", "numbers a vector"),
-        (f"{len(found.roles)}", "role" if len(found.roles) == 1 else "roles"),
-    ]
-    items = "".join(f"<li><b>{value}</b><span>{name}</span></li>" for value, name in listed)
+    counts = {
+        "nodes": len(found.graph),
+        "edges": found.graph.num_edges,
+        "features": found.graph.num_features,
+        "numbers a vector": found.embeddings.dim,
+        "role" if len(found.roles) == 1 else "roles": len(found.roles),
+    }
+    items = "".join(f"<li><b>{count:,}</b><span>{name}</span></li>" for name, count in counts.items())
     return f'<ul class="tiles">{items}</ul>'
 
 
@@ -384,25 +383,18 @@ def _role_cards(found: Findings) -> str:
 
 
 def _numbers(found: Findings, role: int) -> str:
-    names = [plots.shorten(name) for name in found.assignment.examples(role)]
-    rows = {"typical": ", ".join(names) or "nobody"}
-    label = _commonest_label(found, role)
-    if label is not None:
-        rows[f"commonest {found.label_title}"] = label
+    """Return a role's typical nodes, and the commonest label of its nodes where there are labels."""
+    rows = {"typical": ", ".join(map(plots.shorten, found.assignment.examples(role))) or "nobody"}
+    labels = np.array([]) if found.labels is None else found.labels
+    known = np.array([label not in (None, "") for label in labels.tolist()], dtype=bool)
+    mine = labels[known & (found.assignment.roles == role)] if known.any() else known
+    if len(mine):
+        label, count = Counter(map(str, mine.tolist())).most_common(1)[0]
+        overall = 100 * np.mean([str(other) == label for other in labels[known].tolist()])
+        share = f"{100 * count / len(mine):.0f} % (of all nodes {overall:.0f} %)"
+        rows[f"commonest {found.label_title}"] = f"{plots.shorten(label)}, {share}"
     listed = (f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in rows.items())
     return f"<dl>{''.join(listed)}</dl>"
-
-
-def _commonest_label(found: Findings, role: int) -> str | None:
-    if found.labels is None:
-        return None
-    known = np.array([label not in (None, "") for label in found.labels.tolist()])
-    mine = known & (found.assignment.roles == role)
-    if not mine.any():
-        return None
-    label, count = Counter(map(str, found.labels[mine].tolist())).most_common(1)[0]
-    overall = np.mean([str(other) == label for other in found.labels[known].tolist()])
-    return f"{plots.shorten(label)}, {100 * count / mine.sum():.0f} % (of all nodes {100 * overall:.0f} %)"
 
 
 def _example_cards(found: Findings) -> str:

@@ -119,10 +119,6 @@ class PairSampler:
         last = len(self.cumulative_negatives) - 1
         return PairBatch(pairs[:, 0], pairs[:, 1], np.minimum(negatives, last))
 
-    def is_held_out(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell which pairs of training nodes are held-out edges."""
-        return np.isin(self._keys(left, right), self.held_out)
-
     def _keys(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
         """Return one number for each unordered pair of training nodes."""
         low, high = np.minimum(left, right), np.maximum(left, right)
@@ -148,7 +144,7 @@ class PairSampler:
             left, right = line[each, first], line[each, first + gap]
             pairs[waiting, 0] = np.where(turned, right, left)
             pairs[waiting, 1] = np.where(turned, left, right)
-            waiting = waiting[(left == right) | self.is_held_out(left, right)]
+            waiting = waiting[(left == right) | np.isin(self._keys(left, right), self.held_out)]
         pairs[waiting] = self._some_edges(rng, self.edges, len(waiting))
         return pairs
 

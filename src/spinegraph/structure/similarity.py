@@ -214,13 +214,7 @@ class Warping:
 
 def warping(row_a: ArrayLike, row_b: ArrayLike) -> Warping:
     """Find the warping path between two profiles (k,); steps where both have ended in zeros are left out."""
-    first, second = np.asarray(row_a), np.asarray(row_b)
-    for what, row in (("row_a", first), ("row_b", second)):
-        if row.ndim != 1 or not len(row):
-            raise ParameterError(f"{what} must be one profile (k,) with k >= 1; got shape {row.shape}")
-    if len(first) != len(second):
-        raise ParameterError(f"row_a and row_b must be of one length; got {len(first)} and {len(second)}")
-    rows = as_rows(np.stack([first, second]), "row_a and row_b").astype(np.float64)
+    rows = as_rows(np.stack([row_a, row_b]), "row_a and row_b").astype(np.float64)
     used = np.flatnonzero(rows.any(axis=0))
     # One common zero is kept while the path is found: a row that ends may be matched to it.
     length = min(int(used[-1]) + 2 if used.size else 1, rows.shape[1])
