@@ -39,15 +39,9 @@ def controls(
     standardised, ``spectral`` and ``node2vec``, which see links alone, and ``log degree``; node2vec up to
     10,000 nodes and 128 dimensions, for its time. An ``encoder`` is fitted unless given. Directions and
     scales are those of ``train``.
-
-    Examples
-    --------
-    >>> from spinegraph import made
-    >>> office = made.planted(seed=0).graph
-    >>> {name: vectors(office).shape[1] for name, vectors in controls(office, 16).items()}
-    {'plain columns': 104, 'columns + hop means': 312, 'smoothed columns': 16, 'structural columns': 10,
-     'spectral': 16, 'node2vec': 16, 'log degree': 1}
     """
+    from sklearn.preprocessing import StandardScaler
+
     rows: dict[str, Embed] = {}
     if train.has_features:
         known = encoder or FeatureEncoder.for_matrix(
@@ -60,9 +54,12 @@ def controls(
         rows["plain columns"] = plain
         rows["columns + hop means"] = hop_means(plain, train, seed, threads)
         rows["smoothed columns"] = principal(plain, train, dim, seed, threads)
-    rows["structural columns"] = _standardised(
-        lambda graph: structural_columns(graph, threads=threads).values, train
-    )
+
+    def structural(graph: Graph) -> NDArray[np.float32]:
+        return structural_columns(graph, threads=threads).values
+
+    scaler = cache(lambda: StandardScaler().fit(structural(train)))
+    rows["structural columns"] = lambda graph: scaler().transform(structural(graph))
     rows["spectral"] = lambda graph: spectral(graph, dim, seed, threads)
     if len(train) <= _MAX_WALKED:
         rows["node2vec"] = lambda graph: node2vec(graph, min(dim, _WALKED_DIM), seed, epochs=1)
@@ -151,16 +148,6 @@ def principal(plain: Embed, train: Graph, dim: int, seed: int = 0, threads: int 
         return smoother(graph).smooth(multiply(plain(graph), along, threads)) - mean
 
     return components
-
-
-def _standardised(values: Embed, train: Graph) -> Embed:
-    @cache
-    def scale() -> tuple[Any, Any]:
-        found = values(train)
-        deviation = found.std(axis=0)
-        return found.mean(axis=0), np.where(deviation > 1e-6, deviation, 1)
-
-    return lambda graph: (values(graph) - scale()[0]) / scale()[1]
 
 
 def dense(matrix: Any) -> NDArray[np.float32]:

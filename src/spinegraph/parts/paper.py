@@ -1,5 +1,6 @@
 """The paper's generator: smoothed features times a trained matrix (Eq. 4), by NumPy and SciPy alone."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -119,15 +120,12 @@ class Inputs:
         return local, self.around(graph, seen.astype(np.int64))
 
 
-def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:
-    """Apply the activation of Eq. 4."""
-    if activation == "relu":
-        return np.maximum(values, 0)
-    if activation == "tanh":
-        return np.tanh(values)
-    if activation == "elu":
-        return np.where(values > 0, values, np.expm1(np.minimum(values, 0))).astype(np.float32)
-    return values
+_ACTIVATIONS: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
+    "identity": lambda values: values,
+    "relu": lambda values: np.maximum(values, 0),
+    "elu": lambda values: np.where(values > 0, values, np.expm1(np.minimum(values, 0))).astype(np.float32),
+    "tanh": np.tanh,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +230,7 @@ class PaperGenerator:
 
     def activated(self, content: NDArray[np.float32]) -> NDArray[np.float32]:
         """Apply Eq. 4's activation to T F W_M, (r, d), then divide by the power of the length."""
-        vectors, power = activate(content, self.config.activation), self.inputs.norm_power
+        vectors, power = _ACTIVATIONS[self.config.activation](content), self.inputs.norm_power
         if power == 0:
             return vectors
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))

@@ -107,6 +107,7 @@ def run_demo(
     """
     from threadpoolctl import threadpool_limits
 
+    from spinegraph.analysis.report import write_report
     from spinegraph.embeddings import unit_length
     from spinegraph.estimator import SPINE
     from spinegraph.graph.synthetic import BRIDGE, planted
@@ -140,7 +141,16 @@ def run_demo(
             own, others = (each.role if part == "role" else each.community for each in (here, where))
             agreement[part] = float((others[cosines.argmax(axis=1)] == own).mean())
         if folder is not None:
-            _write(model, here, folder, progress)
+            departments = np.array(here.community_names, dtype=object)[here.community]
+            write_report(
+                model,
+                folder / _REPORT,
+                title="A synthetic organisation",
+                labels=departments,
+                label_title="department",
+                progress=lambda stage, *done: progress(f"report: {stage}", *done),
+            )
+            model.save(folder / _MODEL)
     widths = {name: part.stop - part.start for name, part in model.generator_.parts.items()}
     sizes = _size(here), _size(there)
     return Demo(*sizes, widths, scores, alike, agreement, None if folder is None else str(folder))
@@ -232,21 +242,6 @@ def _person(planted: "Planted", node: int) -> dict[str, Any]:
         "ties": int(planted.graph.degrees[node]),
         "acquainted": float(structural_columns(planted.graph, names=("clustering",)).values[node, 0]),
     }
-
-
-def _write(model: "SPINE", here: "Planted", folder: Path, progress: cli.Report) -> None:
-    """Write the report on the fitted organisation, and its model."""
-    from spinegraph.analysis.report import write_report
-
-    write_report(
-        model,
-        folder / _REPORT,
-        title="A synthetic organisation",
-        labels=np.array(here.community_names, dtype=object)[here.community],
-        label_title="department",
-        progress=lambda stage, *done: progress(f"report: {stage}", *done),
-    )
-    model.save(folder / _MODEL)
 
 
 def print_demo(demo: Demo) -> None:

@@ -145,13 +145,9 @@ def _setting(field: Field[Any], panel: str | None) -> inspect.Parameter:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return (
-        ",".join(value)
-        if isinstance(value, tuple)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
