@@ -255,7 +255,9 @@ class SPINE:
         known = generator.known(graph, same_network)
         found_same = None if "place" not in generator.parts else known is not None
         if positions is None and isinstance(graph, Graph):
-            vectors, names = self._engine().embed(generator, graph, known), graph.names
+            here = {name: getattr(self, name) for name in MACHINE if hasattr(self, name)}
+            engine = engine_for(replace(self.config_, **here).check())
+            vectors, names = engine.embed(generator, graph, known), graph.names
         else:
             rows = np.arange(len(graph)) if positions is None else positions
             # Of many nodes, those of all cost less than each for itself.
@@ -268,10 +270,6 @@ class SPINE:
             else:
                 names = graph.names[rows]
         return Embeddings(names, vectors, generator.parts, found_same)
-
-    def _engine(self) -> Any:
-        here = {name: getattr(self, name) for name in MACHINE if hasattr(self, name)}
-        return engine_for(replace(self.config_, **here).check())
 
     def similar(
         self,
@@ -507,14 +505,11 @@ def _require_same_features(encoder: FeatureEncoder | None, graph: Graph) -> None
 
 def _require_direction(generator: Any, graph: GraphLike) -> None:
     fitted = getattr(generator, "directed", graph.directed)  # the paper's method reads no directions
-    if fitted and not graph.directed:
-        raise ParameterError(
-            "the model was fitted on a directed graph, this one is undirected; build it with directed=True"
-        )
-    if graph.directed and not fitted:
-        raise ParameterError(
-            "the model was fitted on an undirected graph, this one is directed; pass graph.to_undirected()"
-        )
+    if fitted != graph.directed:
+        was, now = "a directed graph", "undirected; build it with directed=True"
+        if not fitted:
+            was, now = "an undirected graph", "directed; pass graph.to_undirected()"
+        raise ParameterError(f"the model was fitted on {was}, this one is {now}")
 
 
 def _require_graph(graph: GraphLike) -> None:

@@ -343,5 +343,5 @@ def test_the_number_of_groups_is_found_where_they_lie_apart(groups):
     rows = np.concatenate([rng.normal(6 * place, 1, (150, 2)) for place in range(groups)])
     rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
     mixture, scores = choose_mixture(*distinct(rows))
-    assert len(mixture) == groups
+    assert len(mixture.shares) == groups
     assert min(scores, key=scores.get) == groups

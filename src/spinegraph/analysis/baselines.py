@@ -112,9 +112,7 @@ def spectral(graph: Graph, dim: int, seed: int = 0, threads: int | None = None) 
 
 def _links(graph: Graph) -> csr_array:
     weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
-    return csr_array(
-        (weights.astype(np.float32), graph.indices, graph.indptr), shape=(len(graph), len(graph))
-    )
+    return csr_array((weights.astype(np.float32), graph.indices, graph.indptr), shape=(len(graph),) * 2)
 
 
 def principal(plain: Embed, train: Graph, dim: int, seed: int = 0, threads: int | None = None) -> Embed:
@@ -182,10 +180,7 @@ def biased_walks(
 ) -> NDArray[np.int32]:
     """Return walks from every node, int32 (walks * n, walk_length)."""
     roots = np.tile(np.arange(len(graph)), walks)
-    found: NDArray[np.int32] = second_order_walks(
-        graph.indptr, graph.indices, roots, walk_length, 1 / p, 1 / q, rng
-    )
-    return found
+    return np.asarray(second_order_walks(graph.indptr, graph.indices, roots, walk_length, 1 / p, 1 / q, rng))
 
 
 _NOISE_TABLE = 1_000_000  # entries that nodes share in proportion to count^0.75, as in word2vec

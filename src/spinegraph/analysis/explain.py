@@ -148,11 +148,6 @@ class Rank:
     nearer: int
     others: int  # nodes other than the first
 
-    @property
-    def share(self) -> float:
-        """Share of the other nodes that are nearer, from 0 to 1."""
-        return self.nearer / max(self.others - 1, 1)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
@@ -246,7 +241,6 @@ class Explanation:
             "apart_columns": self.columns.apart(_COLUMNS),
             "structural_columns": [self.columns[at] for at in np.flatnonzero(self.columns.is_structural)],
         }
-        warping = self.warping
         return {
             "words": self.words,
             "a": asdict(self.a),
@@ -260,9 +254,9 @@ class Explanation:
             **{key: [{**asdict(one), "apart": one.apart} for one in found] for key, found in columns.items()},
             "profiles": self.profiles.tolist(),
             "warping": {
-                "path": warping.path.tolist(),
-                "costs": warping.costs.tolist(),
-                "distance": warping.distance,
+                "path": self.warping.path.tolist(),
+                "costs": self.warping.costs.tolist(),
+                "distance": self.warping.distance,
                 "step_difference": self.step_difference,
             },
         }
@@ -314,6 +308,11 @@ def explain(
     own = generator.profile(graph, positions)
     if isinstance(embeddings, Embeddings):
         embeddings = Search(embeddings, weights=weights, exact=True)
+    rank = None
+    if embeddings is not None:
+        nearness, (one, other) = embeddings.cosines(a), embeddings.positions([a, b])
+        nearer = np.flatnonzero(nearness > nearness[other] + _TOLERANCE)
+        rank = Rank(int((nearer != one).sum()), len(nearness) - 1)
     return Explanation(
         *_surroundings(graph, positions, own),
         sum(part.share for part in parts),
@@ -322,7 +321,7 @@ def explain(
         _columns(graph, generator, positions, own, {part.name: scale * part.weight for part in parts}),
         own.weights,
         warping(*own.weights),
-        None if embeddings is None else _rank(embeddings.cosines(a), embeddings.positions([a, b])),
+        rank,
         None if PLACE not in generator.parts else known is not None and bool((known >= 0).any()),
     )
 
@@ -457,12 +456,6 @@ def search_by(
     return Search(embeddings, by=by, weights=weights, exact=exact)
 
 
-def _rank(nearness: NDArray[np.float32], positions: NDArray[np.int64]) -> Rank:
-    nearer = nearness > nearness[positions[1]] + _TOLERANCE
-    nearer[positions[0]] = False
-    return Rank(int(nearer.sum()), len(nearness) - 1)
-
-
 def _parts(
     vectors: Floats, parts: Mapping[str, slice], weights: Mapping[str, float]
 ) -> tuple[tuple[Part, ...], float]:
@@ -511,11 +504,7 @@ def _columns(
 
 
 def _content_columns(
-    graph: GraphLike,
-    content: Content,
-    positions: NDArray[np.int64],
-    around: list[csr_array],
-    factor: float,
+    graph: GraphLike, content: Content, positions: NDArray[np.int64], around: list[csr_array], factor: float
 ) -> Columns:
     """Return what features add: a node's own, those near it and those far around, together."""
     features = [encode(content.encoder, graph, positions)]
@@ -713,7 +702,7 @@ def _verdict(found: Explanation) -> str:
     if found.rank is None:
         return verdict
     nearer, others = found.rank.nearer, f"the {found.rank.others:,} other nodes"
-    is_far, is_are = found.rank.share >= 0.1, "is" if nearer == 1 else "are"
+    is_far, is_are = nearer / max(found.rank.others - 1, 1) >= 0.1, "is" if nearer == 1 else "are"
     count = f"{'' if is_far else 'only '}{nearer:,} {is_are}" if nearer else "none is"
     than = f" than {titled(found.b.name)} is" * is_far
     yet = "Yet of" if is_far and similarity >= _ALIKE[1][0] else "Of"
@@ -749,8 +738,13 @@ def _content(found: Explanation) -> Iterator[str]:
     shared = found.columns.shared(_COLUMNS_IN_WORDS)
     if shared and found.similarity >= _ALIKE[-1][0]:
         yield f"What makes them alike most: {_titles(shared)}."
-        for column, words in _shared_words(found.columns).items():
-            yield f"They, or those around them, both write in {column}: {_listed(words[:_COLUMNS_IN_WORDS])}."
+        words = dict[str, list[str]]()  # by text column, those that add most first
+        for column in found.columns.shared(_WORDS, structural=False):
+            text, _, word = column.name.rpartition(": ")
+            if text and word.replace("_", "").isalnum():
+                words.setdefault(text, []).append(word)
+        for text, listed in words.items():
+            yield f"They, or those around them, both write in {text}: {_listed(listed[:_COLUMNS_IN_WORDS])}."
     if found.similarity < _ALIKE[1][0]:
         apart, sides = found.columns.apart(_COLUMNS_IN_WORDS), []
         for side, name in enumerate((found.a.name, found.b.name)):
@@ -759,16 +753,6 @@ def _content(found: Explanation) -> Iterator[str]:
                 sides.append(f"{_titles(more)} (more at {titled(name)})")
         if sides:
             yield f"What sets them apart most: {'; '.join(sides)}."
-
-
-def _shared_words(columns: Columns) -> dict[str, list[str]]:
-    """Return the words that both nodes have, those that add most first, by text column."""
-    found = dict[str, list[str]]()
-    for column in columns.shared(_WORDS, structural=False):
-        text, _, word = column.name.rpartition(": ")
-        if text and word.replace("_", "").isalnum():
-            found.setdefault(text, []).append(word)
-    return found
 
 
 def _place(found: Explanation) -> str:

@@ -95,11 +95,9 @@ def _tsne(points: Points, seed: int) -> Points:
     from sklearn.manifold import TSNE
 
     # A start of principal directions makes the large shape of the map the same for every seed.
-    start = (points[:, :2] / max(float(points[:, 0].std()), 1e-12) * 1e-4).astype(np.float32)
+    start = np.ascontiguousarray(points[:, :2] / max(float(points[:, 0].std()), 1e-12) * 1e-4, np.float32)
     perplexity = min(_PERPLEXITY, (len(points) - 1) / 3)
-    model = TSNE(
-        perplexity=perplexity, init=np.ascontiguousarray(start), max_iter=_ITERATIONS, random_state=seed
-    )
+    model = TSNE(perplexity=perplexity, init=start, max_iter=_ITERATIONS, random_state=seed)
     return cast(Points, model.fit_transform(points))
 
 

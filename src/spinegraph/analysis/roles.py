@@ -290,9 +290,8 @@ class Roles:
             titles, descriptions = list(map(str, meta["titles"])), list(map(str, meta["descriptions"]))
             *typical, whole = (Typical(**each) for each in meta["typical"])
             given = dict(meta["mixture"])
-            variances, scale = (
-                _numbers(some, 1 / _MAX_VALUE) for some in (given.pop("variances"), meta["scale"])
-            )
+            variances = _numbers(given.pop("variances"), 1 / _MAX_VALUE)
+            scale = _numbers(meta["scale"], 1 / _MAX_VALUE)
             mixture = Mixture(**{name: _numbers(some) for name, some in given.items()}, variances=variances)
             mean, known = _numbers(meta["mean"]), meta["communities"]
             scores = {int(count): float(score) for count, score in meta["scores"].items()}
@@ -505,7 +504,12 @@ def node_measures(
         own = content[seen]
     member_of = np.full(links.shape[1], -1, dtype=np.int64)
     member_of[seen] = communities.nearest(gather(own, around, content))
-    return np.column_stack([columns.astype(np.float64), _spans(links, member_of, len(communities))])
+    rows, ends = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr)), member_of[links.indices]
+    cells, shape = (rows * len(communities) + ends)[ends >= 0], (links.shape[0], len(communities))
+    table = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    squares, totals = np.square(table).sum(axis=1), table.sum(axis=1)
+    smoothed = np.square(totals + 1) / (squares + 2 * table.max(axis=1) + 1)
+    return np.column_stack([columns, np.square(totals) / np.maximum(squares, 1), smoothed])
 
 
 def neighbors_of(graph: GraphLike, positions: NDArray[np.int64] | None = None) -> csr_array:
@@ -514,17 +518,6 @@ def neighbors_of(graph: GraphLike, positions: NDArray[np.int64] | None = None) -
     indptr, indices = adjacency.neighbors(np.arange(len(graph)) if positions is None else positions)
     ones = np.ones(len(indices), dtype=np.float32)
     return csr_array((ones, indices, indptr), shape=(len(indptr) - 1, adjacency.num_nodes))
-
-
-def _spans(links: csr_array, member_of: NDArray[np.int64], count: int) -> Floats:
-    """Return SPAN and SMOOTHED_SPAN of some nodes, (r, 2), from the communities of all nodes (n,)."""
-    rows = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr))
-    ends = member_of[links.indices]
-    cells = (rows * count + ends)[ends >= 0]
-    table = np.bincount(cells, minlength=links.shape[0] * count).reshape(-1, count).astype(np.float64)
-    squares, totals = np.square(table).sum(axis=1), table.sum(axis=1)
-    smoothed = np.square(totals + 1) / (squares + 2 * table.max(axis=1) + 1)
-    return np.column_stack([np.square(totals) / np.maximum(squares, 1), smoothed])
 
 
 def coordinates(measures: Floats, usual: float) -> Floats:
@@ -664,9 +657,6 @@ class Mixture:
     shares: Floats  # (g,), sum to 1
     means: Floats  # (g, c)
     variances: Floats  # (g, c)
-
-    def __len__(self) -> int:
-        return len(self.shares)
 
     def log_joint(self, rows: Floats) -> Floats:
         """Return log(share times density) of every row in every group, (n, g)."""

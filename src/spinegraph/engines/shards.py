@@ -87,13 +87,24 @@ class ShardFolder:
         sweep(folder, "*")
         parts: dict[str, Part] = {}
         if (folder / MANIFEST).exists():
-            about = _read_manifest(folder)
+            try:
+                about = JsonObject(json.loads((folder / MANIFEST).read_bytes()), "top level")
+                about.one_of("format", FORMAT)
+                about.one_of("version", VERSION)
+                about.get("run", str)
+                about.whole("num_nodes", 1, 2**63 - 1)
+                rows = about.whole("rows", 1, 2**63 - 1)  # the run keeps its shards
+                about.list_of("parts", dict)
+            except (ValueError, RecursionError) as fault:
+                raise GraphFormatError(
+                    f"{folder / MANIFEST}: cannot be read ({str(fault)[:200]}); remove the folder and start "
+                    "again"
+                ) from fault
             if (about.meta["run"], about.meta["num_nodes"]) != (run, num_nodes):
                 raise ParameterError(
                     f"{folder}: holds vectors of another model, network or setting; name another folder, "
                     "or remove this one"
                 )
-            rows = about.meta["rows"]  # the run keeps its shards
             # Entries of another shape count as missing.
             listed = [part for part in about.meta["parts"] if part.keys() == _PART]
             parts = {part["file"]: part for part in listed if type(part["file"]) is str}
@@ -123,9 +134,9 @@ class ShardFolder:
 
     def fill(self, found: Iterable[tuple[Shard, Embeddings]], progress: Progress | None = None) -> None:
         """Write the vectors of the missing shards as they come."""
+        report = progress or (lambda stage, done, total: None)
         done = self.num_nodes - sum(map(len, self.missing()))
-        if progress is not None:
-            progress("embedding nodes", done, self.num_nodes)
+        report("embedding nodes", done, self.num_nodes)
         for shard, result in found:
             path, between = self.folder / shard.file, {"start": shard.start, "stop": shard.stop}
             result.save(path)
@@ -133,8 +144,7 @@ class ShardFolder:
             self._parts[shard.file] = {"file": shard.file, **between, **checks}
             self._save()
             done += len(shard)
-            if progress is not None:
-                progress("embedding nodes", done, self.num_nodes)
+            report("embedding nodes", done, self.num_nodes)
 
     def verify(self) -> None:
         """Check that every part is there and has the checksum that the manifest lists."""
@@ -161,19 +171,3 @@ class ShardFolder:
         }
         with whole_file(self.folder / MANIFEST) as partial:
             partial.write_text(json.dumps(about, indent=1), encoding="utf-8")
-
-
-def _read_manifest(folder: Path) -> JsonObject:
-    try:
-        about = JsonObject(json.loads((folder / MANIFEST).read_bytes()), "top level")
-        about.one_of("format", FORMAT)
-        about.one_of("version", VERSION)
-        about.get("run", str)
-        about.whole("num_nodes", 1, 2**63 - 1)
-        about.whole("rows", 1, 2**63 - 1)
-        about.list_of("parts", dict)
-    except (ValueError, RecursionError) as fault:
-        raise GraphFormatError(
-            f"{folder / MANIFEST}: cannot be read ({str(fault)[:200]}); remove the folder and start again"
-        ) from fault
-    return about

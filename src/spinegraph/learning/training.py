@@ -53,7 +53,7 @@ class Trainer:
         self.config, self.sampler = config, sampler
         self._inputs: Any = inputs if issparse(inputs) else torch.from_numpy(inputs)
         self.weights = torch.from_numpy(start.copy()).requires_grad_()
-        auxiliary = first_auxiliary(inputs.shape[0], start.shape[1], sampler, config)
+        auxiliary = first_auxiliary(inputs.shape[0], sampler, config)
         self.auxiliary = torch.from_numpy(auxiliary).requires_grad_()
         self._adam = torch.optim.Adam([self.weights], lr=config.learning_rate)
         self._sparse_adam = torch.optim.SparseAdam([self.auxiliary], lr=config.learning_rate)

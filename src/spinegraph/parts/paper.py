@@ -41,10 +41,6 @@ class TrainingRecord:
     held_out_loss: float
 
 
-def _no_columns() -> NDArray[np.float32]:
-    return np.zeros(0, np.float32)
-
-
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """What a generator reads: features; in models of version 0.1.0 also structural columns."""
@@ -52,8 +48,8 @@ class Inputs:
     config: PaperConfig  # its structural settings decide T
     encoder: FeatureEncoder | None  # scales the features; None where a model reads structural columns alone
     columns: tuple[str, ...] = ()  # (s,)
-    mean: NDArray[np.float32] = field(default_factory=_no_columns)  # (s,), of the columns in training
-    scale: NDArray[np.float32] = field(default_factory=_no_columns)  # (s,)
+    mean: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))  # (s,), in training
+    scale: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))  # (s,), in training
     columns_smoothed: bool = False  # whether T smooths the columns like features
     columns_direct: bool = False  # whether they are added as they are
     norm_power: float = 0.0  # smoothed content is divided by this power of its length; 0 without features
@@ -66,9 +62,8 @@ class Inputs:
                 "the paper's method reads features, and the graph has none; pass features, or fit SPINE(), "
                 "which does without"
             )
-        return cls(
-            config, FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
-        )
+        encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
+        return cls(config, encoder)
 
     @property
     def num_smoothed(self) -> int:

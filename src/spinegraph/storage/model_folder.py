@@ -159,9 +159,8 @@ def _read_data(model: Any, folder: Path, about: JsonObject, digests: JsonObject)
         rows = np.split(vectors, np.cumsum([len(graph) for graph in graphs])[:-1])
         parts = model.generator_.parts
         same = True if "place" in parts else None
-        embeddings = [
-            Embeddings(graph.names, some, parts, same) for graph, some in zip(graphs, rows, strict=True)
-        ]
+        pairs = zip(graphs, rows, strict=True)
+        embeddings = [Embeddings(graph.names, some, parts, same) for graph, some in pairs]
     model.graph_, model.embeddings_ = (graphs, embeddings) if is_list else (graphs[0], embeddings[0])
 
 

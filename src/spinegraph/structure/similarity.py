@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,9 +102,7 @@ def comparison(metric: Metric, rows: NDArray[np.float32]) -> Comparison:
         # Values of each row up to the last that is not zero: the kernel leaves out common zeros.
         last = rows.shape[1] - np.argmax(rows[:, ::-1] > 0, axis=1)
         ends = np.where(rows.any(axis=1), last, 0)
-        return lambda left, right: cast(
-            "NDArray[np.float32]", dtw_distances(rows, rows, ends, ends, left, right)
-        )
+        return lambda left, right: np.asarray(dtw_distances(rows, rows, ends, ends, left, right))
     if metric == "euclidean":
         return lambda left, right: np.linalg.norm(rows[left] - rows[right], axis=1).astype(np.float32)
     if metric == "cosine":  # a row of zeros is at distance 1 from every row

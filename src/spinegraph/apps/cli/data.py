@@ -13,7 +13,7 @@ from spinegraph.apps.cli.reading import LabelColumn, Reading
 from spinegraph.errors import ParameterError
 
 if TYPE_CHECKING:
-    from spinegraph.graph.describe import Description, LabelSummary
+    from spinegraph.graph.describe import Description
     from spinegraph.graph.edge_files import FileContents
     from spinegraph.graph.graph import Graph
 
@@ -168,12 +168,12 @@ def _numbers(found: "Description") -> Iterator[tuple[str, str]]:
         parts = found.features
         text = f"{parts.columns:,} columns, {parts.kind}, {100 * parts.density:.3g} % not zero"
         yield "features", text + (f"; {parts.empty_rows:,} nodes have none" if parts.empty_rows else "")
-    yield "labels", "none" if found.labels is None else _labels(found.labels)
-
-
-def _labels(found: "LabelSummary") -> str:
-    shown = ", ".join(f"{label} ({count:,})" for label, count in found.counts[:_MAX_LABELS])
-    more = f" and {len(found.counts) - _MAX_LABELS} more" if len(found.counts) > _MAX_LABELS else ""
-    several = ", several a node" if found.several_per_node else ""
-    without = f"; {found.unlabelled:,} nodes have none" if found.unlabelled else ""
-    return f"{len(found.counts)}{several}: {shown}{more}{without}"
+    if found.labels is None:
+        yield "labels", "none"
+        return
+    counts = found.labels.counts
+    shown = ", ".join(f"{label} ({count:,})" for label, count in counts[:_MAX_LABELS])
+    more = f" and {len(counts) - _MAX_LABELS} more" if len(counts) > _MAX_LABELS else ""
+    several = ", several a node" if found.labels.several_per_node else ""
+    without = f"; {found.labels.unlabelled:,} nodes have none" if found.labels.unlabelled else ""
+    yield "labels", f"{len(counts)}{several}: {shown}{more}{without}"

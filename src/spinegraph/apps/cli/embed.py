@@ -70,8 +70,11 @@ def embed(
         from spinegraph.embeddings import require_savable, write_csv
         from spinegraph.engines.engine import embed_to_folder
         from spinegraph.estimator import SPINE
+        from spinegraph.graph.store import is_store
 
-        is_folder = _is_folder(output, edges)
+        # FOLDER/, a folder, or no suffix for a store: vectors go to a folder of files.
+        is_folder = output.endswith("/") or Path(output).is_dir()
+        is_folder |= not Path(output).suffix and output != cli.STANDARD_OUTPUT and is_store(edges)
         if is_folder and (nodes is not None or same_network is not None):
             option = "--same-network" if nodes is None else "--nodes"
             raise typer.BadParameter("goes with a file, not with a folder of all nodes", param_hint=option)
@@ -118,15 +121,6 @@ def embed(
 
         files = f" in {plural(facts['files'], 'file')}" if is_folder else ""
         typer.echo(f"{output}: {plural(count, 'vector')} of {facts['dim']} dimensions{files}")
-
-
-def _is_folder(output: str, edges: Path) -> bool:
-    """Return whether vectors go to a folder of files: FOLDER/, a folder, or no suffix for a store."""
-    from spinegraph.graph.store import is_store
-
-    suffix = Path(output).suffix
-    is_named = output.endswith("/") or Path(output).is_dir()
-    return is_named or (not suffix and output != cli.STANDARD_OUTPUT and is_store(edges))
 
 
 def _names(given: list[str], graph: "Graph") -> list[Any]:

@@ -20,16 +20,12 @@ def roles(
         Path | None, typer.Option(metavar="FILE", help="With --on: its node features.")
     ] = None,
     count: Annotated[
-        int | None,
-        typer.Option(metavar="NUMBER", help="How many roles; by default as many as are distinct."),
+        int | None, typer.Option(metavar="NUMBER", help="How many roles; by default as many as are distinct.")
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Every node's roles: .csv or .parquet; - prints CSV.",
+            "--output", "-o", metavar="FILE", help="Every node's roles: .csv or .parquet; - prints CSV."
         ),
     ] = None,
     json: cli.Json = False,

@@ -1,7 +1,7 @@
 """``spine similar``: the nodes most like a node, or those of every node."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -49,7 +49,8 @@ def similar(
 
     nodes = how.open(model)
     if output is not None:
-        _write_all(nodes.embeddings, by, weights, count, output, quiet=quiet, json=json)
+        compared = {"by": by, "weights": weights}
+        _write_all(nodes.embeddings, compared, count, output, quiet=quiet, json=json)
         return
     asked = nodes.graph, nodes.model.generator_, nodes.embeddings
     found = similar_nodes(*asked, nodes.find(str(node)), by=by, n=count, weights=weights)
@@ -66,14 +67,7 @@ def similar(
 
 
 def _write_all(
-    vectors: Embeddings,
-    by: str,
-    weights: dict[str, float] | None,
-    count: int,
-    output: Path,
-    *,
-    quiet: bool,
-    json: bool,
+    vectors: Embeddings, compared: dict[str, Any], count: int, output: Path, *, quiet: bool, json: bool
 ) -> None:
     """Write the nodes most like each node, and print how they were found."""
     import numpy as np
@@ -85,7 +79,7 @@ def _write_all(
         require_savable(output, "similar nodes", (".csv", ".parquet"))
     with cli.shown_progress(quiet=quiet) as report:
         report("preparing the search", 0, 0)
-        search = search_by(vectors, by=by, weights=weights)
+        search = search_by(vectors, **compared)
         found = search.neighbors(n=count, progress=lambda done, total: report("searching", done, total))
         recall = search.recall(count)
     names, (n, count) = vectors.names, found.positions.shape
@@ -100,7 +94,7 @@ def _write_all(
     }
     cli.write_table(output, columns)
     if json:
-        facts = {"output": str(output), "nodes": n, "n": count, "by": by}
+        facts = {"output": str(output), "nodes": n, "n": count, "by": compared["by"]}
         cli.print_json({**facts, "exact": search.exact, "recall": recall}, err=is_printed)
     elif not quiet:
         how = "every node compared with every other"
