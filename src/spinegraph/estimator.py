@@ -260,11 +260,10 @@ class SPINE:
             vectors, names = engine.embed(generator, graph, known), graph.names
         else:
             rows = np.arange(len(graph)) if positions is None else positions
-            # Of many nodes, those of all cost less than each for itself.
-            is_many = len(rows) * _FEW > len(graph)
-            vectors = (
-                generator.embed(graph, known)[rows] if is_many else generator.embed_some(graph, rows, known)
-            )
+            if len(rows) * _FEW > len(graph):  # those of all cost less than each of many for itself
+                vectors = generator.embed(graph, known)[rows]
+            else:
+                vectors = generator.embed_some(graph, rows, known)
             if nodes is not None and positions is not None and isinstance(graph, Overlay):
                 names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
             else:

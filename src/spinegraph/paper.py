@@ -87,9 +87,8 @@ class PaperSPINE(SPINE):
         similar = similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
         report_progress("features around every node", 0, 0)
         operator, features = inputs.smoothed(whole, profile, nodes)
-        weights, history = learn(
-            operator @ features, PairSampler(corpus, similar, degrees, config), config, report_progress
-        )
+        sampler = PairSampler(corpus, similar, degrees, config)
+        weights, history = learn(operator @ features, sampler, config, report_progress)
         generator, embeddings = PaperGenerator(inputs, weights), None
         if vectors:
             report_progress("embedding", 0, 0)

@@ -40,8 +40,6 @@ def controls(
     10,000 nodes and 128 dimensions, for its time. An ``encoder`` is fitted unless given. Directions and
     scales are those of ``train``.
     """
-    from sklearn.preprocessing import StandardScaler
-
     rows: dict[str, Embed] = {}
     if train.has_features:
         known = encoder or FeatureEncoder.for_matrix(
@@ -58,8 +56,13 @@ def controls(
     def structural(graph: Graph) -> NDArray[np.float32]:
         return structural_columns(graph, threads=threads).values
 
-    scaler = cache(lambda: StandardScaler().fit(structural(train)))
-    rows["structural columns"] = lambda graph: scaler().transform(structural(graph))
+    @cache
+    def scale() -> tuple[Any, Any]:
+        found = structural(train)
+        deviation = found.std(axis=0)
+        return found.mean(axis=0), np.where(deviation > 1e-6, deviation, 1)
+
+    rows["structural columns"] = lambda graph: (structural(graph) - scale()[0]) / scale()[1]
     rows["spectral"] = lambda graph: spectral(graph, dim, seed, threads)
     if len(train) <= _MAX_WALKED:
         rows["node2vec"] = lambda graph: node2vec(graph, min(dim, _WALKED_DIM), seed, epochs=1)

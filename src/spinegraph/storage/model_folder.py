@@ -470,9 +470,8 @@ def _named(listed: NDArray[Any]) -> dict[str, NDArray[Any]]:
         return {} if is_range(listed) else {"names": listed}
     names = listed.tolist()
     is_whole = [isinstance(name, int | np.integer) and not isinstance(name, bool) for name in names]
-    other = [
-        name for name, whole in zip(names, is_whole, strict=True) if not (whole or isinstance(name, str))
-    ]
+    pairs = zip(names, is_whole, strict=True)
+    other = [name for name, whole in pairs if not (whole or isinstance(name, str))]
     if other:
         raise GraphFormatError(
             f"in files node names are text or whole numbers; got {first_few(other, 3)}. Give the graph such "

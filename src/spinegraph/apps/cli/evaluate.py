@@ -72,9 +72,8 @@ def evaluate(
         fitted, network, vectors = _open(source, how)
         known = None if labels is None else read_known(labels, vectors.names, label_column)
         numbers, classes = (None, []) if known is None else class_numbers(known)
-        tasks = task or [Task.classes] * (known is not None) + [Task.links] * (fitted is not None) + [
-            Task.clusters
-        ]
+        possible = {Task.classes: known is not None, Task.links: fitted is not None, Task.clusters: True}
+        tasks = task or [name for name, is_possible in possible.items() if is_possible]
         if Task.classes in tasks and known is None:
             raise ParameterError("classes need --labels FILE, a table of names and labels")
         if Task.links in tasks and fitted is None:
