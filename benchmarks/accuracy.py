@@ -44,7 +44,7 @@ from spinegraph.analysis.baselines import node2vec
 from spinegraph.config import MACHINE, Config
 from spinegraph.errors import SpineWarning
 from spinegraph.graph.encoder import FeatureEncoder
-from spinegraph.structure.similarity import pair_distances
+from spinegraph.structure.similarity import as_rows, comparison
 from spinegraph.structure.smoothing import Smoother
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"
@@ -272,7 +272,8 @@ def correlation(name, seed, embed):
     """Pearson correlation of distances between linked nodes: of vectors, and of profiles (DTW)."""
     graph = load(name).graph
     edges = links(graph)
-    structural = pair_distances(rooted_pagerank(graph, k=20, continuation=0.5).weights, edges)
+    profiles = as_rows(rooted_pagerank(graph, k=20, continuation=0.5).weights, "profiles")
+    structural = comparison("dtw", profiles)(*np.ascontiguousarray(edges.T))
     return pearsonr(lengths(dense(embed(graph)(graph)), edges), structural).statistic
 
 

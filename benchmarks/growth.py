@@ -73,7 +73,7 @@ def make(nodes, folder, *, is_near, features):
 def fit_and_embed(store, model, output, threads):
     """Fit on a store and embed it into shards; print seconds by stage and the memory that it took."""
     import spinegraph as sg
-    from spinegraph.engines.local import embed_to_folder
+    from spinegraph.engines.engine import embed_to_folder
 
     settings = {"threads": threads}
     small = sg.SPINE(**settings).fit(sg.made.random_graph(300, 3, features=20))
@@ -130,7 +130,7 @@ class Stages:
 def embed_limited(store, model, output, threads):
     """Embed a store inside whatever limits this process; print seconds and memory."""
     import spinegraph as sg
-    from spinegraph.engines.local import embed_to_folder
+    from spinegraph.engines.engine import embed_to_folder
 
     generator, graph = sg.SPINE.load(model).generator_, sg.open_store(store)
     generator = generator.with_config(threads=threads)

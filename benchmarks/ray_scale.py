@@ -85,24 +85,25 @@ class Embedding:
         shutil.rmtree(folder)
 
     def here(self, threads):
-        from spinegraph.engines.local import embed_to_folder
+        from spinegraph.engines.local import LocalEngine
 
         generator = self.generator.with_config(threads=threads)
         self.run(
             f"local, {threads} threads",
-            lambda folder: embed_to_folder(generator, self.graph, folder, rows=ROWS),
+            lambda folder: LocalEngine().embed_to_folder(generator, self.graph, folder, rows=ROWS),
             threads=threads,
         )
 
     def there(self, workers, cluster, victim=None):
-        from spinegraph.engines.ray import embed_to_folder
+        from spinegraph.engines.ray import RayEngine
 
         def progress(stage, done, total):
             if victim is not None and done >= total / 2 and victim in cluster.worker_nodes:
                 cluster.remove_node(victim, allow_graceful=False)
 
         def embed(folder):
-            return embed_to_folder(self.generator, self.graph, folder, rows=ROWS, progress=progress)
+            engine = RayEngine()
+            return engine.embed_to_folder(self.generator, self.graph, folder, rows=ROWS, progress=progress)
 
         killed = victim is not None
         name = f"ray, {workers} workers" + ", one killed" * killed

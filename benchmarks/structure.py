@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from spinegraph import Graph, made
 from spinegraph.kernels.runtime import run_blocks
 from spinegraph.structure.pagerank import rooted_pagerank
-from spinegraph.structure.similarity import candidates, pair_distances, similar_nodes
+from spinegraph.structure.similarity import as_rows, candidates, comparison, similar_nodes
 
 WALK_POSITIONS = 10 * 40
 CHASE_STEPS = 20_000_000
@@ -127,6 +127,14 @@ def growth(threads=2, sizes=(10_000, 100_000, 1_000_000, 3_000_000)):
             row["push_us_per_root"] / first["push_us_per_root"] / slower, 3
         )
     return rows
+
+
+def pair_distances(weights, pairs, threads):
+    """Compare profiles (n, k) of pairs (m, 2) in blocks, as similar_nodes does."""
+    compare = comparison("dtw", as_rows(weights, "weights"))
+    left, right = np.ascontiguousarray(pairs.T, np.int64)
+    some = run_blocks(lambda a, b: compare(left[a:b], right[a:b]), len(left), block=16_384, threads=threads)
+    return np.concatenate(some)
 
 
 def dtw(graph, threads=2, repeats=5):

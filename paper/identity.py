@@ -24,7 +24,7 @@ from spinegraph.graph.datasets import Dataset
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.runtime import compiled
 from spinegraph.structure.pagerank import rooted_pagerank
-from spinegraph.structure.similarity import pair_distances
+from spinegraph.structure.similarity import as_rows, comparison
 
 _EXACT = 1e-5  # of the mean Pa: float32's rounding, not a distance
 _QUANTILES = np.linspace(0, 1, 41)
@@ -72,7 +72,7 @@ def structural_distances(name: str) -> NDArray[np.float32]:
     """Return the structural distance of every edge's ends, (m,)."""
     graph = load(name).graph
     profile = rooted_pagerank(graph, k=20, continuation=0.5, threads=1)
-    return pair_distances(profile.weights, links(graph), threads=1)
+    return comparison("dtw", as_rows(profile.weights, "profiles"))(*np.ascontiguousarray(links(graph).T))
 
 
 def sequence_distances(vectors: NDArray[Any], edges: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -165,7 +165,7 @@ def _probe(data: Dataset, vectors: Any, asked: Any) -> Any:
 def structural_twins(profiles: NDArray[np.float32], node: int) -> NDArray[np.int64]:
     """Return the nodes whose profiles (n, k) are nearest to a node's by DTW, nearest first."""
     others = np.setdiff1d(np.arange(len(profiles)), [node])
-    apart = pair_distances(profiles, np.column_stack([np.full(len(others), node), others]), threads=1)
+    apart = comparison("dtw", as_rows(profiles, "profiles"))(np.full(len(others), node), others)
     return others[np.lexsort((others, apart))[:_TWINS]]
 
 

@@ -15,6 +15,7 @@ from spinegraph.errors import ParameterError, SpineWarning
 from spinegraph.estimator import SPINE
 from spinegraph.graph.graph import Graph
 from spinegraph.parts.paper import Inputs, PaperGenerator
+from spinegraph.parts.role import profile_of
 
 Score = Callable[[Embed], float]  # how good a fit is by labels that it may see; higher is better
 Fit = Callable[[Graph, int, int, Score | None], Embed]
@@ -186,7 +187,12 @@ def _fit_controls(graph: Graph, dim: int, seed: int, by_walks: bool) -> dict[str
     rpr_method = "walks" if by_walks else "push"
     config = PaperConfig(continuation=0.7, k=30, rpr_method=rpr_method, seed=seed, threads=1)
     inputs = Inputs.of(graph, config)
-    smoothed = cache(inputs.matrix)
+
+    @cache
+    def smoothed(other: Graph) -> Any:
+        operator, features = inputs.smoothed(other, profile_of(other, config))
+        return operator @ features
+
     return {
         "raw features": lambda other: inputs.encoder.transform(other.features),  # type: ignore[union-attr]
         "T F": smoothed,

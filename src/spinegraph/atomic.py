@@ -54,34 +54,26 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         try:
             partial.mkdir()
             yield partial
-            put_in_place(partial, path)
+            for file in partial.iterdir():
+                sync(file)
+            sync(partial)
+            # The old folder is moved aside first, where ``recover`` finds it if this process is killed.
+            aside = _aside(path)
+            while partial.exists():  # again, where a reader recovered the old folder in between
+                if path.exists():
+                    shutil.rmtree(aside, ignore_errors=True)  # of a writer killed after its second rename
+                    os.rename(path, aside)
+                try:
+                    os.rename(partial, path)
+                except OSError:
+                    if not path.exists():
+                        raise
+            if aside.exists():
+                os.rename(aside, partial)
+            sync(path.parent)
         finally:
             recover(path)
             shutil.rmtree(partial, ignore_errors=True)  # unfinished, or the old files
-
-
-def put_in_place(partial: Path, path: Path) -> None:
-    """Sync a finished folder to disk and let it take the place of ``path``, on the same file system.
-
-    The old folder is moved aside first, where ``recover`` finds it if this process is killed before the new
-    one is in place. Afterwards ``partial`` holds the old files, if there were any.
-    """
-    for file in partial.iterdir():
-        sync(file)
-    sync(partial)
-    aside = _aside(path)
-    while partial.exists():  # again, where a reader recovered the old folder in between
-        if path.exists():
-            shutil.rmtree(aside, ignore_errors=True)  # of a writer that was killed after its second rename
-            os.rename(path, aside)
-        try:
-            os.rename(partial, path)
-        except OSError:
-            if not path.exists():
-                raise
-    if aside.exists():
-        os.rename(aside, partial)
-    sync(path.parent)
 
 
 def recover(path: Path) -> None:

@@ -94,11 +94,7 @@ class _Settings:
         return type(self)(**plain)
 
     def deciding(self) -> dict[str, Any]:
-        """Return the settings that vectors follow from: all but those of the machine.
-
-        >>> "threads" in Config().deciding()
-        False
-        """
+        """Return the settings that vectors follow from: all but those of the machine."""
         return {name: value for name, value in self.to_json().items() if name not in MACHINE}
 
     def to_json(self) -> dict[str, Any]:

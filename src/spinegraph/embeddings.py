@@ -25,6 +25,7 @@ from spinegraph.graph.files import expansion_limit, opened, read_npz
 from spinegraph.graph.names import as_array, first_few
 
 Named = tuple[NDArray[Any], NDArray[np.float32]]  # names (n,), vectors (n, d)
+_Read = tuple[NDArray[Any], NDArray[np.float32], dict[str, slice], bool | None]  # with parts, same_network
 Parts = Mapping[str, slice]
 _FIRST_LINE = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
 _DIGEST = b"spinegraph.digest"  # in the metadata of Parquet, which itself checks only some of its bytes
@@ -249,10 +250,11 @@ class Embeddings:
             raise ParameterError(
                 f"{path}: embeddings are read from {', '.join(_READERS)}; got {path.suffix!r}"
             )
-        found = _READERS[path.suffix](path)
         try:
-            return cls(*found)
+            return cls(*_READERS[path.suffix](path))
         except GraphFormatError as fault:
+            if str(fault).startswith(str(path)):
+                raise
             raise GraphFormatError(f"{path}: {fault}") from fault
 
 
@@ -377,16 +379,15 @@ def _write_npz(path: Path, names: NDArray[Any], embeddings: Embeddings) -> None:
         np.savez(file, allow_pickle=False, **arrays)
 
 
-def _read_npz(path: Path) -> "_Read":
+def _read_npz(path: Path) -> _Read:
     arrays = read_npz(path)
     names, vectors = arrays.get("names"), arrays.get("vectors")
     if names is None or vectors is None:
-        raise GraphFormatError(
-            f"{path}: expected arrays 'names' and 'vectors'; found {', '.join(sorted(arrays)[:10]) or 'none'}"
-        )
+        found = ", ".join(sorted(arrays)[:10]) or "none"
+        raise GraphFormatError(f"expected arrays 'names' and 'vectors'; found {found}")
     if names.ndim != 1 or names.dtype.kind not in "iuU" or vectors.dtype.kind not in "f":
         raise GraphFormatError(
-            f"{path}: names must be a row of whole numbers or text and vectors floats; "
+            f"names must be a row of whole numbers or text and vectors floats; "
             f"got {names.dtype} {names.shape} and {vectors.dtype} {vectors.shape}"
         )
     titles, ends = (np.ravel(arrays.get(key, [])).tolist() for key in ("part_names", "part_ends"))
@@ -407,38 +408,33 @@ def _write_parquet(path: Path, names: NDArray[Any], embeddings: Embeddings) -> N
     parquet.write_table(signed, path, use_dictionary=["name"])
 
 
-def _read_parquet(path: Path) -> "_Read":
+def _read_parquet(path: Path) -> _Read:
     with opened(path) as source, open_parquet(source.stream, source.path) as file:
         schema = file.schema_arrow
         if not {"name", "vector"} <= set(schema.names):
             raise GraphFormatError(
-                f"{path}: expected the columns name and vector; found {', '.join(schema.names[:10])}"
+                f"expected the columns name and vector; found {', '.join(schema.names[:10])}"
             )
         name, vector = schema.field("name").type, schema.field("vector").type
-        is_list = pa.types.is_list(vector) or pa.types.is_large_list(vector)
-        is_vector = (is_list or pa.types.is_fixed_size_list(vector)) and pa.types.is_floating(
-            vector.value_type
-        )
+        kinds = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
+        is_vector = any(kind(vector) for kind in kinds) and pa.types.is_floating(vector.value_type)
         if not is_vector or name not in (pa.int64(), pa.string(), pa.large_string()):
             raise GraphFormatError(
-                f"{path}: name must be whole numbers or text, vector a list of numbers; "
-                f"got {name} and {vector}"
+                f"name must be whole numbers or text, vector a list of numbers; got {name} and {vector}"
             )
         size, needed = path.stat().st_size, 4 * file.metadata.num_rows * getattr(vector, "list_size", 1)
         if needed > expansion_limit(size):
             raise GraphFormatError(
-                f"{path}: claims {needed:,} bytes of vectors in a file of {size:,}; write it again"
+                f"claims {needed:,} bytes of vectors in a file of {size:,}; write it again"
             )
         table = file.read(["name", "vector"])
         table.validate(full=True)  # Parquet itself does not check that text is UTF-8
         rows = table["vector"].combine_chunks()
         if table["name"].null_count or rows.null_count or rows.flatten().null_count:
-            raise GraphFormatError(f"{path}: every row needs a name and a whole vector; some are empty")
+            raise GraphFormatError("every row needs a name and a whole vector; some are empty")
         lengths = pc.unique(pc.list_value_length(rows)).to_pylist()
         if len(lengths) > 1 or lengths == [0]:
-            raise GraphFormatError(
-                f"{path}: vectors must have one length; found {lengths[:5]}; write it again"
-            )
+            raise GraphFormatError(f"vectors must have one length; found {lengths[:5]}; write it again")
         width = lengths[0] if lengths else getattr(vector, "list_size", 0)
         values = rows.flatten().to_numpy(zero_copy_only=False).reshape(-1, width).astype(np.float32)
         written, description = ((schema.metadata or {}).get(key) for key in (_DIGEST, _PARTS))
@@ -447,7 +443,7 @@ def _read_parquet(path: Path) -> "_Read":
         is_whole = not count or count == b"%d" % len(values)
         if written is not None and is_whole and expected != _content_digest(table["name"], values):
             raise GraphFormatError(
-                f"{path}: its content is not what was written: it was damaged, or changed by another "
+                "its content is not what was written: it was damaged, or changed by another "
                 "program; write it again"
             )
     described = ({}, None) if description is None else _described(path, description)
@@ -478,7 +474,7 @@ def _write_text(path: Path, names: NDArray[Any], embeddings: Embeddings) -> None
         csv.write_csv(_table(np.array(texts, dtype=object), embeddings.vectors, {}), file, options)
 
 
-def _read_text(path: Path) -> "_Read":
+def _read_text(path: Path) -> _Read:
     with opened(path) as source:
         first = _FIRST_LINE.fullmatch(source.stream.readline(64))
         n, d = map(int, first.groups()) if first else (0, 0)
@@ -491,22 +487,18 @@ def _read_text(path: Path) -> "_Read":
             return np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.float32), {}, None
         source.stream.seek(-1, os.SEEK_END)
         if source.stream.read() != b"\n":
-            raise GraphFormatError(
-                f"{path}: does not end with a line break, so it is cut off; write it again"
-            )
+            raise GraphFormatError("does not end with a line break, so it is cut off; write it again")
         options = csv.ParseOptions(delimiter=" ", quote_char=False)
         # From the first line on, which is skipped: Arrow drops a byte-order mark that it begins with.
         found = _parsed(path, _titles(d, {}), options, has_titles=False)
     if len(found[0]) != n:
-        raise GraphFormatError(
-            f"{path}: its first line says {n} vectors, {len(found[0])} follow; write it again"
-        )
+        raise GraphFormatError(f"its first line says {n} vectors, {len(found[0])} follow; write it again")
     beside = _beside(path)
     text = beside.read_bytes()[: _MAX_DESCRIPTION + 1] if beside.is_file() else None
     return *found, *(({}, None) if text is None else _described(beside, text))
 
 
-def _read_csv(path: Path) -> "_Read":
+def _read_csv(path: Path) -> _Read:
     with opened(path) as source:
         first = source.stream.readline(2**26).decode(errors="replace")
         widths = Counter(_PART_TITLE.findall(first))
@@ -537,11 +529,11 @@ def _parsed(path: Path, titles: list[str], options: Any, has_titles: bool = True
         found = table.column_names
     except (pa.ArrowException, UnicodeDecodeError) as fault:
         raise GraphFormatError(
-            f"{path}: expected a name and {d} numbers a line ({str(fault)[:200]!r}); write it again"
+            f"expected a name and {d} numbers a line ({str(fault)[:200]!r}); write it again"
         ) from fault
     if found != titles or not d:
         expected = ", ".join(titles[: 3 if d else 1])
-        raise GraphFormatError(f"{path}: expected the columns {expected}, ...; found {found[:5]}")
+        raise GraphFormatError(f"expected the columns {expected}, ...; found {found[:5]}")
     vectors = np.empty((table.num_rows, d), dtype=np.float32)
     for index, column in enumerate(table.columns[1:]):
         vectors[:, index] = column.to_numpy()
@@ -565,7 +557,6 @@ _WRITERS: dict[str, Callable[[Path, NDArray[Any], Embeddings], None]] = {
     ".csv": lambda path, names, found: csv.write_csv(_table(names, found.vectors, found.parts), path),
     ".txt": _write_text,
 }
-_Read = tuple[NDArray[Any], NDArray[np.float32], dict[str, slice], bool | None]
 _READERS: dict[str, Callable[[Path], _Read]] = {
     ".npz": _read_npz,
     ".parquet": _read_parquet,

@@ -255,23 +255,20 @@ class SPINE:
         known = generator.known(graph, same_network)
         found_same = None if "place" not in generator.parts else known is not None
         if positions is None and isinstance(graph, Graph):
-            vectors, names = self._engine().embed(generator, graph, known), graph.names
+            here = {name: getattr(self, name) for name in MACHINE if hasattr(self, name)}
+            engine = engine_for(replace(self.config_, **here).check())
+            vectors, names = engine.embed(generator, graph, known), graph.names
         else:
             rows = np.arange(len(graph)) if positions is None else positions
-            # Of many nodes, those of all cost less than each for itself.
-            is_many = len(rows) * _FEW > len(graph)
-            vectors = (
-                generator.embed(graph, known)[rows] if is_many else generator.embed_some(graph, rows, known)
-            )
+            if len(rows) * _FEW > len(graph):  # those of all cost less than each of many for itself
+                vectors = generator.embed(graph, known)[rows]
+            else:
+                vectors = generator.embed_some(graph, rows, known)
             if nodes is not None and positions is not None and isinstance(graph, Overlay):
                 names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
             else:
                 names = graph.names[rows]
         return Embeddings(names, vectors, generator.parts, found_same)
-
-    def _engine(self) -> Any:
-        here = {name: getattr(self, name) for name in MACHINE if hasattr(self, name)}
-        return engine_for(replace(self.config_, **here).check())
 
     def similar(
         self,
@@ -507,14 +504,11 @@ def _require_same_features(encoder: FeatureEncoder | None, graph: Graph) -> None
 
 def _require_direction(generator: Any, graph: GraphLike) -> None:
     fitted = getattr(generator, "directed", graph.directed)  # the paper's method reads no directions
-    if fitted and not graph.directed:
-        raise ParameterError(
-            "the model was fitted on a directed graph, this one is undirected; build it with directed=True"
-        )
-    if graph.directed and not fitted:
-        raise ParameterError(
-            "the model was fitted on an undirected graph, this one is directed; pass graph.to_undirected()"
-        )
+    if fitted != graph.directed:
+        was, now = "a directed graph", "undirected; build it with directed=True"
+        if not fitted:
+            was, now = "an undirected graph", "directed; pass graph.to_undirected()"
+        raise ParameterError(f"the model was fitted on {was}, this one is {now}")
 
 
 def _require_graph(graph: GraphLike) -> None:
@@ -526,27 +520,24 @@ def _require_graph(graph: GraphLike) -> None:
     raise ParameterError(f"transform takes a Graph or an Overlay; got {type(graph).__name__}; {way_out}")
 
 
-def _as_list(graphs: Any) -> list[Graph]:
-    if isinstance(graphs, Overlay):
-        raise ParameterError(
-            "fit takes a Graph or a list of Graphs; got an Overlay; pass overlay.materialize()"
-        )
-    listed = list(graphs) if isinstance(graphs, list | tuple | Iterator) else None
-    if not listed or not all(isinstance(graph, Graph) for graph in listed):
-        kinds = ", ".join(sorted({type(graph).__name__ for graph in listed or [graphs]}))
-        raise ParameterError(
-            f"fit takes a Graph or a list of Graphs; got {'an empty list' if listed == [] else kinds}"
-        )
-    return listed
-
-
 def _one_graph(given: Any, encoder: FeatureEncoder | None = None) -> tuple[Any, Graph]:
     """Return what was given as a Graph or a list of Graphs, and the union of a list."""
     if isinstance(given, list | tuple):
         given = [as_graph(each, encoder) for each in given]
-    given = as_graph(given, encoder)
-    graph = given if isinstance(given, Graph) else _as_list(given)
-    return graph, graph if isinstance(graph, Graph) else Graph.union(graph, keys=range(len(graph)))
+    graph = as_graph(given, encoder)
+    if isinstance(graph, Graph):
+        return graph, graph
+    if isinstance(graph, Overlay):
+        raise ParameterError(
+            "fit takes a Graph or a list of Graphs; got an Overlay; pass overlay.materialize()"
+        )
+    listed = list(graph) if isinstance(graph, list | tuple | Iterator) else None
+    if not listed or not all(isinstance(each, Graph) for each in listed):
+        kinds = ", ".join(sorted({type(each).__name__ for each in listed or [graph]}))
+        raise ParameterError(
+            f"fit takes a Graph or a list of Graphs; got {'an empty list' if listed == [] else kinds}"
+        )
+    return listed, Graph.union(listed, keys=range(len(listed)))
 
 
 def _embeddings_of(

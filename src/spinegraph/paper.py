@@ -86,10 +86,9 @@ class PaperSPINE(SPINE):
         near = candidates(degrees, profile.weights, config.candidates)  # type: ignore[arg-type]
         similar = similar_nodes(profile, near, config.similarity, threads=config.threads)  # type: ignore[arg-type]
         report_progress("features around every node", 0, 0)
-        smoothed = inputs.smoothed(whole, profile, nodes).matrix()  # T F
-        weights, history = learn(
-            smoothed, PairSampler(corpus, similar, degrees, config), config, report_progress
-        )
+        operator, features = inputs.smoothed(whole, profile, nodes)
+        sampler = PairSampler(corpus, similar, degrees, config)
+        weights, history = learn(operator @ features, sampler, config, report_progress)
         generator, embeddings = PaperGenerator(inputs, weights), None
         if vectors:
             report_progress("embedding", 0, 0)

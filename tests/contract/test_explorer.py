@@ -15,7 +15,7 @@ import spinegraph as sg
 from running_service import Running, small_graph, small_model
 from spinegraph.analysis.plots import COLORS
 from spinegraph.graph.datasets import load
-from spinegraph.structure.similarity import pair_distances
+from spinegraph.structure.similarity import as_rows, comparison
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 2</script>"
 ROOT = Path(sg.__file__).parent / "apps" / "explorer"
@@ -638,7 +638,7 @@ def test_twins_are_the_nearest_profiles_of_like_degree(network):
         like = np.flatnonzero(np.abs(np.log2((degrees + 1) / (degrees[root] + 1))) <= 1)
         like = like[like != root]
         assert len(like) >= 20
-        apart = pair_distances(profiles, np.column_stack([np.full(len(like), root), like]))
+        apart = comparison("dtw", as_rows(profiles, "profiles"))(np.full(len(like), root), like)
         told = network.get(f"/v1/nodes/n{root}/twins", n=5)["matches"]
         assert [match["score"] for match in told] == pytest.approx(np.exp(-np.sort(apart)[:5]), rel=1e-3)
 

@@ -17,7 +17,6 @@ from spinegraph.engines.ray import (
     RayEngine,
     Shared,
     connect,
-    embed_to_folder,
     require_package,
     require_ray,
 )
@@ -84,9 +83,9 @@ def test_vectors_of_a_large_graph_are_those_of_the_local_engine(cluster, kind, r
 @pytest.mark.parametrize("kind", ["featured", "bare"])
 def test_a_folder_holds_the_files_of_the_local_engine(cluster, kind, request, tmp_path):
     model = request.getfixturevalue(kind)
-    here = local.embed_to_folder(model.generator_, model.graph_, tmp_path / "here", rows=64)
+    here = local.LocalEngine().embed_to_folder(model.generator_, model.graph_, tmp_path / "here", rows=64)
     told = []
-    there = embed_to_folder(
+    there = RayEngine().embed_to_folder(
         model.generator_, model.graph_, tmp_path / "there", rows=64, progress=lambda *line: told.append(line)
     )
     assert [path.name for path in sorted(there.iterdir())] == [path.name for path in sorted(here.iterdir())]
@@ -100,8 +99,10 @@ def test_a_folder_holds_the_files_of_the_local_engine(cluster, kind, request, tm
 def test_a_store_is_opened_by_its_path(cluster, featured, tmp_path):
     write_store(featured.graph_, tmp_path / "store")
     graph = open_store(tmp_path / "store")
-    folder = embed_to_folder(featured.generator_, graph, tmp_path / "vectors", rows=64)
-    here = local.embed_to_folder(featured.generator_, featured.graph_, tmp_path / "here", rows=64)
+    folder = RayEngine().embed_to_folder(featured.generator_, graph, tmp_path / "vectors", rows=64)
+    here = local.LocalEngine().embed_to_folder(
+        featured.generator_, featured.graph_, tmp_path / "here", rows=64
+    )
     np.testing.assert_array_equal(joined(folder), joined(here))
     assert Shared.of(graph).reference == ()
 
@@ -118,16 +119,16 @@ def test_an_interrupted_run_is_resumed(cluster, featured, tmp_path):
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        embed_to_folder(generator, graph, tmp_path / "vectors", rows=20, progress=stop)
+        RayEngine().embed_to_folder(generator, graph, tmp_path / "vectors", rows=20, progress=stop)
     kept = {part.name: part.stat().st_mtime_ns for part in (tmp_path / "vectors").glob("*.parquet")}
     told = []
-    found = embed_to_folder(
+    found = RayEngine().embed_to_folder(
         generator, graph, tmp_path / "vectors", rows=20, progress=lambda *line: told.append(line)
     )
     assert told[0] == ("embedding nodes", told[0][1], 300)
     assert told[0][1] >= 100
     assert sum((found / name).stat().st_mtime_ns == written for name, written in kept.items()) >= 5
-    here = local.embed_to_folder(generator, graph, tmp_path / "here", rows=20)
+    here = local.LocalEngine().embed_to_folder(generator, graph, tmp_path / "here", rows=20)
     np.testing.assert_array_equal(joined(found), joined(here))
     assert not list(found.glob(".smoothed*"))
 
@@ -142,9 +143,9 @@ def test_a_node_that_is_killed_in_the_middle_costs_nothing_but_time(cluster, fea
             cluster.remove_node(victim, allow_graceful=False)
 
     generator, graph = featured.generator_, featured.graph_
-    found = embed_to_folder(generator, graph, tmp_path / "vectors", rows=10, progress=kill)
+    found = RayEngine().embed_to_folder(generator, graph, tmp_path / "vectors", rows=10, progress=kill)
     assert killed
-    here = local.embed_to_folder(generator, graph, tmp_path / "here", rows=10)
+    here = local.LocalEngine().embed_to_folder(generator, graph, tmp_path / "here", rows=10)
     np.testing.assert_array_equal(joined(found), joined(here))
     ShardFolder.open(found, run_of(generator, graph), 300, 10).verify()
 
@@ -179,7 +180,7 @@ def test_a_connected_process_refuses_another_cluster(cluster):
 def test_an_error_in_a_task_is_the_error_of_the_call(cluster, featured, tmp_path):
     model = SPINE(**SETTINGS).fit(made.random_graph(60, 3, features=3, seed=0))
     with pytest.raises(ValueError, match="the model was fitted with 3 features per node, this graph has 12"):
-        embed_to_folder(model.generator_, featured.graph_, tmp_path / "vectors", rows=64)
+        RayEngine().embed_to_folder(model.generator_, featured.graph_, tmp_path / "vectors", rows=64)
 
 
 def test_a_model_keeps_no_address(cluster, featured, tmp_path):

@@ -12,8 +12,8 @@ from benchmarks.growth import memory_group
 
 from command import ALONE, Forked, in_small_place
 from spinegraph import SPINE, Embeddings, Graph, made, open_store, write_store
-from spinegraph.engines.local import embed_to_folder
-from spinegraph.engines.shards import MANIFEST, Shard, ShardFolder, plan, run_of
+from spinegraph.engines.engine import embed_to_folder
+from spinegraph.engines.shards import MANIFEST, ShardFolder, plan, run_of
 from spinegraph.errors import GraphFormatError, ParameterError
 
 SETTINGS = {"dim": 8, "threads": 1}
@@ -129,12 +129,6 @@ def test_a_manifest_with_a_wrong_value_is_named(tmp_path, field, value):
         ShardFolder.open(tmp_path, "run", num_nodes=4, rows=2)
 
 
-def test_a_shard_takes_as_many_vectors_as_it_has_nodes(tmp_path):
-    shards = ShardFolder.open(tmp_path, "run", 4, 2)
-    with pytest.raises(GraphFormatError, match="needs 2 vectors; got 3"):
-        shards.fill([(Shard(0, 0, 2), Embeddings(np.arange(3), np.zeros((3, 2), np.float32)))])
-
-
 def test_names_of_two_kinds_are_refused_before_anything_is_made(featured, tmp_path):
     graph = featured.graph_.relabel([*range(100), *(f"n{i}" for i in range(200))])
     with pytest.raises(GraphFormatError, match="all text or all whole numbers; got 0, 1"):
@@ -156,7 +150,7 @@ def test_the_run_is_the_same_for_any_number_of_threads(featured):
 LOOP = """
 import sys
 from spinegraph import SPINE
-from spinegraph.engines.local import embed_to_folder
+from spinegraph.engines.engine import embed_to_folder
 model = SPINE.load(sys.argv[1])
 embed_to_folder(model.generator_, model.graph_, sys.argv[2], rows=int(sys.argv[3]))
 """
@@ -201,7 +195,7 @@ NODES, COLUMNS, LIMIT = 20_000, 5_000, 330_000_000
 
 EMBED = """
 import sys, spinegraph as sg
-from spinegraph.engines.local import embed_to_folder
+from spinegraph.engines.engine import embed_to_folder
 model, store, folder = sys.argv[1:]
 embed_to_folder(sg.SPINE.load(model).generator_, sg.open_store(store), folder)
 """

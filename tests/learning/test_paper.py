@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from spinegraph import SPINE, Graph, made
 from spinegraph.config import PaperConfig
@@ -14,15 +12,13 @@ from spinegraph.errors import MissingFeaturesError, ModelFormatError, ParameterE
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.overlay import Overlay
 from spinegraph.paper import PaperSPINE
-from spinegraph.parts import paper
-from spinegraph.parts.paper import Inputs, PaperGenerator, Smoothed
+from spinegraph.parts.paper import Inputs, PaperGenerator
 
 SETTINGS = {"dim": 8, "steps": 30, "batch_size": 32, "local_walks": 2, "threads": 1}
 COLUMNS = ("log_degree", "log_profile_3")
 rng = np.random.default_rng(0)
 DENSE = made.random_graph(60, 2, seed=1).with_features(rng.normal(size=(60, 5)).astype(np.float32))
 SPARSE = DENSE.with_features(csr_array((rng.random((60, 12)) < 0.2).astype(np.float32)))
-seeds = st.integers(0, 2**32 - 1)
 
 
 def fitted(graph, **changes):
@@ -71,12 +67,11 @@ def test_vectors_are_those_of_equation_4():
 def test_models_of_earlier_versions_divide_content_and_add_columns():
     generator = former(DENSE, "beside")
     inputs, weights = generator.inputs, generator.weights.astype(np.float64)
-    content = inputs.matrix(DENSE)[:, :5] @ weights[:5]
+    operator, features = inputs.smoothed(DENSE, generator.profile(DENSE))
+    content = operator @ features @ weights[:5]
     content /= np.sqrt(np.linalg.norm(content, axis=1, keepdims=True))
     expected = content + inputs.structural(DENSE) @ weights[5:]
     np.testing.assert_allclose(generator.embed(DENSE), expected, atol=1e-5)
-    assert inputs.names[-2:] == COLUMNS
-    assert former(DENSE, "alone").inputs.names == tuple(f"around: {name}" for name in COLUMNS)
 
 
 def test_a_generator_has_one_part_and_no_place():
@@ -178,62 +173,3 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was():
 def test_a_graph_without_edges_is_fitted(num_nodes):
     graph = Graph.from_edges([], num_nodes=num_nodes, features=np.eye(num_nodes, 4, dtype=np.float32))
     assert np.isfinite(fitted(graph).embeddings_.vectors).all()
-
-
-def some(rows, columns, seed, filled=0.5):
-    """A matrix with some entries zero."""
-    rng = np.random.default_rng(seed)
-    values = rng.standard_normal((rows, columns)) * (rng.random((rows, columns)) < filled)
-    return values.astype(np.float32)
-
-
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6), st.booleans(), seeds)
-def test_products_are_those_of_the_dense_matrix(roots, nodes, width, sparse, seed):
-    operator, features = some(roots, nodes, seed), some(nodes, 4, seed + 1)
-    smoothed = Smoothed(csr_array(operator), csr_array(features) if sparse else features)
-    whole = operator.astype(float) @ features
-    assert issparse(smoothed.matrix()) == sparse
-    found = smoothed.times(right := some(4, width, seed + 2, 1))
-    assert isinstance(found, np.ndarray)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, whole @ right, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("roots", "width", "is_smoothed"),
-    [
-        # T has 8 entries a row, F 10: 80 sums a root for T F, then 10 (dense) times the width.
-        # The other way: F times the width once, 1000 in all, then 8 times the width a root.
-        (1, 8, True),
-        (2, 8, True),
-        (50, 8, True),
-        (99, 8, False),
-        (100, 8, False),
-        (1, 1, True),
-        (20, 1, False),
-    ],
-)
-def test_the_cheaper_order_is_taken(roots, width, is_smoothed, monkeypatch):
-    operator = np.zeros((roots, 100), np.float32)
-    operator[:, :8] = 0.125
-    features = some(100, 10, 0, filled=1)
-    asked = []
-    original = paper.multiply
-    monkeypatch.setattr(
-        paper, "multiply", lambda left, *rest: asked.append(left.shape) or original(left, *rest)
-    )
-    right = some(10, width, 1, 1)
-    for given_features in (features, csr_array(features)):
-        asked.clear()
-        found = Smoothed(csr_array(operator), given_features).times(right)
-        np.testing.assert_allclose(found, operator @ features @ right, atol=1e-4)
-        assert asked == ([(roots, 10)] if is_smoothed else [(100, 10), (roots, 100)])
-
-
-def test_sparse_features_count_by_their_entries():
-    # One entry a row: T F costs 8 a root, and T F itself has at most 8 entries a row.
-    operator = csr_array(np.full((3000, 8), 0.125, np.float32))
-    operator.resize(3000, 1000)
-    features = csr_array((np.ones(1000, np.float32), np.zeros(1000, int), np.arange(1001)), shape=(1000, 500))
-    assert Smoothed(operator, features)._is_cheaper_smoothed(64)
-    assert not Smoothed(operator, features.toarray())._is_cheaper_smoothed(64)

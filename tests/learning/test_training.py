@@ -138,10 +138,10 @@ def test_the_start_is_small_and_its_own_for_each_seed():
 
 def test_auxiliary_vectors_start_small_or_know_who_is_near():
     settings = config(steps=200)
-    random = first_auxiliary(len(GRAPH), DIM, sampler(settings), settings)
+    random = first_auxiliary(len(GRAPH), sampler(settings), settings)
     assert random.shape == (len(GRAPH), DIM)
     assert abs(random.std() - 0.1) < 0.02
     settings = config(steps=200, auxiliary_init="node2vec")
-    known = first_auxiliary(len(GRAPH), DIM, sampler(settings), settings)
+    known = first_auxiliary(len(GRAPH), sampler(settings), settings)
     similar = known @ known.T
     assert similar[:8, :8].mean() > similar[:8, -8:].mean() + 0.1  # the two bells of the barbell

@@ -11,7 +11,7 @@ from spinegraph.kernels import runtime as kernel_threads
 from spinegraph.structure import pagerank as pagerank_module
 from spinegraph.structure.columns import COLUMNS, structural_columns
 from spinegraph.structure.pagerank import rooted_pagerank
-from spinegraph.structure.similarity import pair_distances, similar_nodes, weights_from_distances
+from spinegraph.structure.similarity import similar_nodes
 from spinegraph.structure.smoothing import Smoother, multiply
 
 KARATE = made.karate()
@@ -33,11 +33,7 @@ STAGES = {
     "columns of a profile": lambda threads: structural_columns(
         KARATE, profile=profile(), names=COLUMNS, threads=threads
     ),
-    "pairs": lambda threads: pair_distances(ROWS, [[0, 1]], threads=threads),
     "similar": lambda threads: similar_nodes(ROWS, OTHERS, threads=threads),
-    "weights": lambda threads: weights_from_distances(
-        np.array([[1], [0]], np.int32), np.array([[2], [np.inf]], np.float32), threads
-    ),
     "multiply": lambda threads: multiply(HALF, ROWS, threads),
     "smoothed": lambda threads: Smoother.of(KARATE, 0.5, threads=threads).smooth(
         np.eye(34, dtype=np.float32)

@@ -39,14 +39,6 @@ def controls(
     standardised, ``spectral`` and ``node2vec``, which see links alone, and ``log degree``; node2vec up to
     10,000 nodes and 128 dimensions, for its time. An ``encoder`` is fitted unless given. Directions and
     scales are those of ``train``.
-
-    Examples
-    --------
-    >>> from spinegraph import made
-    >>> office = made.planted(seed=0).graph
-    >>> {name: vectors(office).shape[1] for name, vectors in controls(office, 16).items()}
-    {'plain columns': 104, 'columns + hop means': 312, 'smoothed columns': 16, 'structural columns': 10,
-     'spectral': 16, 'node2vec': 16, 'log degree': 1}
     """
     rows: dict[str, Embed] = {}
     if train.has_features:
@@ -60,9 +52,17 @@ def controls(
         rows["plain columns"] = plain
         rows["columns + hop means"] = hop_means(plain, train, seed, threads)
         rows["smoothed columns"] = principal(plain, train, dim, seed, threads)
-    rows["structural columns"] = _standardised(
-        lambda graph: structural_columns(graph, threads=threads).values, train
-    )
+
+    def structural(graph: Graph) -> NDArray[np.float32]:
+        return structural_columns(graph, threads=threads).values
+
+    @cache
+    def scale() -> tuple[Any, Any]:
+        found = structural(train)
+        deviation = found.std(axis=0)
+        return found.mean(axis=0), np.where(deviation > 1e-6, deviation, 1)
+
+    rows["structural columns"] = lambda graph: (structural(graph) - scale()[0]) / scale()[1]
     rows["spectral"] = lambda graph: spectral(graph, dim, seed, threads)
     if len(train) <= _MAX_WALKED:
         rows["node2vec"] = lambda graph: node2vec(graph, min(dim, _WALKED_DIM), seed, epochs=1)
@@ -115,9 +115,7 @@ def spectral(graph: Graph, dim: int, seed: int = 0, threads: int | None = None) 
 
 def _links(graph: Graph) -> csr_array:
     weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
-    return csr_array(
-        (weights.astype(np.float32), graph.indices, graph.indptr), shape=(len(graph), len(graph))
-    )
+    return csr_array((weights.astype(np.float32), graph.indices, graph.indptr), shape=(len(graph),) * 2)
 
 
 def principal(plain: Embed, train: Graph, dim: int, seed: int = 0, threads: int | None = None) -> Embed:
@@ -153,16 +151,6 @@ def principal(plain: Embed, train: Graph, dim: int, seed: int = 0, threads: int 
     return components
 
 
-def _standardised(values: Embed, train: Graph) -> Embed:
-    @cache
-    def scale() -> tuple[Any, Any]:
-        found = values(train)
-        deviation = found.std(axis=0)
-        return found.mean(axis=0), np.where(deviation > 1e-6, deviation, 1)
-
-    return lambda graph: (values(graph) - scale()[0]) / scale()[1]
-
-
 def dense(matrix: Any) -> NDArray[np.float32]:
     """Return a matrix as a float32 array."""
     return np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float32)
@@ -180,16 +168,9 @@ def node2vec(
     window: int = 5,
     epochs: int | None = None,
 ) -> NDArray[np.float32]:
-    """Return float32 vectors (n, dim) in which nodes that meet on walks are near.
+    """Return float32 vectors (n, dim) in which nodes that meet on walks are near, from links alone.
 
-    Parameters
-    ----------
-    graph : Graph
-        Edge weights and features are not read.
-    p, q : float
-        A step back weighs 1 / p, a step to a neighbour of the node before 1, one further away 1 / q.
-    epochs : int, optional
-        Passes over the walks.
+    A step back weighs 1 / p, a step to a neighbour of the node before 1, one further away 1 / q.
     """
     walk_seed, vector_seed = np.random.SeedSequence(seed).spawn(2)
     paths = biased_walks(graph, walks, walk_length, p, q, np.random.default_rng(walk_seed))
@@ -202,10 +183,7 @@ def biased_walks(
 ) -> NDArray[np.int32]:
     """Return walks from every node, int32 (walks * n, walk_length)."""
     roots = np.tile(np.arange(len(graph)), walks)
-    found: NDArray[np.int32] = second_order_walks(
-        graph.indptr, graph.indices, roots, walk_length, 1 / p, 1 / q, rng
-    )
-    return found
+    return np.asarray(second_order_walks(graph.indptr, graph.indices, roots, walk_length, 1 / p, 1 / q, rng))
 
 
 _NOISE_TABLE = 1_000_000  # entries that nodes share in proportion to count^0.75, as in word2vec

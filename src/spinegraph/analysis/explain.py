@@ -21,8 +21,7 @@ from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import quoted
 from spinegraph.kernels.adjacency import Adjacency
 from spinegraph.parts.content import Content, encode, smoothers
-from spinegraph.parts.generator import Generator
-from spinegraph.parts.paper import PaperGenerator
+from spinegraph.parts.paper import AnyGenerator, PaperGenerator
 from spinegraph.parts.role import PROFILE, Role, names_of, role_columns, smoothed_degrees
 from spinegraph.parts.role import Surroundings as RoleSurroundings
 from spinegraph.structure.columns import structural_columns
@@ -149,11 +148,6 @@ class Rank:
     nearer: int
     others: int  # nodes other than the first
 
-    @property
-    def share(self) -> float:
-        """Share of the other nodes that are nearer, from 0 to 1."""
-        return self.nearer / max(self.others - 1, 1)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
@@ -210,32 +204,23 @@ class Explanation:
         """Return the numbers behind the words: heading, titles and rows of each table that is shown."""
         alike, apart = self.columns.shared(_SHOWN_COLUMNS), self.columns.apart(_SHOWN_COLUMNS)
         largest = max([*(column.alike for column in alike), *(column.apart for column in apart), 1e-9])
-        parts = [
-            (
-                p.name,
-                "zero" if any(p.is_zero) else f"{p.cosine:.3f}",
-                f"{p.weight:g}",
-                f"{p.share:.3f}",
-                _bar(p.share),
-            )
-            for p in self.parts
-        ]
+        parts, takes = list[tuple[str, ...]](), list[tuple[str, ...]]()
+        for part in self.parts:
+            cosine = "zero" if any(part.is_zero) else f"{part.cosine:.3f}"
+            parts.append((part.name, cosine, f"{part.weight:g}", f"{part.share:.3f}", _bar(part.share)))
         parts.append(("together", "", "", f"{self.similarity:.3f}", ""))
         adds = [(column_title(c.name), f"{c.alike:.3f}", _bar(c.alike / largest)) for c in alike]
-        takes = [
-            (column_title(c.name), f"{c.apart:.3f}", _bar(c.apart / largest), self._more(c)) for c in apart
-        ]
-        numbers = [(*pair,) for pair in zip(_NUMBERS, self.a.numbers(), self.b.numbers(), strict=True)]
+        for c in apart:
+            more = self.a.name if c.values[0] > c.values[1] else self.b.name
+            takes.append((column_title(c.name), f"{c.apart:.3f}", _bar(c.apart / largest), more))
+        numbers = zip(_NUMBERS, self.a.numbers(), self.b.numbers(), strict=True)
         found: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
-            ("Where the similarity comes from", ("part", "cosine", "weight", "adds", ""), [*parts]),
+            ("Where the similarity comes from", ("part", "cosine", "weight", "adds", ""), parts),
             ("What makes them alike", ("column", "adds", ""), [*adds]),
-            ("What sets them apart", ("column", "takes", "", "more of it at"), [*takes]),
+            ("What sets them apart", ("column", "takes", "", "more of it at"), takes),
             ("Side by side", ("", self.a.name, self.b.name), [*numbers]),
         ]
         return [table for table in found if table[2]]
-
-    def _more(self, column: Column) -> str:
-        return self.a.name if column.values[0] > column.values[1] else self.b.name
 
     def __repr__(self) -> str:
         return "\n".join(textwrap.fill(sentence, 88) for sentence in self.words)
@@ -256,7 +241,6 @@ class Explanation:
             "apart_columns": self.columns.apart(_COLUMNS),
             "structural_columns": [self.columns[at] for at in np.flatnonzero(self.columns.is_structural)],
         }
-        warping = self.warping
         return {
             "words": self.words,
             "a": asdict(self.a),
@@ -270,9 +254,9 @@ class Explanation:
             **{key: [{**asdict(one), "apart": one.apart} for one in found] for key, found in columns.items()},
             "profiles": self.profiles.tolist(),
             "warping": {
-                "path": warping.path.tolist(),
-                "costs": warping.costs.tolist(),
-                "distance": warping.distance,
+                "path": self.warping.path.tolist(),
+                "costs": self.warping.costs.tolist(),
+                "distance": self.warping.distance,
                 "step_difference": self.step_difference,
             },
         }
@@ -280,7 +264,7 @@ class Explanation:
 
 def explain(
     graph: GraphLike,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     a: Any,
     b: Any,
     *,
@@ -324,6 +308,11 @@ def explain(
     own = generator.profile(graph, positions)
     if isinstance(embeddings, Embeddings):
         embeddings = Search(embeddings, weights=weights, exact=True)
+    rank = None
+    if embeddings is not None:
+        nearness, (one, other) = embeddings.cosines(a), embeddings.positions([a, b])
+        nearer = np.flatnonzero(nearness > nearness[other] + _TOLERANCE)
+        rank = Rank(int((nearer != one).sum()), len(nearness) - 1)
     return Explanation(
         *_surroundings(graph, positions, own),
         sum(part.share for part in parts),
@@ -332,7 +321,7 @@ def explain(
         _columns(graph, generator, positions, own, {part.name: scale * part.weight for part in parts}),
         own.weights,
         warping(*own.weights),
-        None if embeddings is None else _rank(embeddings.cosines(a), embeddings.positions([a, b])),
+        rank,
         None if PLACE not in generator.parts else known is not None and bool((known >= 0).any()),
     )
 
@@ -432,7 +421,7 @@ class Similar(TableResult, Sequence[Match]):
 
 def similar(
     graph: GraphLike,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     embeddings: Embeddings,
     node: Any,
     *,
@@ -459,20 +448,12 @@ def search_by(
     """Return the search by all parts of vectors, or by one of them, if these have it."""
     if by not in _BY:
         raise ParameterError(f"by must be one of {', '.join(map(repr, _BY))}; got {by!r}")
-    if by != "all" and weights is not None:
-        raise ParameterError(f"weights are for all parts together; leave them out with by={by!r}")
     if by == PLACE and embeddings.same_network is False:
         raise ParameterError(
             "this is another network than the fitted one, so its nodes have no place; "
             "search by content or by role"
         )
     return Search(embeddings, by=by, weights=weights, exact=exact)
-
-
-def _rank(nearness: NDArray[np.float32], positions: NDArray[np.int64]) -> Rank:
-    nearer = nearness > nearness[positions[1]] + _TOLERANCE
-    nearer[positions[0]] = False
-    return Rank(int(nearer.sum()), len(nearness) - 1)
 
 
 def _parts(
@@ -501,7 +482,7 @@ def _parts(
 
 def _columns(
     graph: GraphLike,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     positions: NDArray[np.int64],
     profile: RootedPageRank,
     factors: Mapping[str, float],
@@ -523,11 +504,7 @@ def _columns(
 
 
 def _content_columns(
-    graph: GraphLike,
-    content: Content,
-    positions: NDArray[np.int64],
-    around: list[csr_array],
-    factor: float,
+    graph: GraphLike, content: Content, positions: NDArray[np.int64], around: list[csr_array], factor: float
 ) -> Columns:
     """Return what features add: a node's own, those near it and those far around, together."""
     features = [encode(content.encoder, graph, positions)]
@@ -725,7 +702,7 @@ def _verdict(found: Explanation) -> str:
     if found.rank is None:
         return verdict
     nearer, others = found.rank.nearer, f"the {found.rank.others:,} other nodes"
-    is_far, is_are = found.rank.share >= 0.1, "is" if nearer == 1 else "are"
+    is_far, is_are = nearer / max(found.rank.others - 1, 1) >= 0.1, "is" if nearer == 1 else "are"
     count = f"{'' if is_far else 'only '}{nearer:,} {is_are}" if nearer else "none is"
     than = f" than {titled(found.b.name)} is" * is_far
     yet = "Yet of" if is_far and similarity >= _ALIKE[1][0] else "Of"
@@ -761,8 +738,13 @@ def _content(found: Explanation) -> Iterator[str]:
     shared = found.columns.shared(_COLUMNS_IN_WORDS)
     if shared and found.similarity >= _ALIKE[-1][0]:
         yield f"What makes them alike most: {_titles(shared)}."
-        for column, words in _shared_words(found.columns).items():
-            yield f"They, or those around them, both write in {column}: {_listed(words[:_COLUMNS_IN_WORDS])}."
+        words = dict[str, list[str]]()  # by text column, those that add most first
+        for column in found.columns.shared(_WORDS, structural=False):
+            text, _, word = column.name.rpartition(": ")
+            if text and word.replace("_", "").isalnum():
+                words.setdefault(text, []).append(word)
+        for text, listed in words.items():
+            yield f"They, or those around them, both write in {text}: {_listed(listed[:_COLUMNS_IN_WORDS])}."
     if found.similarity < _ALIKE[1][0]:
         apart, sides = found.columns.apart(_COLUMNS_IN_WORDS), []
         for side, name in enumerate((found.a.name, found.b.name)):
@@ -771,16 +753,6 @@ def _content(found: Explanation) -> Iterator[str]:
                 sides.append(f"{_titles(more)} (more at {titled(name)})")
         if sides:
             yield f"What sets them apart most: {'; '.join(sides)}."
-
-
-def _shared_words(columns: Columns) -> dict[str, list[str]]:
-    """Return the words that both nodes have, those that add most first, by text column."""
-    found = dict[str, list[str]]()
-    for column in columns.shared(_WORDS, structural=False):
-        text, _, word = column.name.rpartition(": ")
-        if text and word.replace("_", "").isalnum():
-            found.setdefault(text, []).append(word)
-    return found
 
 
 def _place(found: Explanation) -> str:

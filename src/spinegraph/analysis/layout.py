@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from spinegraph.errors import MissingPackageError, ParameterError
 from spinegraph.graph.graph import GraphLike
-from spinegraph.kernels.adjacency import Adjacency
+from spinegraph.structure.pagerank import as_whole
 
 Points = NDArray[np.float32]
 Method = Literal["auto", "tsne", "landmarks", "pca", "umap"]
@@ -95,11 +95,9 @@ def _tsne(points: Points, seed: int) -> Points:
     from sklearn.manifold import TSNE
 
     # A start of principal directions makes the large shape of the map the same for every seed.
-    start = (points[:, :2] / max(float(points[:, 0].std()), 1e-12) * 1e-4).astype(np.float32)
+    start = np.ascontiguousarray(points[:, :2] / max(float(points[:, 0].std()), 1e-12) * 1e-4, np.float32)
     perplexity = min(_PERPLEXITY, (len(points) - 1) / 3)
-    model = TSNE(
-        perplexity=perplexity, init=np.ascontiguousarray(start), max_iter=_ITERATIONS, random_state=seed
-    )
+    model = TSNE(perplexity=perplexity, init=start, max_iter=_ITERATIONS, random_state=seed)
     return cast(Points, model.fit_transform(points))
 
 
@@ -203,9 +201,7 @@ def ego_network(graph: GraphLike, node: Any, *, radius: int = 2, most: int = 40)
     Of more than ``most`` nodes within ``radius`` steps, nearer ones go first, and of one ring those of larger
     degree.
     """
-    for name, value in (("radius", radius), ("most", most)):
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"{name} must be a whole number of at least 1; got {value!r}")
+    radius, most = as_whole("radius", radius), as_whole("most", most)
     root = int(graph.positions([node])[0])
     degrees, adjacency = graph.degrees, graph.adjacency()
     nodes, hops, left_out = [root], [0], 0
@@ -218,20 +214,12 @@ def ego_network(graph: GraphLike, node: Any, *, radius: int = 2, most: int = 40)
         nodes += kept
         hops += [hop] * len(kept)
         ring = sorted(kept)
-    edges = _edges_among(adjacency, nodes)
-    return Ego(np.array(nodes), np.array(hops), edges, _draw(len(nodes), edges), left_out)
-
-
-def _edges_among(adjacency: Adjacency, nodes: list[int]) -> NDArray[np.int64]:
-    index_of = {node: index for index, node in enumerate(nodes)}
-    indptr, others = adjacency.neighbors(np.array(nodes))
-    indices = np.repeat(np.arange(len(nodes)), np.diff(indptr)).tolist()
-    found = [
-        (index, index_of[other])
-        for index, other in zip(indices, others.tolist(), strict=True)
-        if index < index_of.get(other, -1)
-    ]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+    shown, order = np.array(nodes), np.argsort(nodes)
+    indptr, others = adjacency.neighbors(shown)
+    ends = np.repeat(np.arange(len(shown)), np.diff(indptr))
+    starts = order[np.searchsorted(shown, others, sorter=order) % len(shown)]
+    edges = np.column_stack([ends, starts])[(shown[starts] == others) & (ends < starts)]
+    return Ego(shown, np.array(hops), edges, _draw(len(nodes), edges), left_out)
 
 
 def _draw(count: int, edges: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -65,6 +65,8 @@ def map(
     >>> len(sg.plot.map(vectors, color=["east", "west", "west"]).data)
     2
     """
+    from plotly.graph_objects import Figure
+
     embeddings = embeddings_of(subject)
     drawn = embeddings if by == "all" else embeddings.part(by)
     where = layout(drawn.vectors, method=method, seed=seed) if places is None else np.asarray(places)
@@ -86,7 +88,7 @@ def map(
             f"got {where.shape} and {np.size(values)} values"
         )
     traces = _map_traces(where, [safe_text(name) for name in embeddings], coloring)
-    figure = _new_figure(traces, height=560, margin={"l": 8, "r": 8, "t": 34, "b": 8})
+    figure = _styled(Figure(traces), height=560, margin={"l": 8, "r": 8, "t": 34, "b": 8})
     figure.update_xaxes(**_HIDDEN_AXIS)
     figure.update_yaxes(**_HIDDEN_AXIS, scaleanchor="x")
     return figure
@@ -128,33 +130,25 @@ def twins(subject: Any, a: Any, b: Any, *, radius: int = 2, most: int = 40) -> A
     >>> [note.text for note in figure.layout.annotations]
     ['0', '8']
     """
+    from plotly.subplots import make_subplots
+
     graph = graph_of(subject)
     egos = [ego_network(graph, node, radius=radius, most=most) for node in (a, b)]
     boxes = [(ego.coordinates.min(axis=0), ego.coordinates.max(axis=0)) for ego in egos]
     reach = 0.56 * max(1.0, *(float((high - low).max()) for low, high in boxes))  # one scale for both
-    traces = [
-        trace for ego, axis in zip(egos, ("", "2"), strict=True) for trace in _ego_traces(ego, graph, axis)
-    ]
-    figure = _new_figure(traces, height=320, showlegend=False, margin={"l": 4, "r": 4, "t": 32, "b": 4})
-    for node, (low, high), axis, span in zip(
-        (a, b), boxes, ("", "2"), ((0.0, 0.48), (0.52, 1.0)), strict=True
-    ):
+    figure = make_subplots(1, 2, subplot_titles=[safe_text(a), safe_text(b)], horizontal_spacing=0.04)
+    for column, (ego, (low, high)) in enumerate(zip(egos, boxes, strict=True), start=1):
         x, y = (low + high) / 2
-        x_axis = {**_HIDDEN_AXIS, "domain": span, "range": [x - reach, x + reach]}
-        y_axis = {
-            **_HIDDEN_AXIS,
-            "anchor": f"x{axis}",
-            "scaleanchor": f"x{axis}",
-            "range": [y - reach, y + reach],
-        }
-        figure.update_layout({f"xaxis{axis}": x_axis, f"yaxis{axis}": y_axis})
-        where = {"x": sum(span) / 2, "y": 1, "xanchor": "center", "yanchor": "bottom"}
-        look = {"xref": "paper", "yref": "paper", "showarrow": False, "font": {"size": 14, "color": INK}}
-        figure.add_annotation(text=safe_text(node), **where, **look)
-    return figure
+        figure.add_traces(_ego_traces(ego, graph), rows=1, cols=column)
+        figure.update_xaxes(**_HIDDEN_AXIS, range=[x - reach, x + reach], col=column)
+        figure.update_yaxes(
+            **_HIDDEN_AXIS, range=[y - reach, y + reach], scaleanchor=f"x{column}", col=column
+        )
+    figure.update_annotations(font={"size": 14, "color": INK})
+    return _styled(figure, height=320, showlegend=False, margin={"l": 4, "r": 4, "t": 32, "b": 4})
 
 
-def _ego_traces(ego: Ego, graph: Graph, axis: str) -> list[Any]:
+def _ego_traces(ego: Ego, graph: Graph) -> list[Any]:
     ends = np.full((len(ego.edges), 3, 2), np.nan)
     ends[:, :2] = ego.coordinates[ego.edges]
     ring = np.minimum(ego.hops, len(RING_COLORS) - 1)
@@ -175,24 +169,20 @@ def _ego_traces(ego: Ego, graph: Graph, axis: str) -> list[Any]:
     edges = {"type": "scatter", "mode": "lines", "x": edge_x, "y": edge_y, **line}
     about = {"text": [texts[index] for index in order], "hovertemplate": "%{text}<extra></extra>"}
     nodes = {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, **about}
-    return [{**trace, "xaxis": f"x{axis}", "yaxis": f"y{axis}"} for trace in (edges, nodes)]
+    return [edges, nodes]
 
 
-def _new_figure(traces: list[Any], **layout: Any) -> Any:
+def _styled(figure: Any, **layout: Any) -> Any:
     """Return a Plotly figure in the package's style."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(traces)
-    figure.update_layout(
+    return figure.update_layout(
         template="none",
         font={"family": FONT, "size": 13, "color": INK},
         paper_bgcolor="#ffffff",
         plot_bgcolor="#ffffff",
         hoverlabel={"font": {"family": FONT, "size": 12}, "bgcolor": "#ffffff", "bordercolor": LINE},
         legend={"font": {"size": 12}, "itemsizing": "constant"},
+        **layout,
     )
-    figure.update_layout(**layout)
-    return figure
 
 
 def safe_text(value: object, max_length: int = 60) -> str:
@@ -257,11 +247,8 @@ def graph_of(subject: Any, *, needed: bool = True) -> Any:
     if isinstance(found, list):
         return Graph.union(found, keys=range(len(found)))
     if found is None and needed:
-        if hasattr(subject, "generator_"):
-            raise ParameterError(
-                "this model was saved without its network; give a graph, or save it with data=True"
-            )
-        raise ParameterError(f"give a fitted SPINE or a Graph; got {_kind(subject)}")
+        reason = "this model was saved without its network; give a graph, or save it with data=True"
+        raise _missing(subject, "a Graph", reason)
     return found
 
 
@@ -272,18 +259,16 @@ def embeddings_of(subject: Any) -> Embeddings:
         vectors = np.concatenate([each.vectors for each in found])
         return Embeddings(graph_of(subject).names, vectors, found[0].parts)
     if found is None:
-        if hasattr(subject, "generator_"):
-            raise ParameterError(
-                "this model holds no vectors: it was saved without, or fitted with vectors=False; "
-                "give a graph, or transform(graph) of one"
-            )
-        raise ParameterError(f"give a fitted SPINE or Embeddings; got {_kind(subject)}")
+        reason = "this model holds no vectors: it was saved without, or fitted with vectors=False"
+        raise _missing(subject, "Embeddings", f"{reason}; give a graph, or transform(graph) of one")
     return found
 
 
-def _kind(subject: Any) -> str:
-    is_unfitted = hasattr(subject, "fit") and not hasattr(subject, "generator_")
-    return f"{type(subject).__name__} that is not fitted" if is_unfitted else type(subject).__name__
+def _missing(subject: Any, what: str, reason: str) -> ParameterError:
+    """Return the error of a fitted model that lacks something, or of anything else."""
+    kind = f"{type(subject).__name__}{' that is not fitted' * hasattr(subject, 'fit')}"
+    is_fitted = hasattr(subject, "generator_")
+    return ParameterError(reason if is_fitted else f"give a fitted SPINE or {what}; got {kind}")
 
 
 _MORE_COLUMNS = ("degree", "clustering", "log_triangles")

@@ -19,17 +19,6 @@ from spinegraph import __version__
 from spinegraph.analysis import plots
 from spinegraph.analysis.explain import MEANING, Explanation, explain, plural
 from spinegraph.analysis.layout import layout
-from spinegraph.analysis.plots import (
-    COLORS,
-    RING_COLORS,
-    SCALE,
-    Coloring,
-    color_nodes,
-    column_of,
-    embeddings_of,
-    graph_of,
-    shorten,
-)
 from spinegraph.analysis.roles import RoleAssignment, Roles
 from spinegraph.analysis.search import Search
 from spinegraph.atomic import make_folder, whole_file
@@ -37,8 +26,7 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 from spinegraph.graph.describe import Description, describe
 from spinegraph.graph.graph import Graph
-from spinegraph.parts.generator import Generator
-from spinegraph.parts.paper import PaperGenerator
+from spinegraph.parts.paper import AnyGenerator
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
 
@@ -82,7 +70,7 @@ class Findings:
     assignment: RoleAssignment
     shown: NDArray[np.int64]  # (m,), positions of the nodes on the map: all, or a sample
     coordinates: NDArray[np.float32]  # (m, 2)
-    colorings: list[Coloring]  # of the nodes on the map; the first is shown first
+    colorings: list[plots.Coloring]  # of the nodes on the map; the first is shown first
     labels: NDArray[Any] | None  # (n,)
     label_title: str
     examples: list[Example]
@@ -102,9 +90,9 @@ def write_report(
     """Write a report on a fitted model as one HTML file, whole or not at all; see ``SPINE.report``."""
     require_page(path)
     report = progress or (lambda stage, done, total: None)
-    graph, embeddings, generator = graph_of(model), embeddings_of(model), model.generator_
+    graph, embeddings, generator = plots.graph_of(model), plots.embeddings_of(model), model.generator_
     is_known = color in (None, "role") or (labels is not None and color == label_title)
-    chosen = [] if is_known else [(str(color), column_of(graph, str(color)))]
+    chosen = [] if is_known else [(str(color), plots.column_of(graph, str(color)))]
     report("finding roles", 0, 0)
     roles = Roles.find(graph, generator, embeddings, seed=seed)
     assignment = roles.assign(graph, generator, embeddings=embeddings)
@@ -115,11 +103,11 @@ def write_report(
     if len(shown) > MAX_ON_MAP:
         shown = np.sort(np.random.default_rng(seed).permutation(len(shown))[:MAX_ON_MAP])
     coordinates = layout(embeddings.vectors[shown], seed=seed)
-    colorings = [color_nodes("role", assignment.roles[shown], groups=tuple(roles.titles))]
+    colorings = [plots.color_nodes("role", assignment.roles[shown], groups=tuple(roles.titles))]
     if labels is not None:
-        colorings.append(color_nodes(label_title, labels[shown]))
+        colorings.append(plots.color_nodes(label_title, labels[shown]))
     columns = chosen + [each for each in _columns(graph, generator) if each[0] != color]
-    colorings += [color_nodes(name, values[shown]) for name, values in columns]
+    colorings += [plots.color_nodes(name, values[shown]) for name, values in columns]
     colorings.sort(key=lambda each: each.title != color)
     remarks = notes(graph, describe(graph, labels), embeddings)
     places = shown, coordinates, colorings
@@ -136,14 +124,14 @@ def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
     """Return structural columns and the feature columns that vary most as the model reads them, by title."""
     listed = [
         ("neighbours (logarithm)", np.log1p(graph.degrees)),
-        ("neighbours who know each other", column_of(graph, "clustering").astype(np.float64)),
+        ("neighbours who know each other", plots.column_of(graph, "clustering").astype(np.float64)),
     ]
     if graph.features is None or graph.feature_names is None or generator.encoder is None:
         return listed
     read = generator.encoder.transform(graph.features)
     mean, square = (np.asarray(part.mean(axis=0), np.float64).ravel() for part in (read, read * read))
     names = [graph.feature_names[index] for index in np.argsort(mean**2 - square, kind="stable")]
-    return listed + [(name, column_of(graph, name).astype(np.float64)) for name in names[:_MAX_COLUMNS]]
+    return listed + [(name, plots.column_of(graph, name).astype(np.float64)) for name in names[:_MAX_COLUMNS]]
 
 
 def notes(graph: Graph, description: Description, embeddings: Embeddings) -> list[Note]:
@@ -218,7 +206,7 @@ def _of(count: int, total: int, what: str = "nodes") -> str:
 
 
 def find_examples(
-    graph: Graph, generator: Generator | PaperGenerator, search: Search, assignment: RoleAssignment
+    graph: Graph, generator: AnyGenerator, search: Search, assignment: RoleAssignment
 ) -> list[Example]:
     """Find for the commonest roles a typical node, and the node most like it that is not near it."""
     found: list[Example] = []
@@ -268,7 +256,9 @@ def _page(model: Any, found: Findings, title: str) -> str:
     )
     key = " ".join(
         f'<span class="key"><span class="ring" style="background:{color}"></span>{meaning}</span>'
-        for color, meaning in zip(RING_COLORS, ("the node", "its neighbours", "two steps away"), strict=True)
+        for color, meaning in zip(
+            plots.RING_COLORS, ("the node", "its neighbours", "two steps away"), strict=True
+        )
     )
     settings = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
@@ -295,7 +285,7 @@ def _page(model: Any, found: Findings, title: str) -> str:
     )
 
 
-def _parts_in_words(generator: Generator | PaperGenerator) -> str:
+def _parts_in_words(generator: AnyGenerator) -> str:
     widths = {name: part.stop - part.start for name, part in generator.parts.items()}
     listed = ", ".join(f"{width} for {name} ({MEANING[name]})" for name, width in widths.items())
     words = f"A vector has {generator.dim:,} numbers: {listed}."
@@ -328,13 +318,13 @@ def _data(found: Findings) -> dict[str, Any]:
             "colorings": [_coloring(each) for each in found.colorings],
         },
         "roles": found.roles.titles,
-        "scale": SCALE,
+        "scale": plots.SCALE,
         "layout": {"font": layout.font.to_plotly_json(), "hoverlabel": layout.hoverlabel.to_plotly_json()},
         "figures": {name: json.loads(figure.to_json()) for name, figure in figures.items()},
     }
 
 
-def _coloring(found: Coloring) -> dict[str, Any]:
+def _coloring(found: plots.Coloring) -> dict[str, Any]:
     if found.values is not None:
         return {"title": found.title, "values": _rounded(found.values, 4)}
     assert found.codes is not None
@@ -355,15 +345,14 @@ def _json(value: Any) -> str:
 
 
 def _tiles(found: Findings) -> str:
-    features = 0 if found.graph.features is None else found.graph.features.shape[1]
-    listed = [
-        (f"{len(found.graph):,}", "nodes"),
-        (f"{found.graph.num_edges:,}", "edges"),
-        (f"{features:,}", "features"),
-        (f"{found.embeddings.dim:,}", "numbers a vector"),
-        (f"{len(found.roles)}", "role" if len(found.roles) == 1 else "roles"),
-    ]
-    items = "".join(f"<li><b>{value}</b><span>{name}</span></li>" for value, name in listed)
+    counts = {
+        "nodes": len(found.graph),
+        "edges": found.graph.num_edges,
+        "features": found.graph.num_features,
+        "numbers a vector": found.embeddings.dim,
+        "role" if len(found.roles) == 1 else "roles": len(found.roles),
+    }
+    items = "".join(f"<li><b>{count:,}</b><span>{name}</span></li>" for name, count in counts.items())
     return f'<ul class="tiles">{items}</ul>'
 
 
@@ -381,7 +370,7 @@ def _role_cards(found: Findings) -> str:
     shares = found.assignment.shares()
     cards = []
     for role, (title, words) in enumerate(zip(found.roles.titles, found.roles.descriptions, strict=True)):
-        color = COLORS[role % len(COLORS)]
+        color = plots.COLORS[role % len(plots.COLORS)]
         count = int(np.count_nonzero(found.assignment.roles == role))
         cards.append(
             f'<div class="card"><h3><i style="background:{color}"></i>{escape(title)}'
@@ -394,25 +383,18 @@ def _role_cards(found: Findings) -> str:
 
 
 def _numbers(found: Findings, role: int) -> str:
-    names = [shorten(name) for name in found.assignment.examples(role)]
-    rows = {"typical": ", ".join(names) or "nobody"}
-    label = _commonest_label(found, role)
-    if label is not None:
-        rows[f"commonest {found.label_title}"] = label
+    """Return a role's typical nodes, and the commonest label of its nodes where there are labels."""
+    rows = {"typical": ", ".join(map(plots.shorten, found.assignment.examples(role))) or "nobody"}
+    labels = np.array([]) if found.labels is None else found.labels
+    known = np.array([label not in (None, "") for label in labels.tolist()], dtype=bool)
+    mine = labels[known & (found.assignment.roles == role)] if known.any() else known
+    if len(mine):
+        label, count = Counter(map(str, mine.tolist())).most_common(1)[0]
+        overall = 100 * np.mean([str(other) == label for other in labels[known].tolist()])
+        share = f"{100 * count / len(mine):.0f} % (of all nodes {overall:.0f} %)"
+        rows[f"commonest {found.label_title}"] = f"{plots.shorten(label)}, {share}"
     listed = (f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in rows.items())
     return f"<dl>{''.join(listed)}</dl>"
-
-
-def _commonest_label(found: Findings, role: int) -> str | None:
-    if found.labels is None:
-        return None
-    known = np.array([label not in (None, "") for label in found.labels.tolist()])
-    mine = known & (found.assignment.roles == role)
-    if not mine.any():
-        return None
-    label, count = Counter(map(str, found.labels[mine].tolist())).most_common(1)[0]
-    overall = np.mean([str(other) == label for other in found.labels[known].tolist()])
-    return f"{shorten(label)}, {100 * count / mine.sum():.0f} % (of all nodes {100 * overall:.0f} %)"
 
 
 def _example_cards(found: Findings) -> str:
@@ -421,9 +403,9 @@ def _example_cards(found: Findings) -> str:
         return "<p>No two nodes are alike enough to show.</p>"
     cards = []
     for number, example in enumerate(found.examples):
-        one, other = (escape(shorten(name)) for name in (example.a, example.b))
+        one, other = (escape(plots.shorten(name)) for name in (example.a, example.b))
         reasons = "".join(f"<li>{escape(words)}</li>" for words in example.explanation.words[:_MAX_SENTENCES])
-        color = COLORS[example.role % len(COLORS)]
+        color = plots.COLORS[example.role % len(plots.COLORS)]
         part = max(example.explanation.parts, key=lambda part: part.share)
         most = f", above all {part.name}" if len(example.explanation.parts) > 1 else ""
         title = escape(found.roles.titles[example.role])

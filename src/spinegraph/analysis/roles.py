@@ -21,8 +21,7 @@ from spinegraph.errors import ModelFormatError, ParameterError, UnknownNodeError
 from spinegraph.graph.describe import TableResult, data_frame
 from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.overlay import Overlay
-from spinegraph.parts.generator import Generator
-from spinegraph.parts.paper import PaperGenerator
+from spinegraph.parts.paper import AnyGenerator
 from spinegraph.structure.columns import structural_columns
 
 Floats = NDArray[np.float64]
@@ -167,7 +166,7 @@ class Roles:
     def find(
         cls,
         graph: GraphLike,
-        generator: Generator | PaperGenerator,
+        generator: AnyGenerator,
         embeddings: Embeddings | None = None,
         *,
         count: int | None = None,
@@ -199,7 +198,8 @@ class Roles:
         content = _content(graph, generator, embeddings)
         communities = None if content is None else find_communities(neighbors_of(graph), content, seed)
         measures = node_measures(graph, generator, communities, None, content)
-        usual = mean_clustering(measures)
+        several = measures[:, DEGREE] > np.log(2.5)  # two neighbours or more
+        usual = float(measures[several, CLUSTERING].mean()) if several.any() else 0.0
         rows = coordinates(measures, usual)
         mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), _MIN_SCALES[: rows.shape[1]])
         points = (rows - mean) / scale
@@ -220,24 +220,15 @@ class Roles:
         contrasts = np.array([_contrast(points, weights) for weights in memberships.T])
         typical = [Typical.of(measures, weights) for weights in memberships.T]
         rest = [Typical.of(measures, 1 - weights) for weights in memberships.T]
-        return cls(
-            choose_titles(contrasts, typical),
-            [describe(*each) for each in zip(typical, rest, contrasts, strict=True)],
-            typical,
-            Typical.of(measures, np.ones(len(measures))),
-            scores,
-            mixture,
-            usual,
-            mean,
-            scale,
-            communities,
-            float(np.quantile(mixture.log_density(points), _UNUSUAL)),
-        )
+        words = [describe(*each) for each in zip(typical, rest, contrasts, strict=True)]
+        whole = Typical.of(measures, np.ones(len(measures)))
+        found = choose_titles(contrasts, typical), words, typical, whole, scores, mixture, usual, mean, scale
+        return cls(*found, communities, float(np.quantile(mixture.log_density(points), _UNUSUAL)))
 
     def assign(
         self,
         graph: GraphLike,
-        generator: Generator | PaperGenerator,
+        generator: AnyGenerator,
         nodes: Iterable[Any] | None = None,
         *,
         embeddings: Embeddings | None = None,
@@ -299,9 +290,8 @@ class Roles:
             titles, descriptions = list(map(str, meta["titles"])), list(map(str, meta["descriptions"]))
             *typical, whole = (Typical(**each) for each in meta["typical"])
             given = dict(meta["mixture"])
-            variances, scale = (
-                _numbers(some, 1 / _MAX_VALUE) for some in (given.pop("variances"), meta["scale"])
-            )
+            variances = _numbers(given.pop("variances"), 1 / _MAX_VALUE)
+            scale = _numbers(meta["scale"], 1 / _MAX_VALUE)
             mixture = Mixture(**{name: _numbers(some) for name, some in given.items()}, variances=variances)
             mean, known = _numbers(meta["mean"]), meta["communities"]
             scores = {int(count): float(score) for count, score in meta["scores"].items()}
@@ -328,7 +318,7 @@ def _numbers(values: Any, least: float = -_MAX_VALUE) -> Floats:
 
 
 def _content(
-    graph: GraphLike, generator: Generator | PaperGenerator, embeddings: Embeddings | None
+    graph: GraphLike, generator: AnyGenerator, embeddings: Embeddings | None
 ) -> NDArray[np.float32] | None:
     """Return the content part (n, d) of all nodes, or None where the model has none: no communities then."""
     if "content" not in generator.parts:
@@ -414,16 +404,13 @@ class NodeRoles(TableResult):
             rows.append((*row, *[f"{typical.communities or 0:.1f}"] * has_communities))
         heading = f"{plural(len(found), 'role')} of {plural(len(self), 'node')}"
         titles = ("role", "nodes", "share", *["at home"] * is_away, "neighbours", "know each other")
-        notes = "\n".join([*self._descriptions(), *self._notes()])
-        return heading, (*titles, *["communities"] * has_communities), rows, notes
-
-    def _descriptions(self) -> Iterator[str]:
-        for role, (title, words) in enumerate(zip(self.roles.titles, self.roles.descriptions, strict=True)):
-            like = ", ".join(map(shown, self.assigned.examples(role, _EXAMPLES)))
-            yield f"{title}: {words}{f'; such as {like}' * bool(like)}"
+        return heading, (*titles, *["communities"] * has_communities), rows, "\n".join(self._notes())
 
     def _notes(self) -> Iterator[str]:
         scores, count = self.roles.scores, len(self.roles)
+        for role, (title, words) in enumerate(zip(self.roles.titles, self.roles.descriptions, strict=True)):
+            like = ", ".join(map(shown, self.assigned.examples(role, _EXAMPLES)))
+            yield f"{title}: {words}{f'; such as {like}' * bool(like)}"
         yield "Neighbours: the median, and what 80 % have; they know each other where an edge joins them."
         if self.roles.communities is not None:
             yield f"Communities: {len(self.roles.communities)} groups of nodes whose content is alike."
@@ -469,7 +456,7 @@ class NodeRoles(TableResult):
 
 def find_roles(
     graph: Graph,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     embeddings: Embeddings,
     other: Graph | None = None,
     other_embeddings: Embeddings | None = None,
@@ -488,7 +475,7 @@ def find_roles(
 
 def node_measures(
     graph: GraphLike,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     communities: "Communities | None",
     positions: NDArray[np.int64] | None = None,
     content: NDArray[np.float32] | None = None,
@@ -517,7 +504,12 @@ def node_measures(
         own = content[seen]
     member_of = np.full(links.shape[1], -1, dtype=np.int64)
     member_of[seen] = communities.nearest(gather(own, around, content))
-    return np.column_stack([columns.astype(np.float64), _spans(links, member_of, len(communities))])
+    rows, ends = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr)), member_of[links.indices]
+    cells, shape = (rows * len(communities) + ends)[ends >= 0], (links.shape[0], len(communities))
+    table = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    squares, totals = np.square(table).sum(axis=1), table.sum(axis=1)
+    smoothed = np.square(totals + 1) / (squares + 2 * table.max(axis=1) + 1)
+    return np.column_stack([columns, np.square(totals) / np.maximum(squares, 1), smoothed])
 
 
 def neighbors_of(graph: GraphLike, positions: NDArray[np.int64] | None = None) -> csr_array:
@@ -526,23 +518,6 @@ def neighbors_of(graph: GraphLike, positions: NDArray[np.int64] | None = None) -
     indptr, indices = adjacency.neighbors(np.arange(len(graph)) if positions is None else positions)
     ones = np.ones(len(indices), dtype=np.float32)
     return csr_array((ones, indices, indptr), shape=(len(indptr) - 1, adjacency.num_nodes))
-
-
-def _spans(links: csr_array, member_of: NDArray[np.int64], count: int) -> Floats:
-    """Return SPAN and SMOOTHED_SPAN of some nodes, (r, 2), from the communities of all nodes (n,)."""
-    rows = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr))
-    ends = member_of[links.indices]
-    cells = (rows * count + ends)[ends >= 0]
-    table = np.bincount(cells, minlength=links.shape[0] * count).reshape(-1, count).astype(np.float64)
-    squares, totals = np.square(table).sum(axis=1), table.sum(axis=1)
-    smoothed = np.square(totals + 1) / (squares + 2 * table.max(axis=1) + 1)
-    return np.column_stack([np.square(totals) / np.maximum(squares, 1), smoothed])
-
-
-def mean_clustering(measures: Floats) -> float:
-    """Return the mean clustering of nodes that have two neighbours or more."""
-    some = measures[:, DEGREE] > np.log(2.5)
-    return float(measures[some, CLUSTERING].mean()) if some.any() else 0.0
 
 
 def coordinates(measures: Floats, usual: float) -> Floats:
@@ -682,9 +657,6 @@ class Mixture:
     shares: Floats  # (g,), sum to 1
     means: Floats  # (g, c)
     variances: Floats  # (g, c)
-
-    def __len__(self) -> int:
-        return len(self.shares)
 
     def log_joint(self, rows: Floats) -> Floats:
         """Return log(share times density) of every row in every group, (n, g)."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.embeddings import Embeddings, unit_length
 from spinegraph.errors import MissingPackageError, ParameterError
-from spinegraph.structure.pagerank import as_roots
+from spinegraph.structure.pagerank import as_roots, as_whole
 
 EXACT_UP_TO = 20_000  # nodes
 _DECIMALS = 6
@@ -92,7 +92,7 @@ class Search:
     def similar(self, node: Any, n: int = 10) -> list[Match]:
         """Return the ``n`` nodes most like a node, most alike first; never the node itself."""
         position = self.embeddings.position(node)
-        return self._matches(self._nearest(self._unit[position], as_count(n), position, self.exact))
+        return self._matches(self._nearest(self._unit[position], as_whole("n", n), position, self.exact))
 
     def similar_to(self, vector: ArrayLike, n: int = 10) -> list[Match]:
         """Return the ``n`` nodes whose vectors are most like a given one (d,), with all its parts.
@@ -110,7 +110,7 @@ class Search:
             )
         one = Embeddings(np.zeros(1, np.int64), given[None], self.embeddings.parts)
         query = unit_rows(one.weighted(self.by, self.weights).vectors)[0]
-        return self._matches(self._nearest(query, as_count(n), None, self.exact))
+        return self._matches(self._nearest(query, as_whole("n", n), None, self.exact))
 
     def neighbors(
         self, positions: ArrayLike | None = None, n: int = 10, *, progress: Progress | None = None
@@ -125,7 +125,7 @@ class Search:
         >>> search.neighbors(n=1).positions.tolist()
         [[1], [0], [0]]
         """
-        return self._batch(as_roots(positions, len(self)), as_count(n), self.exact, progress)
+        return self._batch(as_roots(positions, len(self)), as_whole("n", n), self.exact, progress)
 
     def recall(self, n: int = 10, *, sample: int = _SAMPLE, seed: int = 0) -> float:
         """Measure what share of the true ``n`` nearest is found, over a sample of nodes; 1 where exact.
@@ -193,13 +193,6 @@ def ordered(unit: NDArray[np.float32], near: NDArray[np.int64], query: NDArray[A
     scores = np.round((unit[near] * query.astype(np.float64)).sum(axis=1), _DECIMALS).clip(-1, 1)
     order = np.argsort(-scores, kind="stable")[:n]
     return Nearest(near[order], scores[order])
-
-
-def as_count(n: Any) -> int:
-    """Return the number of matches wanted, or raise."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ParameterError(f"n must be a whole number >= 1; got {n!r}")
-    return int(n)
 
 
 def can_index() -> bool:

@@ -1,4 +1,4 @@
-"""The choice of an execution backend by the settings."""
+"""The choice of an execution backend by the settings, and vectors of all nodes in a folder."""
 
 from pathlib import Path
 
@@ -29,9 +29,27 @@ def embed_to_folder(
     rows: int = ROWS,
     progress: Progress | None = None,
 ) -> Path:
-    """Write the vectors of all nodes to a folder of Parquet parts, by the engine of the generator's settings.
+    """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run of any engine.
 
-    See ``engines.local.embed_to_folder``.
+    Besides what the graph itself holds (a store holds nothing), memory is that of 64 columns of all nodes, or
+    of fewer beyond a million. On a cluster a store is opened by its path on every machine, and another graph
+    is sent to each of them once.
+
+    Parameters
+    ----------
+    generator : Generator
+        Its settings choose the engine.
+    graph : Graph
+        See ``open_store`` for one larger than memory.
+    folder : path
+    rows : int
+        Nodes per shard.
+    progress : callable (stage, done, total), optional
+
+    Returns
+    -------
+    Path
+        The folder: part-00000.parquet and so on, in graph order, and manifest.json.
     """
     engine = engine_for(generator.config)  # type: ignore[arg-type]
     return engine.embed_to_folder(generator, graph, folder, rows=rows, progress=progress)

@@ -61,7 +61,7 @@ class LocalEngine:
         rows: int = ROWS,
         progress: Progress | None = None,
     ) -> Path:
-        """Write the vectors of all nodes to a folder; see the function of that name."""
+        """Write the vectors of all nodes to a folder; see ``engines.engine.embed_to_folder``."""
         parts = ShardFolder.of_run(folder, generator, graph, rows)
         missing = parts.missing()
         if isinstance(generator, PaperGenerator):
@@ -115,34 +115,3 @@ def _rows(file: Path, shard: Shard, count: int) -> NDArray[np.float32]:
     width = file.stat().st_size // (4 * count)
     found = np.fromfile(file, np.float32, len(shard) * width, offset=4 * width * shard.start)
     return found.reshape(len(shard), width)
-
-
-def embed_to_folder(
-    generator: AnyGenerator,
-    graph: Graph,
-    folder: str | Path,
-    *,
-    rows: int = ROWS,
-    progress: Progress | None = None,
-) -> Path:
-    """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run.
-
-    Besides what the graph itself holds (a store holds nothing), memory is that of 64 columns of all nodes, or
-    of fewer beyond a million.
-
-    Parameters
-    ----------
-    generator : Generator
-    graph : Graph
-        See ``open_store`` for one larger than memory.
-    folder : path
-    rows : int
-        Nodes per shard.
-    progress : callable (stage, done, total), optional
-
-    Returns
-    -------
-    Path
-        The folder: part-00000.parquet and so on, in graph order, and manifest.json.
-    """
-    return LocalEngine().embed_to_folder(generator, graph, folder, rows=rows, progress=progress)

@@ -4,7 +4,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Generator as Yields
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,16 +26,10 @@ from spinegraph.parts.generator import Chunk, Generator
 
 
 class RayEngine(LocalEngine):
-    """Makes vectors on a cluster, with the bits of the local engine; a fit runs in the calling process.
-
-    Parameters
-    ----------
-    address : str, optional
-        See ``connect``.
-    """
+    """Makes vectors on a cluster, with the bits of the local engine; a fit runs in the calling process."""
 
     def __init__(self, address: str | None = None) -> None:
-        self.address = address
+        self.address = address  # see ``connect``
 
     def fit(self, graph: Graph, config: Config, progress: Progress, *, several: bool = False) -> Generator:
         """Fit all parts on a graph, in this process."""
@@ -65,54 +59,27 @@ class RayEngine(LocalEngine):
     ) -> Iterator[tuple[Shard, NDArray[np.float32] | None]]:
         """Yield the role part of shards, each a task."""
         listed, around = list(shards), Shared.of(generator.surroundings(graph))
-        given = (
-            Shared.of(replace(generator.with_config(threads=1), content=None, place=None)),
-            Shared.of(graph),
-        )
+        role = replace(generator.with_config(threads=1), content=None, place=None)
+        given = Shared.of(role), Shared.of(graph)
         with closing(run_tasks(_role_rows, [(*given, around, shard) for shard in listed])) as results:
             for index, values in results:
                 yield listed[index], values
 
     def embed_to_folder(self, *given: Any, **settings: Any) -> Path:
-        """Write the vectors of all nodes to a folder; see the function of that name."""
-        with connected(self.address):
-            return super().embed_to_folder(*given, **settings)
-
-
-def embed_to_folder(
-    generator: AnyGenerator,
-    graph: Graph,
-    folder: str | Path,
-    *,
-    address: str | None = None,
-    rows: int = ROWS,
-    progress: Progress | None = None,
-) -> Path:
-    """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run of any engine.
-
-    The files are those of the local engine; see there. A store is opened by its path on every machine,
-    another graph is sent to each of them once.
-    """
-    return RayEngine(address).embed_to_folder(generator, graph, folder, rows=rows, progress=progress)
+        """Write the vectors of all nodes to a folder; see ``engines.engine.embed_to_folder``."""
+        connect(self.address)
+        return super().embed_to_folder(*given, **settings)
 
 
 # Tasks: what a process of the cluster runs, on one core.
 
 
-def _smoothed(generator: "Shared", graph: "Shared", known: "Shared", chunk: Chunk) -> NDArray[np.float32]:
-    return _value(generator).smoothed(graph.value(), chunk, known.value())
+def _smoothed(generator: "Shared", graph: "Shared", known: "Shared", chunk: Chunk) -> Any:
+    return generator.value().smoothed(graph.value(), chunk, known.value())
 
 
-def _role_rows(
-    generator: "Shared", graph: "Shared", around: "Shared", shard: Shard
-) -> NDArray[np.float32] | None:
-    positions = np.arange(shard.start, shard.stop)
-    return _value(generator).role_rows(graph.value(), positions, around.value())
-
-
-def _value(generator: "Shared") -> Generator:
-    found: Generator = generator.value()
-    return found
+def _role_rows(generator: "Shared", graph: "Shared", around: "Shared", shard: Shard) -> Any:
+    return generator.value().role_rows(graph.value(), np.arange(shard.start, shard.stop), around.value())
 
 
 _opened: dict[str, Any] = {}  # a process runs many tasks on one graph and opens it once
@@ -227,19 +194,6 @@ def require_ray() -> Any:
 def num_workers() -> int:
     """Return how many tasks the cluster runs at a time."""
     return max(1, int(require_ray().cluster_resources().get("CPU", 1)))
-
-
-@contextmanager
-def connected(address: str | None) -> Iterator[None]:
-    """Connect to a cluster, and disconnect afterwards unless this process was connected before."""
-    ray = require_ray()
-    was_connected = ray.is_initialized()
-    connect(address)
-    try:
-        yield
-    finally:
-        if not was_connected:
-            ray.shutdown()
 
 
 def connect(address: str | None) -> None:

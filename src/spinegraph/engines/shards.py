@@ -2,24 +2,22 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from hashlib import blake2b
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from spinegraph.atomic import JsonObject, make_folder, sweep, whole_file
+from spinegraph.atomic import JsonObject, digest, make_folder, sweep, whole_file
 from spinegraph.embeddings import Embeddings, plain_names
 from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import digest_of
-from spinegraph.parts.generator import Generator
-from spinegraph.parts.paper import PaperGenerator
+from spinegraph.parts.paper import AnyGenerator as AnyGenerator
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 ROWS = 65_536
-AnyGenerator = Generator | PaperGenerator
 
 
 @dataclass(frozen=True)
@@ -49,35 +47,14 @@ def plan(num_nodes: int, rows: int = ROWS) -> list[Shard]:
 
 
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A finished shard as the manifest lists it."""
-
-    file: str
-    start: int
-    stop: int
-    bytes: int
-    digest: str
-
-
-def write_part(folder: Path, shard: Shard, embeddings: Embeddings) -> Part:
-    """Write one shard's Parquet file, whole or not at all."""
-    if len(embeddings) != len(shard):
-        raise GraphFormatError(f"{shard} needs {len(shard)} vectors; got {len(embeddings)}")
-    path = folder / shard.file
-    embeddings.save(path)
-    return Part(shard.file, shard.start, shard.stop, path.stat().st_size, digest_of(path))
+Part = dict[str, Any]  # a finished shard as the manifest lists it, by these keys
+_PART = {"file", "start", "stop", "bytes", "digest"}
 
 
 def run_of(generator: AnyGenerator, graph: Graph) -> str:
     """Return a digest of what decides the vectors of a run: the generator and the graph's content."""
     about, arrays = generator.state()
-    digest = blake2b(json.dumps([about, fingerprint(graph)], sort_keys=True).encode(), digest_size=16)
-    for key in sorted(arrays):
-        digest.update(np.ascontiguousarray(arrays[key]).data)
-    return digest.hexdigest()
+    return digest(arrays, {"about": json.dumps([about, fingerprint(graph)], sort_keys=True)})
 
 
 class ShardFolder:
@@ -110,16 +87,29 @@ class ShardFolder:
         sweep(folder, "*")
         parts: dict[str, Part] = {}
         if (folder / MANIFEST).exists():
-            about = _read_manifest(folder)
+            try:
+                about = JsonObject(json.loads((folder / MANIFEST).read_bytes()), "top level")
+                about.one_of("format", FORMAT)
+                about.one_of("version", VERSION)
+                about.get("run", str)
+                about.whole("num_nodes", 1, 2**63 - 1)
+                rows = about.whole("rows", 1, 2**63 - 1)  # the run keeps its shards
+                about.list_of("parts", dict)
+            except (ValueError, RecursionError) as fault:
+                raise GraphFormatError(
+                    f"{folder / MANIFEST}: cannot be read ({str(fault)[:200]}); remove the folder and start "
+                    "again"
+                ) from fault
             if (about.meta["run"], about.meta["num_nodes"]) != (run, num_nodes):
                 raise ParameterError(
                     f"{folder}: holds vectors of another model, network or setting; name another folder, "
                     "or remove this one"
                 )
-            rows = about.meta["rows"]  # the run keeps its shards
-            parts = _listed_parts(about)
+            # Entries of another shape count as missing.
+            listed = [part for part in about.meta["parts"] if part.keys() == _PART]
+            parts = {part["file"]: part for part in listed if type(part["file"]) is str}
             cut = {shard.file: (shard.start, shard.stop) for shard in plan(num_nodes, rows)}
-            if any(cut.get(part.file) != (part.start, part.stop) for part in parts.values()):
+            if any(cut.get(file) != (part["start"], part["stop"]) for file, part in parts.items()):
                 raise GraphFormatError(
                     f"{folder / MANIFEST}: is damaged, it lists parts that are not {rows} nodes long; "
                     "remove the folder and start again"
@@ -144,16 +134,17 @@ class ShardFolder:
 
     def fill(self, found: Iterable[tuple[Shard, Embeddings]], progress: Progress | None = None) -> None:
         """Write the vectors of the missing shards as they come."""
+        report = progress or (lambda stage, done, total: None)
         done = self.num_nodes - sum(map(len, self.missing()))
-        if progress is not None:
-            progress("embedding nodes", done, self.num_nodes)
+        report("embedding nodes", done, self.num_nodes)
         for shard, result in found:
-            part = write_part(self.folder, shard, result)
-            self._parts[part.file] = part
+            path, between = self.folder / shard.file, {"start": shard.start, "stop": shard.stop}
+            result.save(path)
+            checks = {"bytes": path.stat().st_size, "digest": digest_of(path)}
+            self._parts[shard.file] = {"file": shard.file, **between, **checks}
             self._save()
             done += len(shard)
-            if progress is not None:
-                progress("embedding nodes", done, self.num_nodes)
+            report("embedding nodes", done, self.num_nodes)
 
     def verify(self) -> None:
         """Check that every part is there and has the checksum that the manifest lists."""
@@ -161,12 +152,12 @@ class ShardFolder:
             part, path = self._parts.get(shard.file), self.folder / shard.file
             if part is None or not path.is_file():
                 raise GraphFormatError(f"{path}: is missing; run the same command again to make it")
-            if digest_of(path) != part.digest:
+            if digest_of(path) != part["digest"]:
                 raise GraphFormatError(f"{path}: is damaged; remove it and run the same command again")
 
     def _has(self, shard: Shard) -> bool:
         part, path = self._parts.get(shard.file), self.folder / shard.file
-        return part is not None and path.is_file() and path.stat().st_size == part.bytes
+        return part is not None and path.is_file() and path.stat().st_size == part["bytes"]
 
     def _save(self) -> None:
         about = {
@@ -176,36 +167,7 @@ class ShardFolder:
             "num_nodes": self.num_nodes,
             "rows": self.rows,
             "is_complete": len(self._parts) == len(self.shards),
-            "parts": [asdict(self._parts[file]) for file in sorted(self._parts)],
+            "parts": [self._parts[file] for file in sorted(self._parts)],
         }
         with whole_file(self.folder / MANIFEST) as partial:
             partial.write_text(json.dumps(about, indent=1), encoding="utf-8")
-
-
-def _read_manifest(folder: Path) -> JsonObject:
-    try:
-        about = JsonObject(json.loads((folder / MANIFEST).read_bytes()), "top level")
-        about.one_of("format", FORMAT)
-        about.one_of("version", VERSION)
-        about.get("run", str)
-        about.whole("num_nodes", 1, 2**63 - 1)
-        about.whole("rows", 1, 2**63 - 1)
-        about.list_of("parts", dict)
-    except (ValueError, RecursionError) as fault:
-        raise GraphFormatError(
-            f"{folder / MANIFEST}: cannot be read ({str(fault)[:200]}); remove the folder and start again"
-        ) from fault
-    return about
-
-
-def _listed_parts(about: JsonObject) -> dict[str, Part]:
-    """Return the parts that a manifest lists; entries of other shape count as missing."""
-    parts = {}
-    for entry in about.meta["parts"]:
-        try:
-            part = Part(**entry)
-        except TypeError:
-            continue
-        if type(part.file) is str:
-            parts[part.file] = part
-    return parts

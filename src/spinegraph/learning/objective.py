@@ -42,12 +42,10 @@ def objective(made: Views, auxiliary: Views, *, lambda1: float, lambda2: float, 
     )
 
 
-def first_auxiliary(
-    num_nodes: int, dim: int, sampler: PairSampler, config: PaperConfig
-) -> NDArray[np.float32]:
+def first_auxiliary(num_nodes: int, sampler: PairSampler, config: PaperConfig) -> NDArray[np.float32]:
     """Return the first W_S (m, d): random, or learned from local pairs alone, as node2vec does (SPINE-p)."""
     rng = np.random.default_rng([config.seed, 13])
-    values = (rng.standard_normal((num_nodes, dim)) * _SPREAD).astype(np.float32)
+    values = (rng.standard_normal((num_nodes, config.dim)) * _SPREAD).astype(np.float32)
     if config.auxiliary_init == "random" or not sampler.can_draw:
         return values
     matrix = torch.from_numpy(values).requires_grad_()

@@ -47,19 +47,15 @@ def gather_corpus(graph: Graph, config: PaperConfig) -> Corpus:
     walks = plain_walks(graph.adjacency(), roots, repeats, length, config.seed, threads=config.threads)
     if n <= config.training_nodes:
         return Corpus(np.arange(n), walks)
-    return _first_met(walks, config.training_nodes)
-
-
-def _first_met(walks: NDArray[Any], max_nodes: int) -> Corpus:
-    """Keep the leading walks that together meet at most ``max_nodes``."""
-    _, first = np.unique(walks, return_index=True)  # where each node is met first; -1 may be one of them
+    # The leading walks that together meet at most so many nodes. Nodes by where each is met first; -1 may be
+    # one of them.
+    first = np.unique(walks, return_index=True)[1]
     new_per_walk = np.bincount(first // walks.shape[1], minlength=len(walks))
-    count = int(np.searchsorted(np.cumsum(new_per_walk), max_nodes, side="right"))
+    count = int(np.searchsorted(np.cumsum(new_per_walk), config.training_nodes, side="right"))
     # One walk alone may meet too many.
-    kept = walks[:count] if count else walks[:1, : np.sort(first)[max_nodes]]
+    kept = walks[:count] if count else walks[:1, : np.sort(first)[config.training_nodes]]
     nodes = np.unique(kept[kept >= 0]).astype(np.int64)
-    indices = np.where(kept >= 0, np.searchsorted(nodes, kept), -1).astype(np.int32)
-    return Corpus(nodes, indices)
+    return Corpus(nodes, np.where(kept >= 0, np.searchsorted(nodes, kept), -1).astype(np.int32))
 
 
 class PairSampler:
@@ -119,10 +115,6 @@ class PairSampler:
         last = len(self.cumulative_negatives) - 1
         return PairBatch(pairs[:, 0], pairs[:, 1], np.minimum(negatives, last))
 
-    def is_held_out(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell which pairs of training nodes are held-out edges."""
-        return np.isin(self._keys(left, right), self.held_out)
-
     def _keys(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
         """Return one number for each unordered pair of training nodes."""
         low, high = np.minimum(left, right), np.maximum(left, right)
@@ -148,7 +140,7 @@ class PairSampler:
             left, right = line[each, first], line[each, first + gap]
             pairs[waiting, 0] = np.where(turned, right, left)
             pairs[waiting, 1] = np.where(turned, left, right)
-            waiting = waiting[(left == right) | self.is_held_out(left, right)]
+            waiting = waiting[(left == right) | np.isin(self._keys(left, right), self.held_out)]
         pairs[waiting] = self._some_edges(rng, self.edges, len(waiting))
         return pairs
 

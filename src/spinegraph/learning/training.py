@@ -53,7 +53,7 @@ class Trainer:
         self.config, self.sampler = config, sampler
         self._inputs: Any = inputs if issparse(inputs) else torch.from_numpy(inputs)
         self.weights = torch.from_numpy(start.copy()).requires_grad_()
-        auxiliary = first_auxiliary(inputs.shape[0], start.shape[1], sampler, config)
+        auxiliary = first_auxiliary(inputs.shape[0], sampler, config)
         self.auxiliary = torch.from_numpy(auxiliary).requires_grad_()
         self._adam = torch.optim.Adam([self.weights], lr=config.learning_rate)
         self._sparse_adam = torch.optim.SparseAdam([self.auxiliary], lr=config.learning_rate)
@@ -68,7 +68,8 @@ class Trainer:
         config, history, best = self.config, list[TrainingRecord](), self.weights.detach()
         report_progress("training", 0, config.steps)
         for done in range(1, 1 + (config.steps if self.sampler.can_draw else 0)):
-            if self._has_stalled(history):
+            losses = [record.held_out_loss for record in history]
+            if config.patience and losses and len(losses) > losses.index(min(losses)) + config.patience:
                 break
             loss = self._step(done - 1)
             if done % _EVALUATE_EVERY == 0 or done == config.steps:
@@ -82,12 +83,6 @@ class Trainer:
         """Return the objective on held-out pairs."""
         with torch.no_grad():
             return float(self._loss(self.sampler.draw(0, HELD_OUT, _HELD_OUT_PAIRS), None))
-
-    def _has_stalled(self, history: list[TrainingRecord]) -> bool:
-        """Tell whether the last ``patience`` evaluations were no better than the best one before them."""
-        losses = [record.held_out_loss for record in history]
-        patience = self.config.patience
-        return bool(losses) and patience is not None and len(losses) > losses.index(min(losses)) + patience
 
     def _step(self, step: int) -> Tensor:
         loss = self._loss(self.sampler.draw(step), step)

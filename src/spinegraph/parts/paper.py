@@ -1,5 +1,6 @@
 """The paper's generator: smoothed features times a trained matrix (Eq. 4), by NumPy and SciPy alone."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from spinegraph.errors import MissingFeaturesError, ModelFormatError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import GraphLike
 from spinegraph.parts.content import encode, require_features
+from spinegraph.parts.generator import Generator
 from spinegraph.parts.role import profile_of
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank
@@ -40,62 +42,17 @@ class TrainingRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class Smoothed:
-    """The matrix T F (r, f), kept as T and F."""
-
-    operator: csr_array  # T (r, n)
-    features: Any  # F, csr_array or float32 array (n, f)
-    threads: int | None = None
-
-    def matrix(self) -> Any:
-        """Return T F itself; sparse stays sparse."""
-        return self.operator @ self.features
-
-    def times(self, right: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return T F right, (r, d), in the cheaper order of T (F right) and (T F) right."""
-        if self._is_cheaper_smoothed(right.shape[1]):
-            return multiply(self.matrix(), right, self.threads)
-        return multiply(self.operator, multiply(self.features, right, self.threads), self.threads)
-
-    def _is_cheaper_smoothed(self, width: int) -> bool:
-        filled = self.features.size  # of a sparse matrix, the entries it holds
-        per_row = filled / max(self.features.shape[0], 1)
-        sums = self.operator.nnz * per_row  # work for T F
-        smoothed = min(self.operator.shape[0] * self.features.shape[1], sums)
-        return bool(sums + smoothed * width < (filled + self.operator.nnz) * width)
-
-
-def _no_columns() -> NDArray[np.float32]:
-    return np.zeros(0, np.float32)
-
-
-@dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a generator reads: features; in models of version 0.1.0 also structural columns.
+    """What a generator reads: features; in models of version 0.1.0 also structural columns."""
 
-    Attributes
-    ----------
-    config : PaperConfig
-        Its structural settings decide T.
-    encoder : FeatureEncoder or None
-        Scales the features; None where a model reads structural columns alone.
-    columns : tuple of str (s,)
-    mean, scale : float32 array (s,)
-        Of the columns in training.
-    columns_smoothed, columns_direct : bool
-        Whether T smooths the columns like features, or they are added as they are.
-    norm_power : float
-        Smoothed content is divided by this power of its length; 0 without features.
-    """
-
-    config: PaperConfig
-    encoder: FeatureEncoder | None
-    columns: tuple[str, ...] = ()
-    mean: NDArray[np.float32] = field(default_factory=_no_columns)
-    scale: NDArray[np.float32] = field(default_factory=_no_columns)
-    columns_smoothed: bool = False
-    columns_direct: bool = False
-    norm_power: float = 0.0
+    config: PaperConfig  # its structural settings decide T
+    encoder: FeatureEncoder | None  # scales the features; None where a model reads structural columns alone
+    columns: tuple[str, ...] = ()  # (s,)
+    mean: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))  # (s,), in training
+    scale: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))  # (s,), in training
+    columns_smoothed: bool = False  # whether T smooths the columns like features
+    columns_direct: bool = False  # whether they are added as they are
+    norm_power: float = 0.0  # smoothed content is divided by this power of its length; 0 without features
 
     @classmethod
     def of(cls, graph: GraphLike, config: PaperConfig) -> "Inputs":
@@ -105,22 +62,14 @@ class Inputs:
                 "the paper's method reads features, and the graph has none; pass features, or fit SPINE(), "
                 "which does without"
             )
-        return cls(
-            config, FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
-        )
+        encoder = FeatureEncoder.for_matrix(graph.features, config.feature_scaling, graph.feature_names)
+        return cls(config, encoder)
 
     @property
     def num_smoothed(self) -> int:
         """Rows of W_M whose inputs T smooths."""
         features = 0 if self.encoder is None else self.encoder.num_features
         return features + len(self.columns) * self.columns_smoothed
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name every row of W_M."""
-        features = () if self.encoder is None else self.encoder.feature_names_
-        smoothed = tuple(f"around: {name}" for name in self.columns * self.columns_smoothed)
-        return (*features, *smoothed, *self.columns * self.columns_direct)
 
     def structural(
         self,
@@ -148,47 +97,30 @@ class Inputs:
             parts.append(encode(self.encoder, graph, positions))
         if self.columns_smoothed:
             parts.append(self.structural(graph, positions, profile))
-        return _beside(parts)
+        if len(parts) == 1:
+            return parts[0]
+        if any(issparse(part) for part in parts):
+            return csr_array(hstack([csr_array(part) for part in parts], format="csr", dtype=np.float32))
+        return np.hstack(parts)
 
     def smoothed(
         self, graph: GraphLike, profile: RootedPageRank, positions: NDArray[np.int64] | None = None
-    ) -> Smoothed:
-        """Return T F of the nodes whose profile is given, reading only the rows that T needs."""
-        threads = self.config.threads
-        operator = profile.operator(threads)
+    ) -> tuple[csr_array, Any]:
+        """Return T (r, m) of the nodes whose profile is given, and F (m, f) of the nodes that T reads."""
+        operator = profile.operator(self.config.threads)
         if positions is None:
-            return Smoothed(operator, self.around(graph, None, profile), threads)
+            return operator, self.around(graph, None, profile)
         seen, indices = np.unique(operator.indices, return_inverse=True)
         local = csr_array((operator.data, indices, operator.indptr), shape=(len(profile), len(seen)))
-        return Smoothed(local, self.around(graph, seen.astype(np.int64)), threads)
-
-    def matrix(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> Any:
-        """Return the generator's whole input [T F | columns], (r, f + s): what W_M multiplies."""
-        profile = profile_of(graph, self.config, positions)
-        parts = [self.smoothed(graph, profile, positions).matrix()]
-        if self.columns_direct:
-            parts.append(self.structural(graph, positions, profile))
-        return _beside(parts)
+        return local, self.around(graph, seen.astype(np.int64))
 
 
-def _beside(parts: list[Any]) -> Any:
-    """Put matrices side by side; one sparse part makes all sparse."""
-    if len(parts) == 1:
-        return parts[0]
-    if any(issparse(part) for part in parts):
-        return csr_array(hstack([csr_array(part) for part in parts], format="csr", dtype=np.float32))
-    return np.hstack(parts)
-
-
-def activate(values: NDArray[np.float32], activation: str) -> NDArray[np.float32]:
-    """Apply the activation of Eq. 4."""
-    if activation == "relu":
-        return np.maximum(values, 0)
-    if activation == "tanh":
-        return np.tanh(values)
-    if activation == "elu":
-        return np.where(values > 0, values, np.expm1(np.minimum(values, 0))).astype(np.float32)
-    return values
+_ACTIVATIONS: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
+    "identity": lambda values: values,
+    "relu": lambda values: np.maximum(values, 0),
+    "elu": lambda values: np.where(values > 0, values, np.expm1(np.minimum(values, 0))).astype(np.float32),
+    "tanh": np.tanh,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,16 +128,10 @@ class PaperGenerator:
     """The paper's generator, e = activation(x W_M), x being a node's row of T F; of models of 0.1.0 as well.
 
     Those also divide the content by a power of its length, and add direct structural columns as they are.
-
-    Attributes
-    ----------
-    inputs : Inputs
-    weights : float32 array (f + s, d)
-        W_M; finite.
     """
 
     inputs: Inputs
-    weights: NDArray[np.float32]
+    weights: NDArray[np.float32]  # W_M (f + s, d); finite
 
     def __post_init__(self) -> None:
         """Check that the matrix fits its inputs."""
@@ -274,35 +200,36 @@ class PaperGenerator:
         profile: RootedPageRank | None = None,
     ) -> NDArray[np.float32]:
         """Return the vectors (n, d) of all nodes; their profile is computed unless given."""
-        profile = self.profile(graph) if profile is None else profile
-        width = self.inputs.num_smoothed
-        vectors = self.activated(self.inputs.smoothed(graph, profile).times(self.weights[:width]))
-        if self.inputs.columns_direct:
-            vectors += self.inputs.structural(graph, None, profile) @ self.weights[width:]
-        return vectors
+        return self._vectors(graph, self.profile(graph) if profile is None else profile)
 
     def embed_some(
         self, graph: GraphLike, positions: NDArray[np.int64], known: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:
         """Return the vectors (r, d) of some nodes at their cost alone."""
-        profile, width, threads = (
-            self.profile(graph, positions),
-            self.inputs.num_smoothed,
-            self.config.threads,
-        )
-        smoothed = self.inputs.smoothed(graph, profile, positions)
-        # Sparse products in one order: the last bits of a dense one depend on its number of rows.
-        content = multiply(csr_array(smoothed.features), self.weights[:width], threads)
-        vectors = self.activated(multiply(smoothed.operator, content, threads))
+        return self._vectors(graph, self.profile(graph, positions), positions)
+
+    def _vectors(
+        self, graph: GraphLike, profile: RootedPageRank, positions: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        width, threads = self.inputs.num_smoothed, self.config.threads
+        # Of some nodes by sparse products: the last bits of a dense one depend on its number of rows.
+        kind: Any = np.asarray if positions is None else csr_array
+        operator, features = self.inputs.smoothed(graph, profile, positions)
+        features = features if issparse(features) else kind(features)
+        content = multiply(features, self.weights[:width], threads)
+        vectors = self.activated(multiply(operator, content, threads))
         if self.inputs.columns_direct:
-            columns = csr_array(self.inputs.structural(graph, positions, profile))
+            columns = kind(self.inputs.structural(graph, positions, profile))
             vectors += multiply(columns, self.weights[width:], threads)
         return vectors
 
     def activated(self, content: NDArray[np.float32]) -> NDArray[np.float32]:
         """Apply Eq. 4's activation to T F W_M, (r, d), then divide by the power of the length."""
-        vectors, power = activate(content, self.config.activation), self.inputs.norm_power
+        vectors, power = _ACTIVATIONS[self.config.activation](content), self.inputs.norm_power
         if power == 0:
             return vectors
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         return vectors * (np.where(lengths > 0, lengths, 1) ** np.float32(-power))[:, None]
+
+
+AnyGenerator = Generator | PaperGenerator

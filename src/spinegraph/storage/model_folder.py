@@ -54,9 +54,11 @@ def save(model: Any, folder: Path, *, data: bool = True, place: bool = True) -> 
         raise ParameterError(f"this model was {reason}; save it with data=False")
     settings, tensors = write_settings(model)
     about = {"format": FORMAT, "version": VERSION, "package": __version__, **settings, "data": None}
-    known = _place_arrays(model.generator_) if place else {}
     files = {MODEL: {name: array for name, array in tensors.items() if not name.startswith("place.")}}
-    files |= {PLACE: known} if known else {}
+    known = getattr(model.generator_, "place", None)
+    if place and known is not None and len(known.positions):  # what a model knows of its training nodes
+        files[PLACE] = {"place.positions": known.positions, "place.links": known.links}
+        files[PLACE] |= {f"place.{key}": array for key, array in _named(known.names).items()}
     if data:
         is_list = isinstance(model.graph_, list)
         graphs = model.graph_ if is_list else [model.graph_]
@@ -107,13 +109,31 @@ def _built(cls: type[Model], folder: Path, text: bytes) -> Model:
     if about.meta["version"] > 1 and about.get("method", str) not in ("parts", "paper"):
         raise ModelFormatError(f"method must be 'parts' or 'paper'; got {about.meta['method']!r:.60}")
     is_paper = about.meta["version"] == 1 or about.meta["method"] == "paper"
-    params, fitted = (_read_paper if is_paper else _read_parts)(about, arrays)
-    model: Model = cls._paper_class()() if is_paper else cls()  # type: ignore[attr-defined]
-    model.set_params(**params)  # type: ignore[attr-defined]
-    vars(model).update(fitted, graph_=None, embeddings_=None)
+    config = _config(about, PaperConfig if is_paper else Config)
+    generator: Any = (_paper_generator if is_paper else _generator)(about, arrays, config)
+    known = config.to_json()
+    changed = {name: value for name, value in about.get("changed_since_fit", dict).items() if name in known}
+    if not all(isinstance(value, _PLAIN | list | dict) for value in changed.values()):
+        raise ModelFormatError("changed_since_fit must hold plain values")
+    encoder, scaling = about.meta.get("table_encoder"), generator.encoder
+    if encoder is not None:
+        encoder = FeatureEncoder.from_state(encoder, _under("table_encoder.", arrays))
+        if scaling is not None and encoder.num_features != scaling.num_features:
+            raise ModelFormatError("table_encoder must make as many features as the generator reads")
+    model: Any = cls._paper_class()() if is_paper else cls()  # type: ignore[attr-defined]
+    model.set_params(**known | changed)
+    model.config_, model.fingerprint_ = config, about.get("fingerprint", str)
+    model.generator_, model.table_encoder_ = generator, encoder
+    model.familiarity_ = _training_stats(about, scaling)
+    model.graph_ = model.embeddings_ = None
+    if is_paper:
+        history = about.list_of("history", list)
+        if any([type(value) for value in line] != [int, float, float] for line in history):
+            raise ModelFormatError("history must be a list of [step, loss, held-out loss]")
+        model.history_ = [TrainingRecord(*line) for line in history]
     if about.meta.get("data") is not None:
         _read_data(model, folder, JsonObject(about.meta["data"], "data"), digests)
-    return model
+    return model  # type: ignore[no-any-return]
 
 
 def _read_data(model: Any, folder: Path, about: JsonObject, digests: JsonObject) -> None:
@@ -139,9 +159,8 @@ def _read_data(model: Any, folder: Path, about: JsonObject, digests: JsonObject)
         rows = np.split(vectors, np.cumsum([len(graph) for graph in graphs])[:-1])
         parts = model.generator_.parts
         same = True if "place" in parts else None
-        embeddings = [
-            Embeddings(graph.names, some, parts, same) for graph, some in zip(graphs, rows, strict=True)
-        ]
+        pairs = zip(graphs, rows, strict=True)
+        embeddings = [Embeddings(graph.names, some, parts, same) for graph, some in pairs]
     model.graph_, model.embeddings_ = (graphs, embeddings) if is_list else (graphs[0], embeddings[0])
 
 
@@ -267,18 +286,8 @@ def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
     return about, arrays | {f"table_encoder.{key}": array for key, array in table_arrays.items()}
 
 
-def _place_arrays(generator: Any) -> Arrays:
-    """Return what a model knows of its training nodes: positions, some links and names."""
-    place = getattr(generator, "place", None)
-    if place is None or not len(place.positions):
-        return {}
-    arrays = {"positions": place.positions, "links": place.links, **_named(place.names)}
-    return {f"place.{key}": array for key, array in arrays.items()}
-
-
-def _read_parts(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the constructor's settings and the fitted attributes of a model with parts, checked."""
-    config = _config(about, Config)
+def _generator(about: JsonObject, arrays: Arrays, config: Config) -> Generator:
+    """Return the generator of a model with parts, checked."""
     directed = about.get("directed", bool) if "directed" in about.meta else False
     columns = len(names_of(directed))
     content, encoder = None, _encoder(about, arrays)
@@ -305,8 +314,7 @@ def _read_parts(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], dict
     found = Generator(config, content, place, role, {}, learned, directed)
     if found.dim != config.dim or not found.parts:
         raise ModelFormatError(f"the parts must be {config.dim} wide together; they are {found.dim}")
-    generator = replace(found, weights={name: given.number(name) for name in found.parts})
-    return _fitted(about, arrays, config, generator)
+    return replace(found, weights={name: given.number(name) for name in found.parts})
 
 
 def _place(about: JsonObject, arrays: Arrays) -> Place | None:
@@ -335,34 +343,6 @@ def _ramps(arrays: Arrays, part: str, width: int) -> Ramps | None:
     return Ramps(floats(arrays, f"{part}.ramps.matrix", (width, len(offset))), offset)
 
 
-def _read_paper(about: JsonObject, arrays: Arrays) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the same of a model of the paper's method, or of any that 0.1.0 wrote."""
-    config = _config(about, PaperConfig)
-    weights = floats(arrays, "weights", (None, config.dim))
-    history = about.list_of("history", list)
-    if any([type(value) for value in line] != [int, float, float] for line in history):
-        raise ModelFormatError("history must be a list of [step, loss, held-out loss]")
-    params, fitted = _fitted(about, arrays, config, PaperGenerator(_inputs(about, arrays, config), weights))
-    return params, {**fitted, "history_": [TrainingRecord(*line) for line in history]}
-
-
-def _fitted(
-    about: JsonObject, arrays: Arrays, config: Any, generator: Any
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    known = config.to_json()
-    changed = {name: value for name, value in about.get("changed_since_fit", dict).items() if name in known}
-    if not all(isinstance(value, _PLAIN | list | dict) for value in changed.values()):
-        raise ModelFormatError("changed_since_fit must hold plain values")
-    fitted = {
-        "config_": config,
-        "fingerprint_": about.get("fingerprint", str),
-        "generator_": generator,
-        "table_encoder_": _table_encoder(about, arrays, generator.encoder),
-        "familiarity_": _training_stats(about, generator.encoder),
-    }
-    return {**known, **changed}, fitted
-
-
 def _without(names: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in names}
 
@@ -385,19 +365,6 @@ def _under(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _table_encoder(
-    about: JsonObject, arrays: Arrays, scaling: FeatureEncoder | None
-) -> FeatureEncoder | None:
-    """Return the encoder of the user's own table, if the model was fitted with one."""
-    meta = about.meta.get("table_encoder")
-    if meta is None:
-        return None
-    encoder = FeatureEncoder.from_state(meta, _under("table_encoder.", arrays))
-    if scaling is not None and encoder.num_features != scaling.num_features:
-        raise ModelFormatError("table_encoder must make as many features as the generator reads")
-    return encoder
-
-
 def _encoder(about: JsonObject, arrays: Arrays) -> FeatureEncoder | None:
     """Return the encoder that scales the features, if the model reads any."""
     meta = about.meta.get("encoder")
@@ -409,7 +376,9 @@ def _encoder(about: JsonObject, arrays: Arrays) -> FeatureEncoder | None:
     return FeatureEncoder.from_state(meta, _under("encoder.", arrays))
 
 
-def _inputs(about: JsonObject, arrays: Arrays, config: PaperConfig) -> Inputs:
+def _paper_generator(about: JsonObject, arrays: Arrays, config: PaperConfig) -> PaperGenerator:
+    """Return the generator of a model of the paper's method, or of any that 0.1.0 wrote, checked."""
+    weights = floats(arrays, "weights", (None, config.dim))
     columns = tuple(about.list_of("structural_columns", str))
     if len(set(columns)) < len(columns) or not set(columns) <= set(COLUMNS):
         raise ModelFormatError(f"structural_columns must be some of {', '.join(COLUMNS)}, each once")
@@ -426,7 +395,8 @@ def _inputs(about: JsonObject, arrays: Arrays, config: PaperConfig) -> Inputs:
     power = 0.0
     if encoder is not None:  # 0.1.0 had it among the settings
         power = JsonObject(about.get("settings", dict) | about.meta, "settings").number("norm_power")
-    return Inputs(config, encoder, columns, mean, scale, smoothed, direct, power)
+    inputs = Inputs(config, encoder, columns, mean, scale, smoothed, direct, power)
+    return PaperGenerator(inputs, weights)
 
 
 def _training_stats(about: JsonObject, encoder: FeatureEncoder | None) -> TrainingStats:
@@ -479,6 +449,9 @@ def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
 def graph_of(arrays: Arrays) -> Graph:
     """Build the graph of ``graph_arrays``; arrays that are not those of a graph raise a SpineError."""
     columns = _unpacked(arrays, "feature_names") if "feature_names.ends" in arrays else None
+    counts, wanted = arrays.get("report"), len(fields(EdgeReport))
+    if counts is not None and (counts.dtype != np.int64 or counts.shape != (wanted,) or counts.min() < 0):
+        raise ModelFormatError(f"report must be {wanted} counts; got {counts.dtype} {counts.shape}")
     return Graph(
         _required(arrays, "indptr", "i"),
         _required(arrays, "indices", "i"),
@@ -486,19 +459,10 @@ def graph_of(arrays: Arrays) -> Graph:
         _names(arrays),  # type: ignore[arg-type]
         _features(arrays),
         None if columns is None else tuple(columns),
-        _report(arrays),
+        None if counts is None else EdgeReport(*counts.tolist()),
         arrays.get("outward"),
         arrays.get("inward"),
     )
-
-
-def _report(arrays: Arrays) -> EdgeReport | None:
-    if "report" not in arrays:
-        return None
-    counts, wanted = arrays["report"], len(fields(EdgeReport))
-    if counts.dtype != np.int64 or counts.shape != (wanted,) or counts.min() < 0:
-        raise ModelFormatError(f"report must be {wanted} counts; got {counts.dtype} {counts.shape}")
-    return EdgeReport(*counts.tolist())
 
 
 def _named(listed: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -506,9 +470,8 @@ def _named(listed: NDArray[Any]) -> dict[str, NDArray[Any]]:
         return {} if is_range(listed) else {"names": listed}
     names = listed.tolist()
     is_whole = [isinstance(name, int | np.integer) and not isinstance(name, bool) for name in names]
-    other = [
-        name for name, whole in zip(names, is_whole, strict=True) if not (whole or isinstance(name, str))
-    ]
+    pairs = zip(names, is_whole, strict=True)
+    other = [name for name, whole in pairs if not (whole or isinstance(name, str))]
     if other:
         raise GraphFormatError(
             f"in files node names are text or whole numbers; got {first_few(other, 3)}. Give the graph such "

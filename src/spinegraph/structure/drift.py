@@ -47,8 +47,7 @@ class Drift:
 
     def bounds(self) -> NDArray[np.float64]:
         """Return the bound of every root, (n,)."""
-        bounds: NDArray[np.float64] = self.moved + self.pending.max(initial=0.0)
-        return bounds
+        return np.asarray(self.moved + self.pending.max(initial=0.0))
 
     def change(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
         """Return the positions of roots to recompute, ascending, after one ``add`` or ``remove``."""
@@ -74,13 +73,11 @@ class Drift:
         if not len(starts):
             return np.zeros(0, np.int64)
         changes = self.pending, self.moved, self._marks
-        reached: NDArray[np.int64] = push_back(graph.adjacency(), starts, *changes, self.continuation, bound)
-        return reached
+        return np.asarray(push_back(graph.adjacency(), starts, *changes, self.continuation, bound))
 
     def is_over(self, roots: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which roots may have a bound above the tolerance."""
-        over: NDArray[np.bool_] = self.moved[roots] > (1 - _LEFT) * self.tolerance
-        return over
+        return np.asarray(self.moved[roots] > (1 - _LEFT) * self.tolerance)
 
     def computed(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
         """Reset the bound of roots that are recomputed."""
@@ -107,7 +104,7 @@ class NeighborDrift:
         self.moved = np.concatenate((self.moved, np.zeros(len(after) - len(self.moved))))
         old = after.touched[after.touched < len(before)]
         rows = after.rows_at(old)
-        is_there, was_there = (_links(each, len(after)) for each in (rows, before.rows_at(old)))
+        is_there, was_there = (_matrix(each, len(after)) for each in (rows, before.rows_at(old)))
         changed = abs(is_there - was_there)
         links, logarithms = changed.sum(axis=1), np.zeros(len(old))
         if after.directed:
@@ -155,8 +152,7 @@ def row_changes(before: Rows, after: Rows) -> NDArray[np.float64]:
         for number, (old, new) in enumerate(pairs)
         if number == 0 or directed
     ]
-    changes: NDArray[np.float64] = np.max(found, axis=0)
-    return changes
+    return np.asarray(np.max(found, axis=0))
 
 
 def _moves(
@@ -167,19 +163,15 @@ def _moves(
     return np.asarray(np.abs(new - old).max(axis=1, initial=0), np.float64)
 
 
-def _links(rows: Rows, width: int) -> csr_array:
-    """Return rows of neighbours as a matrix of ones, (rows, width)."""
-    return csr_array(
-        (np.ones(len(rows.indices)), rows.indices, rows.indptr), shape=(len(rows.indptr) - 1, width)
-    )
+def _matrix(rows: Rows, width: int, weights: NDArray[np.float32] | None = None) -> csr_array:
+    """Return rows of neighbours as a matrix of weights, or of ones, (rows, width)."""
+    data = np.ones(len(rows.indices)) if weights is None else weights.astype(np.float64)
+    return csr_array((data, rows.indices, rows.indptr), shape=(len(rows.indptr) - 1, width))
 
 
-def _steps(rows: Rows, width: int, given: NDArray[np.float32] | None) -> csr_array:
+def _steps(rows: Rows, width: int, weights: NDArray[np.float32] | None) -> csr_array:
     """Return the probabilities of the steps from each node, (rows, width); none where weights are all 0."""
-    lengths = np.diff(rows.indptr)
-    weights = np.ones(len(rows.indices)) if given is None else given.astype(np.float64)
-    sums = np.bincount(np.repeat(np.arange(len(lengths)), lengths), weights, minlength=len(lengths))
-    return csr_array(
-        (weights / np.repeat(np.where(sums > 0, sums, 1), lengths), rows.indices, rows.indptr),
-        shape=(len(lengths), width),
-    )
+    steps = _matrix(rows, width, weights)
+    sums = np.asarray(steps.sum(axis=1))
+    steps.data /= np.repeat(np.where(sums > 0, sums, 1), np.diff(rows.indptr))
+    return steps

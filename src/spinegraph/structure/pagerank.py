@@ -162,7 +162,7 @@ def rooted_pagerank(
     >>> rooted_pagerank(pair, k=2, roots=[1]).nodes.tolist()
     [[1, 0]]
     """
-    k, continuation = _whole("k", k), _fraction("continuation", continuation)
+    k, continuation = as_whole("k", k), _fraction("continuation", continuation)
     if method not in ("push", "walks"):
         raise ParameterError(f"method must be one of 'push', 'walks'; got {method!r}")
     adjacency = graph.adjacency()
@@ -182,8 +182,8 @@ def rooted_pagerank(
             bounds, left = (goal, float(threshold), budget), unassigned[rows]
             push_roots(adjacency, n, chosen[rows], continuation, *bounds, top, tied_nodes, left)
     else:
-        streams = stream_starts(_whole("seed", seed, low=0), ROOTED_WALKS, _keys(keys, chosen))
-        size = _whole("walks", walks), _whole("walk_length", walk_length)
+        streams = stream_starts(as_whole("seed", seed, low=0), ROOTED_WALKS, _keys(keys, chosen))
+        size = as_whole("walks", walks), as_whole("walk_length", walk_length)
         tables, threads = alias_tables(adjacency, len(chosen) * size[0] * size[1], threads)
         bound = np.uint64(round(continuation * 2**32))
 
@@ -232,7 +232,8 @@ def _keys(keys: ArrayLike | None, roots: NDArray[np.int64]) -> NDArray[np.uint64
     return given.astype(np.uint64)
 
 
-def _whole(name: str, value: Any, low: int = 1) -> int:
+def as_whole(name: str, value: Any, low: int = 1) -> int:
+    """Return a whole number of at least ``low``, or raise an error that names it."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
         raise ParameterError(f"{name} must be a whole number >= {low}; got {value!r}")
     return int(value)

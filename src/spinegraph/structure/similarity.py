@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,46 +85,6 @@ def nearest_degree(degrees: ArrayLike, *, order: ArrayLike | None = None) -> NDA
     return chosen
 
 
-def pair_distances(
-    weights: ArrayLike, pairs: ArrayLike, metric: Metric = "dtw", *, threads: int | None = None
-) -> NDArray[np.float32]:
-    """Measure how far apart the profiles of given pairs of nodes are.
-
-    Parameters
-    ----------
-    weights : array (n, k)
-        Profiles, one row per node.
-    pairs : int array (m, 2)
-        Positions of the nodes.
-    metric : str
-        ``"dtw"`` with local cost max/min - 1 of the values plus 1e-3, ``"euclidean"`` or ``"cosine"``.
-    threads : int, optional
-        All cores by default. The result does not depend on it.
-
-    Returns
-    -------
-    float32 array (m,)
-    """
-    rows = as_rows(weights, "weights")
-    given = np.asarray(pairs)
-    if given.size and (given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu"):
-        raise ParameterError(f"pairs must be whole numbers (m, 2); got {given.dtype} {given.shape}")
-    pair = given.reshape(-1, 2).astype(np.int64)
-    if pair.size and (pair.min() < 0 or pair.max() >= len(rows)):
-        raise ParameterError(
-            f"pairs must be positions 0 to {len(rows) - 1}; got {pair.min()} to {pair.max()}"
-        )
-    left, right = np.ascontiguousarray(pair[:, 0]), np.ascontiguousarray(pair[:, 1])
-    compare = comparison(metric, rows)
-    parts = run_blocks(
-        lambda start, stop: compare(left[start:stop], right[start:stop]),
-        len(left),
-        block=_PAIRS_PER_BLOCK,
-        threads=threads,
-    )
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)
-
-
 def as_rows(values: ArrayLike, what: str) -> NDArray[np.float32]:
     """Return profiles as read-only float32 (n, k), or raise an error that names them ``what``."""
     rows: NDArray[np.float32] = np.ascontiguousarray(values, dtype=np.float32).view()
@@ -142,9 +102,7 @@ def comparison(metric: Metric, rows: NDArray[np.float32]) -> Comparison:
         # Values of each row up to the last that is not zero: the kernel leaves out common zeros.
         last = rows.shape[1] - np.argmax(rows[:, ::-1] > 0, axis=1)
         ends = np.where(rows.any(axis=1), last, 0)
-        return lambda left, right: cast(
-            "NDArray[np.float32]", dtw_distances(rows, rows, ends, ends, left, right)
-        )
+        return lambda left, right: np.asarray(dtw_distances(rows, rows, ends, ends, left, right))
     if metric == "euclidean":
         return lambda left, right: np.linalg.norm(rows[left] - rows[right], axis=1).astype(np.float32)
     if metric == "cosine":  # a row of zeros is at distance 1 from every row
@@ -186,7 +144,7 @@ def similar_nodes(
     candidates : int array (n, c)
         Any order, padded with -1; neither the node itself nor a node twice.
     metric : str
-        ``"dtw"``, ``"euclidean"`` or ``"cosine"``, as in ``pair_distances``.
+        ``"dtw"`` with local cost max/min - 1 of the values plus 1e-3, ``"euclidean"`` or ``"cosine"``.
     threads : int, optional
         All cores by default. The result does not depend on it.
 
@@ -196,26 +154,32 @@ def similar_nodes(
     >>> similar.nodes.tolist(), similar.weights.round(3).tolist()
     ([[1, 2], [0, 2], [0, -1]], [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     """
-    rows, nodes = comparable(profile, candidates)
-    compare = comparison(metric, rows)
+    rows = as_rows(profile.weights if isinstance(profile, RootedPageRank) else profile, "profile weights")
+    compare, nodes = comparison(metric, rows), _ascending(candidates, len(rows))
     n, c = nodes.shape
     distances = np.full((n, c), np.inf, dtype=np.float32)
 
     def fill(start: int, stop: int) -> None:
-        slots, found = owned_distances(compare, nodes, start, stop)
-        distances.reshape(-1)[slots] = found
+        slots = owned_slots(nodes, start, stop)  # flat, of pairs that no other row compares
+        others = nodes.reshape(-1)[slots].astype(np.int64)
+        distances.reshape(-1)[slots] = compare(slots // c, others)
 
-    run_blocks(fill, n, block=max(1, _PAIRS_PER_BLOCK // max(c, 1)), threads=threads)
-    return weights_from_distances(nodes, distances, threads)
+    block = max(1, _PAIRS_PER_BLOCK // max(c, 1))
+    run_blocks(fill, n, block=block, threads=threads)
+    run_blocks(lambda start, stop: copy_owned(nodes, distances, start, stop), n, block=block, threads=threads)
+    nodes[nodes >= n] = -1
+    if c:
+        nearest = distances.min(axis=1, keepdims=True)
+        np.subtract(np.where(np.isfinite(nearest), nearest, 0), distances, out=distances)
+        np.exp(distances, out=distances)
+        total = distances.sum(axis=1, keepdims=True)
+        distances /= np.where(total > 0, total, 1)
+    return SimilarNodes(nodes, distances)
 
 
-def comparable(
-    profile: RootedPageRank | ArrayLike, candidates: ArrayLike
-) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Return checked rows (n, k), and candidates (n, c) ascending, padded with a number above every node."""
-    rows = as_rows(profile.weights if isinstance(profile, RootedPageRank) else profile, "profile weights")
+def _ascending(candidates: ArrayLike, n: int) -> NDArray[Any]:
+    """Return checked candidates (n, c), ascending and padded with a number above every node."""
     given: NDArray[Any] = np.asarray(candidates)
-    n = len(rows)
     if given.ndim != 2 or len(given) != n or (given.size and given.dtype.kind not in "iu"):
         raise ParameterError(f"candidates must be whole numbers ({n}, c); got {given.dtype} {given.shape}")
     if given.size and (given.min() < -1 or given.max() >= n):
@@ -234,32 +198,7 @@ def comparable(
     twice = ((nodes[:, 1:] == nodes[:, :-1]) & (nodes[:, 1:] < n)).any(axis=1)
     if twice.any():
         raise ParameterError(f"candidates: row {twice.argmax()} names a node twice; name it once")
-    return rows, nodes
-
-
-def owned_distances(
-    compare: Comparison, nodes: NDArray[Any], start: int, stop: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return flat slots of the pairs that rows ``start`` to ``stop`` own, each once, and their distances."""
-    slots = owned_slots(nodes, start, stop)
-    return slots, compare(slots // nodes.shape[1], nodes.reshape(-1)[slots].astype(np.int64))
-
-
-def weights_from_distances(
-    nodes: NDArray[Any], distances: NDArray[np.float32], threads: int | None = None
-) -> SimilarNodes:
-    """Turn the distances that every row owns, infinite elsewhere, into weights; both are overwritten."""
-    n, c = nodes.shape
-    block = max(1, _PAIRS_PER_BLOCK // max(c, 1))
-    run_blocks(lambda start, stop: copy_owned(nodes, distances, start, stop), n, block=block, threads=threads)
-    nodes[nodes >= n] = -1
-    if c:
-        nearest = distances.min(axis=1, keepdims=True)
-        np.subtract(np.where(np.isfinite(nearest), nearest, 0), distances, out=distances)
-        np.exp(distances, out=distances)
-        total = distances.sum(axis=1, keepdims=True)
-        distances /= np.where(total > 0, total, 1)
-    return SimilarNodes(nodes, distances)
+    return nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,21 +209,10 @@ class Warping:
     costs: NDArray[np.float64]  # (p,) what each step adds to the distance
     distance: float  # their sum, the DTW distance
 
-    @property
-    def share(self) -> NDArray[np.float64]:
-        """Each step's part of the distance (p,); zeros where the profiles are equal."""
-        return self.costs / self.distance if self.distance > 0 else np.zeros_like(self.costs)
-
 
 def warping(row_a: ArrayLike, row_b: ArrayLike) -> Warping:
     """Find the warping path between two profiles (k,); steps where both have ended in zeros are left out."""
-    first, second = np.asarray(row_a), np.asarray(row_b)
-    for what, row in (("row_a", first), ("row_b", second)):
-        if row.ndim != 1 or not len(row):
-            raise ParameterError(f"{what} must be one profile (k,) with k >= 1; got shape {row.shape}")
-    if len(first) != len(second):
-        raise ParameterError(f"row_a and row_b must be of one length; got {len(first)} and {len(second)}")
-    rows = as_rows(np.stack([first, second]), "row_a and row_b").astype(np.float64)
+    rows = as_rows(np.stack([row_a, row_b]), "row_a and row_b").astype(np.float64)
     used = np.flatnonzero(rows.any(axis=0))
     # One common zero is kept while the path is found: a row that ends may be matched to it.
     length = min(int(used[-1]) + 2 if used.size else 1, rows.shape[1])

@@ -7,15 +7,7 @@ from threading import current_thread, main_thread
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command ``spine`` with these arguments, by default the process's own, and exit.
-
-    Examples
-    --------
-    >>> import contextlib
-    >>> with contextlib.suppress(SystemExit):
-    ...     main(["--version"])
-    spine ...
-    """
+    """Run the command ``spine`` with these arguments, by default the process's own, and exit."""
     if current_thread() is main_thread():
         # Raised as an exception, so that unfinished files are removed.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

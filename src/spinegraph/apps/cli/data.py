@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from spinegraph.apps.cli.options import (
-    Json,
-    Quiet,
-    print_facts,
-    print_json,
-    print_table,
-    shown_progress,
-    takes,
-)
+from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import LabelColumn, Reading
 from spinegraph.errors import ParameterError
 
 if TYPE_CHECKING:
-    from spinegraph.graph.describe import Description, LabelSummary
+    from spinegraph.graph.describe import Description
     from spinegraph.graph.edge_files import FileContents
     from spinegraph.graph.graph import Graph
 
@@ -36,7 +28,7 @@ app = typer.Typer(
 
 
 @app.command()
-@takes(how=Reading)
+@cli.takes(how=Reading)
 def describe(
     file: Annotated[
         Path, typer.Argument(help="Edges: CSV, TSV, white space, Parquet, npz or GraphML; or a store.")
@@ -44,7 +36,7 @@ def describe(
     features: Annotated[Path | None, typer.Option(help="Node features: npz, npy, CSV, Parquet.")] = None,
     labels: Annotated[Path | None, typer.Option(help="Node labels: a table of names and labels.")] = None,
     label_column: LabelColumn = None,
-    json: Json = False,
+    json: cli.Json = False,
     *,
     how: Reading,
 ) -> None:
@@ -61,13 +53,13 @@ def describe(
         known = read_labels(labels, graph.names, label_column=label_column)
     found = describe_graph(graph, known)
     if json:
-        print_json({"file": contents.path, "understood": contents.notes, **asdict(found)})
+        cli.print_json({"file": contents.path, "understood": contents.notes, **asdict(found)})
     else:
         _print_description(contents, graph, found)
 
 
 @app.command()
-@takes(how=Reading)
+@cli.takes(how=Reading)
 def build(
     edges: Annotated[
         Path, typer.Argument(metavar="EDGES", help="CSV, TSV, white space or Parquet, of any size.")
@@ -83,8 +75,8 @@ def build(
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory to work with, such as 500M or 8G.")
     ] = "2G",
-    json: Json = False,
-    quiet: Quiet = False,
+    json: cli.Json = False,
+    quiet: cli.Quiet = False,
     *,
     how: Reading,
 ) -> None:
@@ -103,7 +95,7 @@ def build(
         )
     options["missing"] = missing
     options["memory"] = int(float(size[1]) * _UNITS[size[2].upper()])
-    with shown_progress(quiet=quiet) as report:
+    with cli.shown_progress(quiet=quiet) as report:
         graph = build_store(edges, output, features=features, progress=report, **options)
     _print_store(graph, output, json=json, quiet=quiet)
 
@@ -111,8 +103,8 @@ def build(
 @app.command()
 def check(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A folder that build made.")],
-    json: Json = False,
-    quiet: Quiet = False,
+    json: cli.Json = False,
+    quiet: cli.Quiet = False,
 ) -> None:
     """Read a whole store once, and verify every checksum and every rule of its content.
 
@@ -135,7 +127,7 @@ def _print_store(graph: "Graph", store: Path, *, json: bool, quiet: bool) -> Non
             "bytes": size,
             "report": None if graph.report is None else asdict(graph.report),
         }
-        print_json(facts)
+        cli.print_json(facts)
     elif not quiet:
         features = f", {graph.num_features:,} features" if graph.has_features else ""
         counts = f"{len(graph):,} nodes, {graph.num_edges:,} edges{features}"
@@ -155,8 +147,8 @@ def _print_description(contents: "FileContents", graph: "Graph", found: "Descrip
     ]
     typer.echo("\n  ".join([contents.path, *contents.notes, *([str(graph.report)] if graph.report else [])]))
     typer.echo()
-    print_facts("", dict(_numbers(found)))
-    print_table("", ("degree", "nodes", ""), bars)
+    cli.print_facts("", dict(_numbers(found)))
+    cli.print_table("", ("degree", "nodes", ""), bars)
 
 
 def _numbers(found: "Description") -> Iterator[tuple[str, str]]:
@@ -176,12 +168,12 @@ def _numbers(found: "Description") -> Iterator[tuple[str, str]]:
         parts = found.features
         text = f"{parts.columns:,} columns, {parts.kind}, {100 * parts.density:.3g} % not zero"
         yield "features", text + (f"; {parts.empty_rows:,} nodes have none" if parts.empty_rows else "")
-    yield "labels", "none" if found.labels is None else _labels(found.labels)
-
-
-def _labels(found: "LabelSummary") -> str:
-    shown = ", ".join(f"{label} ({count:,})" for label, count in found.counts[:_MAX_LABELS])
-    more = f" and {len(found.counts) - _MAX_LABELS} more" if len(found.counts) > _MAX_LABELS else ""
-    several = ", several a node" if found.several_per_node else ""
-    without = f"; {found.unlabelled:,} nodes have none" if found.unlabelled else ""
-    return f"{len(found.counts)}{several}: {shown}{more}{without}"
+    if found.labels is None:
+        yield "labels", "none"
+        return
+    counts = found.labels.counts
+    shown = ", ".join(f"{label} ({count:,})" for label, count in counts[:_MAX_LABELS])
+    more = f" and {len(counts) - _MAX_LABELS} more" if len(counts) > _MAX_LABELS else ""
+    several = ", several a node" if found.labels.several_per_node else ""
+    without = f"; {found.labels.unlabelled:,} nodes have none" if found.labels.unlabelled else ""
+    yield "labels", f"{len(counts)}{several}: {shown}{more}{without}"

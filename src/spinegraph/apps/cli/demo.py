@@ -12,17 +12,9 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from spinegraph.apps.cli.options import (
-    Json,
-    Report,
-    print_json,
-    print_table,
-    require_free,
-    shown_progress,
-)
+from spinegraph.apps.cli import options as cli
 
 if TYPE_CHECKING:
-    from spinegraph.estimator import SPINE
     from spinegraph.graph.synthetic import Planted
 
 NEXT_STEPS = """\
@@ -49,7 +41,7 @@ def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the report and model.")] = Path(
         "demo"
     ),
-    json: Json = False,
+    json: cli.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Fit SPINE on a synthetic organisation, embed an unseen one, and show what the vectors hold.
@@ -61,11 +53,11 @@ def demo(
     from spinegraph.atomic import require_writable
 
     require_writable(output / _REPORT)
-    require_free(output / _MODEL, is_replaced=(output / _REPORT).exists())
-    with shown_progress(quiet=quiet or json) as report:
+    cli.require_free(output / _MODEL, is_replaced=(output / _REPORT).exists())
+    with cli.shown_progress(quiet=quiet or json) as report:
         found = run_demo(report, output)
     if json:
-        print_json(asdict(found))
+        cli.print_json(asdict(found))
     else:
         print_demo(found)
 
@@ -101,12 +93,7 @@ class Demo:
 
 
 def run_demo(
-    progress: Report,
-    folder: Path | None = None,
-    *,
-    communities: int = 8,
-    size: int = 75,
-    **settings: Any,
+    progress: cli.Report, folder: Path | None = None, *, communities: int = 8, size: int = 75, **settings: Any
 ) -> Demo:
     """Fit SPINE on one synthetic organisation, embed another, and measure what the vectors hold.
 
@@ -114,6 +101,8 @@ def run_demo(
     """
     from threadpoolctl import threadpool_limits
 
+    from spinegraph.analysis.baselines import TRANSDUCTIVE, controls, dense
+    from spinegraph.analysis.report import write_report
     from spinegraph.embeddings import unit_length
     from spinegraph.estimator import SPINE
     from spinegraph.graph.synthetic import BRIDGE, planted
@@ -130,7 +119,11 @@ def run_demo(
         for part in known.parts:
             elsewhere = None if part == "place" else unseen.part(part).vectors
             rows[f"SPINE, {part} alone"] = known.part(part).vectors, elsewhere
-        rows |= _controls(model, here, there, progress)
+        others = controls(here.graph, known.dim, model.generator_.encoder, threads=_THREADS)
+        for done, (name, made) in enumerate(others.items()):
+            progress("other methods", done, len(others))
+            elsewhere = None if name in TRANSDUCTIVE else dense(made(there.graph))
+            rows[name] = dense(made(here.graph)), elsewhere
         scores = _scores(here, there, rows, known.parts, progress)
         alike: dict[str, Any] = {"of": _person(here, bridge := int(np.flatnonzero(here.role == BRIDGE)[0]))}
         agreement = {}
@@ -144,10 +137,19 @@ def run_demo(
                 {"person": _person(where, other), "similarity": float(cosines[bridge, other])}
                 for other in np.argsort(-cosines[bridge], kind="stable")[:_ALIKE].tolist()
             ]
-            own, others = (each.role if part == "role" else each.community for each in (here, where))
-            agreement[part] = float((others[cosines.argmax(axis=1)] == own).mean())
+            own, theirs = (each.role if part == "role" else each.community for each in (here, where))
+            agreement[part] = float((theirs[cosines.argmax(axis=1)] == own).mean())
         if folder is not None:
-            _write(model, here, folder, progress)
+            departments = np.array(here.community_names, dtype=object)[here.community]
+            write_report(
+                model,
+                folder / _REPORT,
+                title="A synthetic organisation",
+                labels=departments,
+                label_title="department",
+                progress=lambda stage, *done: progress(f"report: {stage}", *done),
+            )
+            model.save(folder / _MODEL)
     widths = {name: part.stop - part.start for name, part in model.generator_.parts.items()}
     sizes = _size(here), _size(there)
     return Demo(*sizes, widths, scores, alike, agreement, None if folder is None else str(folder))
@@ -163,26 +165,12 @@ def _size(planted: "Planted") -> dict[str, int]:
     }
 
 
-def _controls(model: "SPINE", here: "Planted", there: "Planted", progress: Report) -> dict[str, Vectors]:
-    """Return vectors of other methods, by name; None for unseen where a method has none."""
-    from spinegraph.analysis.baselines import TRANSDUCTIVE, controls, dense
-
-    generator = model.generator_
-    found = controls(here.graph, generator.dim, generator.encoder, threads=_THREADS)
-    rows: dict[str, Vectors] = {}
-    for done, (name, made) in enumerate(found.items()):
-        progress("other methods", done, len(found))
-        elsewhere = None if name in TRANSDUCTIVE else dense(made(there.graph))
-        rows[name] = dense(made(here.graph)), elsewhere
-    return rows
-
-
 def _scores(
     here: "Planted",
     there: "Planted",
     vectors: dict[str, Vectors],
     parts: Mapping[str, slice],
-    progress: Report,
+    progress: cli.Report,
 ) -> tuple[Score, ...]:
     pairs, scores = ((here.community, there.community), (here.role, there.role)), []
     for done, (name, both) in enumerate(vectors.items()):
@@ -241,21 +229,6 @@ def _person(planted: "Planted", node: int) -> dict[str, Any]:
     }
 
 
-def _write(model: "SPINE", here: "Planted", folder: Path, progress: Report) -> None:
-    """Write the report on the fitted organisation, and its model."""
-    from spinegraph.analysis.report import write_report
-
-    write_report(
-        model,
-        folder / _REPORT,
-        title="A synthetic organisation",
-        labels=np.array(here.community_names, dtype=object)[here.community],
-        label_title="department",
-        progress=lambda stage, *done: progress(f"report: {stage}", *done),
-    )
-    model.save(folder / _MODEL)
-
-
 def print_demo(demo: Demo) -> None:
     """Print the accuracies, the most similar people and what to try next."""
     fitted, unseen = demo.fitted, demo.unseen
@@ -285,13 +258,8 @@ def print_demo(demo: Demo) -> None:
         "Real networks: docs/study.md."
     )
     heading = f"Accuracy of a classifier on {sum(demo.parts.values())} numbers a person, in %"
-    print_table(heading, titles, rows, f"{note}\n ", bold=0)
+    cli.print_table(heading, titles, rows, f"{note}\n ", bold=0)
     console = Console(highlight=False)
-    _print_alike(demo, console)
-    _print_next(demo, console)
-
-
-def _print_alike(demo: Demo, console: Console) -> None:
     person = demo.alike["of"]
     console.print(f"[bold]Who is like {person['name']}?[/bold]\n        {_facts(person)}\n")
     for question, where, part, what in (
@@ -305,14 +273,6 @@ def _print_alike(demo: Demo, console: Console) -> None:
             console.print(f"  {one['similarity']:.2f}  [bold]{found['name']}[/bold], {_facts(found)}")
         share = 100 * demo.agreement[part]
         console.print(f"        for {share:.0f} % of all, the nearest is of the same {what}\n", style="dim")
-
-
-def _facts(person: dict[str, Any]) -> str:
-    ties = f"{person['ties']} tie{'s' * (person['ties'] != 1)}"
-    return f"{person['role']}, {person['department']}; {ties}, {100 * person['acquainted']:.0f} % linked"
-
-
-def _print_next(demo: Demo, console: Console) -> None:
     if demo.folder is not None:
         model, person = f"{demo.folder}/{_MODEL}", demo.alike["of"]["name"]
         console.print(
@@ -327,3 +287,8 @@ def _print_next(demo: Demo, console: Console) -> None:
     python = Syntax("", "python", theme="ansi_dark")
     for line in NEXT_STEPS.splitlines():
         console.print(Text("  ") + python.highlight(line), soft_wrap=True, end="")
+
+
+def _facts(person: dict[str, Any]) -> str:
+    ties = f"{person['ties']} tie{'s' * (person['ties'] != 1)}"
+    return f"{person['role']}, {person['department']}; {ties}, {100 * person['acquainted']:.0f} % linked"

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spinegraph.apps.cli.options import (
-    STANDARD_OUTPUT,
-    Json,
-    Model,
-    Quiet,
-    print_json,
-    shown_progress,
-    some_settings,
-    takes,
-)
+from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import Reading
 from spinegraph.errors import GraphFormatError, SpineWarning
 
@@ -25,9 +16,9 @@ if TYPE_CHECKING:
     from spinegraph.graph.graph import Graph
 
 
-@takes(settings=some_settings("threads", "engine", "address"), how=Reading)
+@cli.takes(settings=cli.some_settings("threads", "engine", "address"), how=Reading)
 def embed(
-    model: Model,
+    model: cli.Model,
     edges: Annotated[
         Path,
         typer.Argument(
@@ -62,8 +53,8 @@ def embed(
             show_default=False,
         ),
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: cli.Json = False,
+    quiet: cli.Quiet = False,
     *,
     settings: dict[str, Any],
     how: Reading,
@@ -72,19 +63,22 @@ def embed(
 
     Example: spine embed model later.csv --features people_later.csv -o vectors.parquet
     """
-    if json and output == STANDARD_OUTPUT:
+    if json and output == cli.STANDARD_OUTPUT:
         raise typer.BadParameter("would print JSON among the vectors; name a file", param_hint="--output")
-    with shown_progress(quiet=quiet) as report:
+    with cli.shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
         from spinegraph.embeddings import require_savable, write_csv
         from spinegraph.engines.engine import embed_to_folder
         from spinegraph.estimator import SPINE
+        from spinegraph.graph.store import is_store
 
-        is_folder = _is_folder(output, edges)
+        # FOLDER/, a folder, or no suffix for a store: vectors go to a folder of files.
+        is_folder = output.endswith("/") or Path(output).is_dir()
+        is_folder |= not Path(output).suffix and output != cli.STANDARD_OUTPUT and is_store(edges)
         if is_folder and (nodes is not None or same_network is not None):
             option = "--same-network" if nodes is None else "--nodes"
             raise typer.BadParameter("goes with a file, not with a folder of all nodes", param_hint=option)
-        if output != STANDARD_OUTPUT and not is_folder:
+        if output != cli.STANDARD_OUTPUT and not is_folder:
             require_savable(Path(output))
         fitted = SPINE.load(model)
         if settings:
@@ -106,7 +100,7 @@ def embed(
             vectors = fitted.transform(graph, wanted, same_network=same_network)
             found = {"same_network": vectors.same_network}
             report("writing", 0, 0)
-            if output == STANDARD_OUTPUT:
+            if output == cli.STANDARD_OUTPUT:
                 write_csv(sys.stdout.buffer, vectors)
                 sys.stdout.buffer.flush()
             else:
@@ -121,21 +115,12 @@ def embed(
                 stacklevel=1,
             )
     if json:
-        print_json(facts)
-    elif not quiet and output != STANDARD_OUTPUT:
+        cli.print_json(facts)
+    elif not quiet and output != cli.STANDARD_OUTPUT:
         from spinegraph.analysis.explain import plural
 
         files = f" in {plural(facts['files'], 'file')}" if is_folder else ""
         typer.echo(f"{output}: {plural(count, 'vector')} of {facts['dim']} dimensions{files}")
-
-
-def _is_folder(output: str, edges: Path) -> bool:
-    """Return whether vectors go to a folder of files: FOLDER/, a folder, or no suffix for a store."""
-    from spinegraph.graph.store import is_store
-
-    suffix = Path(output).suffix
-    is_named = output.endswith("/") or Path(output).is_dir()
-    return is_named or (not suffix and output != STANDARD_OUTPUT and is_store(edges))
 
 
 def _names(given: list[str], graph: "Graph") -> list[Any]:

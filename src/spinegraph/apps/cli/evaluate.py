@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from spinegraph.apps.cli.options import (
-    Json,
-    Quiet,
-    Report,
-    Weights,
-    print_json,
-    print_table,
-    shown_progress,
-    some_settings,
-    takes,
-)
+from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import LabelColumn, Network, read_known
 from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
@@ -43,7 +33,7 @@ class Task(StrEnum):
     clusters = "clusters"
 
 
-@takes(settings=some_settings("seed", "threads", "device"), how=Network)
+@cli.takes(settings=cli.some_settings("seed", "threads", "device"), how=Network)
 def evaluate(
     source: Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder, or a file of vectors.")],
     labels: Annotated[
@@ -59,10 +49,10 @@ def evaluate(
     clusters: Annotated[
         int | None, typer.Option(min=2, help="Clusters; by default as many as classes, else 8.")
     ] = None,
-    weights: Weights = None,
+    weights: cli.Weights = None,
     label_column: LabelColumn = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: cli.Json = False,
+    quiet: cli.Quiet = False,
     *,
     settings: dict[str, Any],
     how: Network,
@@ -75,16 +65,15 @@ def evaluate(
     Example: spine evaluate model --labels teams.csv --task classes
     """
     seed = int(settings.get("seed", 0))
-    with shown_progress(quiet=quiet) as report:
+    with cli.shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
         from spinegraph.analysis.evaluation import class_numbers, score_classes, score_clusters
 
         fitted, network, vectors = _open(source, how)
         known = None if labels is None else read_known(labels, vectors.names, label_column)
         numbers, classes = (None, []) if known is None else class_numbers(known)
-        tasks = task or [Task.classes] * (known is not None) + [Task.links] * (fitted is not None) + [
-            Task.clusters
-        ]
+        possible = {Task.classes: known is not None, Task.links: fitted is not None, Task.clusters: True}
+        tasks = task or [name for name, is_possible in possible.items() if is_possible]
         if Task.classes in tasks and known is None:
             raise ParameterError("classes need --labels FILE, a table of names and labels")
         if Task.links in tasks and fitted is None:
@@ -108,7 +97,7 @@ def evaluate(
             found["num_clusters"], found["clusters"] = count, scores
     if json:
         listed = {name: found[name] and [asdict(score) for score in found[name]] for name in Task}
-        print_json(found | listed)
+        cli.print_json(found | listed)
         return
     typer.echo(f"{source}: {len(vectors):,} nodes, {vectors.dim} dimensions")
     for name, show, size in (
@@ -138,7 +127,7 @@ def _rows(
     graph: "Graph | None",
     model: "SPINE | None",
     weights: dict[str, float] | None,
-    report: Report,
+    report: cli.Report,
 ) -> Rows:
     """Return vectors, each of several parts that is not zero, and controls, which learn nothing."""
     from spinegraph.analysis.baselines import controls
@@ -168,7 +157,7 @@ def _score_links(
     settings: dict[str, Any],
     hide: float,
     weights: dict[str, float] | None,
-    report: Report,
+    report: cli.Report,
 ) -> "tuple[list[LinkScore], int]":
     """Hide edges, fit on the rest with the model's settings, and score the hidden edges, also counted."""
     from spinegraph.analysis.evaluation import hide_edges, neighbour_scores, score_links
@@ -189,7 +178,7 @@ def _print_classes(scores: "Sequence[ClassScore]", classes: int | None = None) -
     protocol = f"Logistic regression, C chosen on validation nodes; mean and deviation of {splits} splits."
     verdict = _verdict({score.vectors: score.accuracy for score in scores if score.C})
     heading = f"Node classification{f', {classes} classes' if classes else ''}, in %"
-    print_table(heading, ("", "accuracy"), rows, f"{protocol}\n{verdict}", bold=0)
+    cli.print_table(heading, ("", "accuracy"), rows, f"{protocol}\n{verdict}", bold=0)
 
 
 def _print_links(scores: "Sequence[LinkScore]", hidden: int) -> None:
@@ -211,7 +200,7 @@ def _print_links(scores: "Sequence[LinkScore]", hidden: int) -> None:
     )
     heading = f"Link prediction, {hidden:,} hidden edges among as many non-edges, in %"
     titles = ("", *(f"{part}\n{scorer}" for part in ("AUC", "AP") for scorer in _SCORERS))
-    print_table(heading, titles, rows, note, bold=0)
+    cli.print_table(heading, titles, rows, note, bold=0)
 
 
 def _print_clusters(scores: "Sequence[ClusterScore]", count: int) -> None:
@@ -222,7 +211,9 @@ def _print_clusters(scores: "Sequence[ClusterScore]", count: int) -> None:
     if known:
         values = {score.vectors: float(getattr(score, known[0])) for score in scores}
         note = f"By {titles[known[0]]}: {_verdict(values, 1, 3)}"
-    print_table(f"Clusters, {count} by k-means", ("", *(titles[name] for name in known)), rows, note, bold=0)
+    cli.print_table(
+        f"Clusters, {count} by k-means", ("", *(titles[name] for name in known)), rows, note, bold=0
+    )
 
 
 def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from spinegraph.apps.cli.options import Json, Model, Weights, print_json, print_table, takes
+from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import Network
 
 if TYPE_CHECKING:
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from spinegraph.graph.graph import GraphLike
 
 
-@takes(how=Network)
+@cli.takes(how=Network)
 def explain(
-    model: Model,
+    model: cli.Model,
     a: Annotated[str, typer.Argument(metavar="A", help="A node; 1:ann is ann of the second network.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
     html: Annotated[
         Path | None, typer.Option("--html", help="Write words and figures to this file; it opens offline.")
     ] = None,
-    weights: Weights = None,
-    json: Json = False,
+    weights: cli.Weights = None,
+    json: cli.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the words alone.")] = False,
     *,
     how: Network,
@@ -43,7 +43,7 @@ def explain(
     if html is not None:
         _write_page(found, nodes.graph, pair, html)
     if json:
-        print_json(found.to_json())
+        cli.print_json(found.to_json())
         return
     console = Console(highlight=False)
     first, *more = (sentence.replace(" %", "\u00a0%") for sentence in found.words)
@@ -52,7 +52,7 @@ def explain(
         console.print(Padding(Text(sentence), (0, 0, 0, 0) if quiet else (1, 0, 0, 2)))
     for heading, titles, rows in [] if quiet else found.tables():
         console.print()
-        print_table(heading, titles, rows)
+        cli.print_table(heading, titles, rows)
     if html is not None and not quiet:
         typer.echo(f"Figures: {html}")
 

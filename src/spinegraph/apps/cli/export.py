@@ -15,16 +15,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from spinegraph.apps.cli.options import (
-    Json,
-    Model,
-    Quiet,
-    Report,
-    print_facts,
-    print_json,
-    shown_progress,
-    takes,
-)
+from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import Network
 from spinegraph.atomic import digest
 from spinegraph.embeddings import Embeddings
@@ -88,9 +79,9 @@ _DELETE = """
     WHERE NOT EXISTS (SELECT FROM pg_temp.spinegraph_incoming AS new WHERE new.name = old.name)"""
 
 
-@takes(how=Network)
+@cli.takes(how=Network)
 def export(
-    model: Model,
+    model: cli.Model,
     to: Annotated[
         str,
         typer.Option(
@@ -109,8 +100,8 @@ def export(
     delete_missing: Annotated[
         bool, typer.Option("--delete-missing", help="Delete the rows of nodes that are not exported.")
     ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: cli.Json = False,
+    quiet: cli.Quiet = False,
     *,
     how: Network,
 ) -> None:
@@ -120,7 +111,7 @@ def export(
 
     Example: spine export model --to postgresql://ann@localhost/app --table people
     """
-    with shown_progress(quiet=quiet) as report:
+    with cli.shown_progress(quiet=quiet) as report:
         report("connecting", 0, 0)
         with connect(to, table) as database:  # before the work of making vectors
             report("making vectors", 0, 0)
@@ -128,7 +119,7 @@ def export(
             options: Any = {"index": index, "delete_missing": delete_missing, "progress": report}
             written = database.write(nodes.embeddings, model_fingerprint(nodes.model), **options)
     if json:
-        print_json({**asdict(written), "seconds": round(written.seconds, 3)})
+        cli.print_json({**asdict(written), "seconds": round(written.seconds, 3)})
     elif not quiet:
         counts = f"{written.inserted:,} added, {written.updated:,} changed"
         facts = {
@@ -137,7 +128,7 @@ def export(
             "index": _INDEX[written.index],
             "time": f"{written.seconds:.1f} s",
         }
-        print_facts(f"{written.table} in {written.to}", facts)
+        cli.print_facts(f"{written.table} in {written.to}", facts)
         for note in written.notes:
             typer.echo(f"  note: {note}")
         typer.echo(
@@ -203,7 +194,7 @@ class Database:
         *,
         index: bool = True,
         delete_missing: bool = False,
-        progress: Report = lambda stage, done, total: None,
+        progress: cli.Report = lambda stage, done, total: None,
     ) -> Written:
         """Make the table hold these vectors, ``model`` beside each; readers see the old rows until all are.
 
@@ -261,7 +252,7 @@ class Database:
             raise OutputError(f"{quoted} has whole numbers as names, these are texts; pass another --table")
         return Table(oid, sql.Identifier(schema, name), extension, types[0], dim)
 
-    def _send(self, table: "Table", embeddings: Embeddings, progress: Report) -> None:
+    def _send(self, table: "Table", embeddings: Embeddings, progress: cli.Report) -> None:
         """Copy the rows into a table that only this transaction sees."""
         kind = _vector_type(table.extension, table.dim)
         self._connection.execute(sql.SQL(_CREATE_INCOMING).format(sql.SQL(table.names), kind))

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spinegraph.apps.cli.options import (
-    Json,
-    Quiet,
-    Report,
-    print_facts,
-    print_json,
-    print_next,
-    require_free,
-    settings,
-    shown_progress,
-    takes,
-)
+from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import Reading, given_options
 from spinegraph.config import Config, PaperConfig
 from spinegraph.errors import GraphFormatError, ParameterError
@@ -29,7 +18,7 @@ if TYPE_CHECKING:
     from spinegraph.graph.graph import Graph
 
 
-@takes(config=settings, how=Reading)
+@cli.takes(config=cli.settings, how=Reading)
 def fit(
     edges: Annotated[
         list[Path] | None,
@@ -68,8 +57,8 @@ def fit(
         ),
     ] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace the model in that folder.")] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: cli.Json = False,
+    quiet: cli.Quiet = False,
     *,
     config: Config | PaperConfig,
     how: Reading,
@@ -83,9 +72,9 @@ def fit(
     sources: list[Path | None] = [*edges] if edges else [None]
     if (query is not None) == bool(edges):
         raise typer.BadParameter("pass EDGES, files of links, or --query; one of them")
-    require_free(output, is_replaced=force)
+    cli.require_free(output, is_replaced=force)
     require_writable(output)
-    with shown_progress(quiet=quiet) as report:
+    with cli.shown_progress(quiet=quiet) as report:
         understood, graphs, encoder = _read_networks(sources, features or [], how, report, query, database)
         from spinegraph.estimator import SPINE
 
@@ -111,7 +100,7 @@ def fit(
         "settings": model.config_.to_json(),
     }
     if json:
-        print_json(facts)
+        cli.print_json(facts)
     elif not quiet:
         files = [str(sources[0] or "-"), *(["--features", str(features[0])] if features else [])]
         files += given_options(how)
@@ -142,7 +131,7 @@ def _read_networks(
     files: Sequence[Path | None],
     features: Sequence[Path],
     how: Reading,
-    report: Report,
+    report: cli.Report,
     query: str | None,
     database: Path | None,
 ) -> "tuple[list[str], list[Graph], FeatureEncoder | None]":
@@ -216,7 +205,7 @@ def _print_fit(facts: dict[str, Any], commands: Sequence[Sequence[str]]) -> None
             if after > before
             else f"nothing gained; {100 * before:.1f} % of hidden links recognised"
         )
-    print_facts(facts["model"], shown)
+    cli.print_facts(facts["model"], shown)
     typer.echo()
     if commands:
-        print_next(*commands)
+        cli.print_next(*commands)

@@ -15,18 +15,10 @@ from shlex import join
 from typing import Annotated, Any, Literal
 
 import typer
+from rich import progress as bars
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from spinegraph.config import PARTS, Config, PaperConfig, check_weights
@@ -153,13 +145,9 @@ def _setting(field: Field[Any], panel: str | None) -> inspect.Parameter:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return (
-        ",".join(value)
-        if isinstance(value, tuple)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
@@ -193,15 +181,15 @@ def shown_progress(console: Console | None = None, *, quiet: bool = False) -> It
             warnings.simplefilter("ignore", SpineWarning)
             yield lambda stage, done, total: None
     elif console.is_terminal:
-        times = (TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), *times)
-        with Progress(*columns, console=console, transient=True) as progress:
+        times = bars.TaskProgressColumn(), bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
+        stage = bars.SpinnerColumn(), bars.TextColumn("{task.description}"), bars.BarColumn(bar_width=24)
+        with bars.Progress(*stage, *times, console=console, transient=True) as progress:
             yield _bar_callback(progress)
     else:
         yield _line_callback(console)
 
 
-def _bar_callback(progress: Progress) -> Report:
+def _bar_callback(progress: bars.Progress) -> Report:
     """Return a callback that shows the current stage as a bar."""
     current, task = "", progress.add_task("")
 

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from spinegraph.apps.cli.options import Json, Model, print_json, shown_progress
+from spinegraph.apps.cli import options as cli
 from spinegraph.errors import ParameterError
 
 
 def report(
-    model: Model,
+    model: cli.Model,
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
     labels: Annotated[
         Path | None, typer.Option(help="Node labels to colour by: a table of names and labels.")
@@ -21,7 +21,7 @@ def report(
         typer.Option(help="Colours the map first: role, a feature, degree, or a column of the labels file."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page; the model's name otherwise.")] = None,
-    json: Json = False,
+    json: cli.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no words.")] = False,
 ) -> None:
     """Write one page about a model: map, roles, similar nodes, fit and data quality. It opens offline.
@@ -47,7 +47,7 @@ def report(
         is_column = color is not None and color not in ("role", "label") and not has_column(graph, color)
         column = color if is_column else None
         values = read_labels(labels, graph.names, label_column=column)
-    with shown_progress(quiet=quiet or json) as progress:
+    with cli.shown_progress(quiet=quiet or json) as progress:
         found = write_report(
             fitted,
             output,
@@ -61,7 +61,7 @@ def report(
         roles = dict(zip(found.roles.titles, found.roles.descriptions, strict=True))
         colors, notes = [each.title for each in found.colorings], [asdict(note) for note in found.notes]
         shown = {"nodes": len(found.graph), "on_map": len(found.shown), "colors": colors}
-        print_json({"output": str(output), **shown, "roles": roles, "notes": notes})
+        cli.print_json({"output": str(output), **shown, "roles": roles, "notes": notes})
     elif not quiet:
         warnings = sum(note.level == "warning" for note in found.notes)
         from spinegraph.analysis.explain import plural

@@ -5,24 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from spinegraph.apps.cli.options import (
-    STANDARD_OUTPUT,
-    Json,
-    Model,
-    Quiet,
-    print_json,
-    print_table,
-    shown_progress,
-    some_settings,
-    takes,
-    write_table,
-)
+from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import Network, Reading
 
 
-@takes(settings=some_settings("seed"), how=Reading)
+@cli.takes(settings=cli.some_settings("seed"), how=Reading)
 def roles(
-    model: Model,
+    model: cli.Model,
     on: Annotated[
         Path | None,
         typer.Option(metavar="EDGES", help="Another network: assign the roles of the model's network there."),
@@ -31,20 +20,16 @@ def roles(
         Path | None, typer.Option(metavar="FILE", help="With --on: its node features.")
     ] = None,
     count: Annotated[
-        int | None,
-        typer.Option(metavar="NUMBER", help="How many roles; by default as many as are distinct."),
+        int | None, typer.Option(metavar="NUMBER", help="How many roles; by default as many as are distinct.")
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Every node's roles: .csv or .parquet; - prints CSV.",
+            "--output", "-o", metavar="FILE", help="Every node's roles: .csv or .parquet; - prints CSV."
         ),
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: cli.Json = False,
+    quiet: cli.Quiet = False,
     *,
     settings: dict[str, Any],
     how: Reading,
@@ -55,14 +40,14 @@ def roles(
     """
     if features is not None and on is None:
         raise typer.BadParameter("belongs to --on; pass the edges as well", param_hint="--features")
-    is_printed = output is not None and str(output) == STANDARD_OUTPUT
+    is_printed = output is not None and str(output) == cli.STANDARD_OUTPUT
     if json and is_printed:
         raise typer.BadParameter("would print JSON among the roles; name a file", param_hint="--output")
     if output is not None and not is_printed:
         from spinegraph.embeddings import require_savable
 
         require_savable(output, "roles", (".csv", ".parquet"))
-    with shown_progress(quiet=quiet) as report:
+    with cli.shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
         import numpy as np
 
@@ -85,8 +70,8 @@ def roles(
             names = names if names.dtype == np.int64 else [shown(name) for name in names.tolist()]
             played = [titles[role] for role in assigned.roles.tolist()]
             shares = dict(zip(titles, assigned.memberships.T.round(4), strict=True))
-            write_table(output, {"node": names, "role": played, **shares})
+            cli.write_table(output, {"node": names, "role": played, **shares})
     if json:
-        print_json({"network": str(on or model), **found.to_json()})
+        cli.print_json({"network": str(on or model), **found.to_json()})
     elif not is_printed and not (quiet and output is not None):
-        print_table(*found.table())
+        cli.print_table(*found.table())

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spinegraph.apps.cli.options import Json, Model, Quiet, takes
+from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import LabelColumn, Network, read_known
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")]
@@ -24,9 +24,9 @@ class Files(Network):
     ] = None
 
 
-@takes(files=Files)
+@cli.takes(files=Files)
 def serve(
-    model: Model,
+    model: cli.Model,
     store: Annotated[Path, typer.Option(help="Folder that keeps what is added and removed.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Port = 8000,
@@ -37,8 +37,8 @@ def serve(
         float | None,
         typer.Option(min=1e-6, max=0.5, help="How far a node may move before its vector is updated."),
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: cli.Json = False,
+    quiet: cli.Quiet = False,
     *,
     files: Files,
 ) -> None:
@@ -62,15 +62,15 @@ def serve(
     _run_server(model, files, store=store, on_start=on_start, **options)
 
 
-@takes(files=Files)
+@cli.takes(files=Files)
 def explore(
-    model: Model,
+    model: cli.Model,
     store: Annotated[
         Path | None, typer.Option(help="Folder that keeps changes; by default none are kept.")
     ] = None,
     port: Port = 0,
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
-    quiet: Quiet = False,
+    quiet: cli.Quiet = False,
     *,
     files: Files,
 ) -> None:

@@ -1,29 +1,18 @@
 """``spine similar``: the nodes most like a node, or those of every node."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from spinegraph.apps.cli.options import (
-    STANDARD_OUTPUT,
-    Json,
-    Model,
-    Weights,
-    print_json,
-    print_next,
-    print_table,
-    shown_progress,
-    takes,
-    write_table,
-)
+from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import Network, given_options
 from spinegraph.embeddings import Embeddings, require_savable
 
 
-@takes(how=Network)
+@cli.takes(how=Network)
 def similar(
-    model: Model,
+    model: cli.Model,
     node: Annotated[
         str | None, typer.Argument(metavar="NODE", help="A node's name; 1:ann is ann of the second network.")
     ] = None,
@@ -31,14 +20,14 @@ def similar(
         Literal["all", "content", "place", "role"],
         typer.Option(help="What to compare: what nodes are about, where they live, or their links."),
     ] = "all",
-    weights: Weights = None,
+    weights: cli.Weights = None,
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many.")] = 10,
     every: Annotated[bool, typer.Option("--all", help="Of every node, into a file.")] = False,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="With --all: a .csv or .parquet file, - to print CSV."),
     ] = None,
-    json: Json = False,
+    json: cli.Json = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Names and scores alone, no progress.")
     ] = False,
@@ -60,43 +49,37 @@ def similar(
 
     nodes = how.open(model)
     if output is not None:
-        _write_all(nodes.embeddings, by, weights, count, output, quiet=quiet, json=json)
+        compared = {"by": by, "weights": weights}
+        _write_all(nodes.embeddings, compared, count, output, quiet=quiet, json=json)
         return
     asked = nodes.graph, nodes.model.generator_, nodes.embeddings
     found = similar_nodes(*asked, nodes.find(str(node)), by=by, n=count, weights=weights)
     if json:
-        print_json(found.to_json())
+        cli.print_json(found.to_json())
     elif quiet:
         for match in found:
             typer.echo(f"{match.score:.3f}  {shown(match.name)}")
     else:
-        print_table(*found.table())
+        cli.print_table(*found.table())
         if found.matches:
             pair = shown(found.node), shown(found[0].name)
-            print_next(["explain", str(model), *pair, *given_options(how)])
+            cli.print_next(["explain", str(model), *pair, *given_options(how)])
 
 
 def _write_all(
-    vectors: Embeddings,
-    by: str,
-    weights: dict[str, float] | None,
-    count: int,
-    output: Path,
-    *,
-    quiet: bool,
-    json: bool,
+    vectors: Embeddings, compared: dict[str, Any], count: int, output: Path, *, quiet: bool, json: bool
 ) -> None:
     """Write the nodes most like each node, and print how they were found."""
     import numpy as np
 
     from spinegraph.analysis.explain import plural, search_by, shown
 
-    is_printed = str(output) == STANDARD_OUTPUT
+    is_printed = str(output) == cli.STANDARD_OUTPUT
     if not is_printed:
         require_savable(output, "similar nodes", (".csv", ".parquet"))
-    with shown_progress(quiet=quiet) as report:
+    with cli.shown_progress(quiet=quiet) as report:
         report("preparing the search", 0, 0)
-        search = search_by(vectors, by=by, weights=weights)
+        search = search_by(vectors, **compared)
         found = search.neighbors(n=count, progress=lambda done, total: report("searching", done, total))
         recall = search.recall(count)
     names, (n, count) = vectors.names, found.positions.shape
@@ -109,10 +92,10 @@ def _write_all(
         "match": names[found.positions.ravel()[is_match]],
         "score": found.scores.ravel()[is_match],
     }
-    write_table(output, columns)
+    cli.write_table(output, columns)
     if json:
-        facts = {"output": str(output), "nodes": n, "n": count, "by": by}
-        print_json({**facts, "exact": search.exact, "recall": recall}, err=is_printed)
+        facts = {"output": str(output), "nodes": n, "n": count, "by": compared["by"]}
+        cli.print_json({**facts, "exact": search.exact, "recall": recall}, err=is_printed)
     elif not quiet:
         how = "every node compared with every other"
         if not search.exact:
