@@ -246,7 +246,6 @@ def clean_edges(
     targets: NDArray[Any],
     names: NDArray[Any],
     weights: NDArray[Any] | None = None,
-    *,
     directed: bool = False,
     one_way: bool = False,
     reciprocal: Reciprocal = "error",
