@@ -35,7 +35,6 @@ from spinegraph.atomic import whole_file
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError, SpineError
 from spinegraph.graph import datasets
 from spinegraph.graph.datasets import Dataset
-from spinegraph.graph.files import write_npz
 
 Arrays = dict[str, NDArray[Any]]
 Progress = Callable[[str, int, int | None], None]
@@ -127,6 +126,13 @@ def split_by_graph(dataset: Dataset) -> list[Dataset]:
             )
         )
     return parts
+
+
+def write_npz(path: str | Path, arrays: Arrays) -> None:
+    """Write arrays as a compressed npz, whole or not at all."""
+    with whole_file(path) as partial, partial.open("wb") as out:
+        named = {key: np.asarray(value) for key, value in arrays.items()}
+        np.savez_compressed(out, allow_pickle=False, **named)  # type: ignore[arg-type]
 
 
 def convert_original(name: str, folder: Path, progress: Progress | None = None) -> Path:

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from paper.originals import write_npz
 
 from injected import cuts, damage, flips
 from spinegraph import SPINE, Embeddings, made, read_graph
-from spinegraph.graph.files import write_npz
 
 MODEL_FILES = ["config.json", *(f"{name}.safetensors" for name in ("graph", "model", "place", "vectors"))]
 # CSV and word2vec text have no room for a digest that other programs would not trip over.

@@ -3,11 +3,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paper.originals import pack
+from paper.originals import pack, write_npz
 
 from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError
 from spinegraph.graph import datasets
-from spinegraph.graph.files import write_npz
 
 DATA = Path(os.environ.get("SPINEGRAPH_DATA") or Path(__file__).parents[3] / "shared" / "data")
 needs_data = pytest.mark.skipif(

@@ -51,10 +51,10 @@ def as_graph(data: Any, encoder: "FeatureEncoder | None" = None) -> Any:
     return data
 
 
-def _built(*given: Any, stacklevel: int = 3, **options: Any) -> "Graph":
+def _built(*given: Any, stacklevel: int = 3) -> "Graph":
     from spinegraph.graph.graph import Graph
 
-    return Graph._from_positions(*given, **options, stacklevel=stacklevel)
+    return Graph._from_positions(*given, stacklevel=stacklevel)
 
 
 def from_networkx(
@@ -108,7 +108,7 @@ def from_networkx(
     columns = {attribute: [data.get(attribute) for data in rows] for attribute in feature_attributes}
     weights = [value for *_, value in edges]
     ways = directed, graph.is_directed(), reciprocal
-    return _from_attributes(ends, names, weights, columns, missing, *ways, encoder)
+    return _from_attributes(ends, names, weights, columns, missing, ways, encoder)
 
 
 def from_igraph(
@@ -145,7 +145,7 @@ def from_igraph(
     }
     weights = graph.es[weight] if weight in graph.es.attributes() else []
     ways = directed, graph.is_directed(), reciprocal
-    return _from_attributes(ends, names, weights, columns, missing, *ways, encoder)
+    return _from_attributes(ends, names, weights, columns, missing, ways, encoder)
 
 
 def _check_missing(missing: str) -> None:
@@ -164,9 +164,7 @@ def _from_attributes(
     weights: Sequence[Any],
     columns: Mapping[str, Sequence[Any]],
     missing: Missing,
-    directed: bool,
-    one_way: bool,
-    reciprocal: Reciprocal,
+    ways: tuple[bool, bool, Reciprocal],
     encoder: "FeatureEncoder | None",
 ) -> "Graph":
     """Build a graph from edges (m, 2), and from weights and node attributes that are None where one lacks."""
@@ -179,18 +177,8 @@ def _from_attributes(
     if columns:
         features, feature_names, encoder = _features(columns, checked, missing, encoder)
         features = csr_array(features) if missing == "zero" else features
-    return _built(
-        ends[:, 0],
-        ends[:, 1],
-        checked,
-        numbers,
-        features,
-        feature_names,
-        directed=directed,
-        one_way=one_way,
-        reciprocal=reciprocal,
-        stacklevel=4,
-    )._encoded_by(encoder if columns else None)
+    graph = _built(*ends.T, checked, numbers, features, feature_names, *ways, stacklevel=4)
+    return graph._encoded_by(encoder if columns else None)
 
 
 def _features(
@@ -325,17 +313,9 @@ def from_pyg(data: Any, *, directed: bool = False, reciprocal: Reciprocal = "err
     elif names is not None:
         num_nodes = len(names)  # edge_index holds positions, also where names are whole numbers
     sources, targets, names = read_listing(_array(edge_index).T, num_nodes, names)
-    return _built(
-        sources,
-        targets,
-        names,
-        None if weights is None else _array(weights),
-        features,
-        getattr(data, "feature_names", None),
-        directed=directed,
-        one_way=True,  # PyG lists both directions of an undirected edge
-        reciprocal=reciprocal,
-    )
+    weights = None if weights is None else _array(weights)
+    ways = directed, True, reciprocal  # PyG lists both directions of an undirected edge
+    return _built(sources, targets, names, weights, features, getattr(data, "feature_names", None), *ways)
 
 
 def to_pyg(graph: "Graph", *, sparse: bool = False) -> Any:
@@ -430,17 +410,8 @@ def from_scipy(
     if len(found) != shape[0]:
         raise GraphFormatError(f"{len(found)} names for a matrix of shape {shape}")
     sources, targets, weights = matrix_entries(matrix, weighted)
-    return _built(
-        sources,
-        targets,
-        found,
-        weights,
-        features,
-        feature_names,
-        directed=directed,
-        one_way=True,  # entries without their mirror are what makes a matrix directed
-        reciprocal=reciprocal,
-    )
+    ways = directed, True, reciprocal  # entries without their mirror are what makes a matrix directed
+    return _built(sources, targets, found, weights, features, feature_names, *ways)
 
 
 def from_dataframe(
@@ -516,9 +487,9 @@ def from_dataframe(
             how = "zero" if missing == "zero" else "fill"  # gaps of a row that is there are always filled
             matrix, feature_names, encoder = _features(taken, names, how, encoder)
     sources, targets = codes[len(rows) :].reshape(2, -1)
-    return _built(
-        sources, targets, names, weights, matrix, feature_names, directed=directed, reciprocal=reciprocal
-    )._encoded_by(None if matrix is None else encoder)
+    ways = directed, False, reciprocal
+    graph = _built(sources, targets, names, weights, matrix, feature_names, *ways)
+    return graph._encoded_by(None if matrix is None else encoder)
 
 
 def to_dataframe(

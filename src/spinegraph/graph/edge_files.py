@@ -226,7 +226,7 @@ def _weight_column(
 
 # Text: DuckDB reads a plain file; where it or a check fails, a slow scan finds the line for the message.
 
-BLOCK = 2**24
+BLOCK = 2**22
 MAX_LINE, MAX_ROW = 2**20, 2**24  # bytes of a line of edges, of features
 WHITESPACE = " "
 _SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**18
@@ -788,6 +788,8 @@ def _by_hash(listing: Listing) -> Numbered:
     table = np.zeros(2 ** (64 - int(shift)), np.int32)
     table[slots] = rank
     table[slots[1:][slots[1:] == slots[:-1]]] = -1
+    is_shared = table[slots] < 0
+    rank, hashes = rank[is_shared], hashes[is_shared]
     sides, weights = listing.read(*(f"hash({end}, {salt})" for end in ends))
     edges: NDArray[Any] = np.empty((2, len(sides[0])), np.int32)
     for row in edges:

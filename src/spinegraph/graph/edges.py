@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import coo_array, csr_array, issparse, vstack
 
 from spinegraph.errors import (
     DirectedInputWarning,
@@ -246,7 +246,6 @@ def clean_edges(
     targets: NDArray[Any],
     names: NDArray[Any],
     weights: NDArray[Any] | None = None,
-    *,
     directed: bool = False,
     one_way: bool = False,
     reciprocal: Reciprocal = "error",
@@ -271,29 +270,63 @@ def clean_edges(
         with np.errstate(over="ignore"):  # too large ones are named when directions are combined
             dropped |= weights.astype(np.float32) == 0
         zero_weights = int(np.count_nonzero(dropped)) - self_loops
-    # Sorted keys of directed edges: (low * n + high) * 2 + (source > target).
-    keys = np.minimum(sources, targets).astype(np.int64, copy=False)
-    keys *= n - 1
-    keys += sources  # low * (n - 1) + low + high, without a temporary array for high
-    keys += targets
-    keys <<= 1
-    keys |= sources > targets
     if self_loops or zero_weights:
-        keys, weights = keys[~dropped], None if weights is None else weights[~dropped]
+        sources, targets = sources[~dropped], targets[~dropped]
+        weights = None if weights is None else weights[~dropped]
     del dropped
-    keys, combined, flows, one_direction = merge_listings(keys, weights, names, directed, reciprocal)
-    edges, high = len(keys), np.empty(len(keys), dtype=np.int32)
-    np.remainder(keys, n, out=high, casting="unsafe")
-    keys //= n
-    above = np.bincount(keys, minlength=n)  # (n,) larger neighbours of each node
-    del keys  # the largest array by now
+    rows, one_direction = (
+        _linked(sources, targets, n, directed)
+        if weights is None
+        else _weighted(sources, targets, names, weights, directed, reciprocal)
+    )
+    edges = len(rows.indices) // 2
     repeated = listed - self_loops - zero_weights - one_direction
     report = EdgeReport(listed, one_direction, self_loops, zero_weights, repeated)
     if not directed:
         both_ways = one_direction - edges
         lost = edges - both_ways if one_way else 0
         report = replace(report, edges=edges, reciprocal=both_ways, one_way=lost)
-    return _symmetric(above, high, combined, flows), report
+    return rows, report
+
+
+def _linked(sources: NDArray[Any], targets: NDArray[Any], n: int, directed: bool) -> tuple[Rows, int]:
+    """Return the rows of edges without weights, and how many edges are distinct in their direction."""
+    listed = coo_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(n, n))
+    listed.has_canonical_format = True  # repeats are merged below, when two transpositions have sorted them
+    there = listed.tocsc().tocsr()
+    there.sum_duplicates()
+    there.data[:] = 1
+    back = there.T.tocsr()
+    back.data[:] = 2
+    both = there + back
+    ways = ((both.data & 1).astype(np.float32), (both.data >> 1).astype(np.float32)) if directed else ()
+    return Rows(both.indptr.astype(np.int64), both.indices, None, *ways), there.nnz
+
+
+def _weighted(
+    sources: NDArray[Any],
+    targets: NDArray[Any],
+    names: NDArray[Any],
+    weights: NDArray[Any],
+    directed: bool,
+    reciprocal: Reciprocal,
+) -> tuple[Rows, int]:
+    """Return the rows of edges with weights, and how many edges are distinct in their direction."""
+    n = len(names)
+    keys = np.minimum(sources, targets).astype(np.int64) * n + np.maximum(sources, targets)
+    keys = keys << 1 | (sources > targets)
+    keys, combined, flows, one_direction = merge_listings(keys, weights, names, directed, reciprocal)
+    # From the smaller end of each edge, its number from 1 on; then from both.
+    upper = csr_array(
+        (np.arange(1, len(keys) + 1), keys % n, pointers(np.bincount(keys // n, minlength=n))), shape=(n, n)
+    )
+    both = upper + upper.T.tocsr()
+    indptr, indices, edge = both.indptr.astype(np.int64), both.indices, both.data - 1
+    values = None if combined is None else combined[edge]
+    if flows is None:
+        return Rows(indptr, indices, values), one_direction
+    is_back = (np.repeat(np.arange(n), np.diff(indptr)) > indices).astype(np.int8)
+    return Rows(indptr, indices, values, flows[edge, is_back], flows[edge, 1 - is_back]), one_direction
 
 
 def check_directions(directed: bool, reciprocal: Reciprocal) -> None:
@@ -397,38 +430,6 @@ def _combine_directions(
             f"more than float32 holds ({np.finfo(np.float32).max:g}); scale the weights down"
         )
     return np.delete(weights, backward).astype(np.float32)
-
-
-def _symmetric(
-    above: NDArray[np.int64],
-    high: NDArray[np.int32],
-    weights: NDArray[np.float32] | None,
-    flows: NDArray[np.float32] | None,
-) -> Rows:
-    """Return the CSR arrays of both directions of edges that are given from their smaller end.
-
-    ``flows`` (m, 2) are the weights from there and back, of directed edges.
-    """
-    n = len(above)
-    values: NDArray[Any] = np.ones(len(high), np.int8) if weights is None else weights
-    values = values if flows is None else np.arange(len(high))
-    turned = csr_array((values, high, pointers(above)), shape=(n, n)).tocsc()
-    below = np.diff(turned.indptr)  # (n,) smaller neighbours
-    # Each row is its smaller neighbours, then its larger ones, and both parts are sorted already.
-    is_above = np.repeat(np.tile([False, True], n), np.column_stack((below, above)).ravel())  # (nnz,)
-
-    def interleaved(above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
-        whole = np.empty(len(is_above), dtype=above.dtype)
-        whole[is_above], whole[~is_above] = above, below
-        return whole
-
-    rows = pointers(above + below), interleaved(high, turned.indices)
-    if flows is None:
-        return Rows(*rows, None if weights is None else interleaved(weights, turned.data))
-    both = None if weights is None else interleaved(weights, weights[turned.data])
-    out, back = flows[:, 0], flows[:, 1]
-    ways = interleaved(out, back[turned.data]), interleaved(back, out[turned.data])
-    return Rows(*rows, both, *ways)
 
 
 def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:

@@ -12,17 +12,15 @@ import tempfile
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, NamedTuple, NoReturn
 
-import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from spinegraph.atomic import whole_file
 from spinegraph.errors import GraphFormatError, MissingFileError, SpineError
 
 Kind = Literal["text", "parquet", "npz", "npy", "xml", "json lines", "duckdb"]
@@ -234,13 +232,6 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
         if source.kind != "npz":
             raise GraphFormatError(f"{source.path}: expected an npz archive, found {source.kind}")
         return read_archive(source.stream, source.path)
-
-
-def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays as a compressed npz, whole or not at all."""
-    with whole_file(path) as partial, partial.open("wb") as out:
-        named = {key: np.asarray(value) for key, value in arrays.items()}
-        np.savez_compressed(out, allow_pickle=False, **named)  # type: ignore[arg-type]
 
 
 def read_archive(stream: IO[bytes], path: str) -> dict[str, NDArray[Any]]:

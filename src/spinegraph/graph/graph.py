@@ -267,16 +267,9 @@ class Graph:
         Graph(3 nodes, 2 edges, weighted, names 'ann', 'bob', ...)
         """
         sources, targets, found = read_listing(edges, num_nodes, names)
+        ways = directed, False, reciprocal
         return cls._from_positions(
-            sources,
-            targets,
-            found,
-            weights,
-            features,
-            feature_names,
-            directed=directed,
-            reciprocal=reciprocal,
-            stacklevel=2,
+            sources, targets, found, weights, features, feature_names, *ways, stacklevel=2
         )
 
     @classmethod
@@ -288,10 +281,10 @@ class Graph:
         weights: Any = None,
         features: Any = None,
         feature_names: Iterable[str] | None = None,
-        *,
         directed: bool = False,
         one_way: bool = False,
         reciprocal: Reciprocal = "error",
+        *,
         stacklevel: int = 1,
     ) -> "Graph":
         """Build a graph from positions (m,) that are in range and names (n,) that are checked.
@@ -302,8 +295,7 @@ class Graph:
         if not len(names):
             raise GraphFormatError("a graph has at least one node; got none")
         numbers = None if weights is None else as_weights(weights, sources, targets, names)
-        ways: Any = {"directed": directed, "one_way": one_way, "reciprocal": reciprocal}
-        rows, report = clean_edges(sources, targets, names, numbers, **ways)
+        rows, report = clean_edges(sources, targets, names, numbers, directed, one_way, reciprocal)
         table = None if features is None else as_features(features, names)
         columns = as_feature_names(feature_names, table)
         warn_of_losses(report, stacklevel=stacklevel + 1)
@@ -514,13 +506,8 @@ class Graph:
             entries, columns = entries[order], columns[order]
         chosen = self._rows.chosen(indptr, entries)
         features = None if self.features is None else self.feature_rows(kept)
-        return self._trusted(
-            chosen._replace(indices=columns),
-            self.names[kept],
-            features,
-            self.feature_names,
-            encoder=self.encoder,
-        )
+        chosen, named = chosen._replace(indices=columns), self.names[kept]
+        return self._trusted(chosen, named, features, self.feature_names, encoder=self.encoder)
 
     def relabel(self, names: Mapping[Any, Any] | Iterable[Any]) -> "Graph":
         """Return the same graph under other names: one per node, or a mapping from old to new.

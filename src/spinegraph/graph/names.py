@@ -178,8 +178,6 @@ def concatenated(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
         return first
     if not len(first):
         return second
-    if first.dtype != second.dtype:
-        first, second = first.astype(object), second.astype(object)
     return np.concatenate((first, second))
 
 

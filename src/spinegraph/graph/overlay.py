@@ -329,8 +329,8 @@ class Overlay:
         numbers = None
         if weighted:
             numbers = as_weights(() if weights is None else weights, sources, targets, touched_names)
-        ways: Any = {"directed": self.directed, "reciprocal": reciprocal}
-        clean, report = clean_edges(sources, targets, touched_names, numbers, **ways)
+        ways = self.directed, False, reciprocal
+        clean, report = clean_edges(sources, targets, touched_names, numbers, *ways)
         changed = replace(
             self,
             added_rows=self._features_plus(features, new),

@@ -246,19 +246,10 @@ def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContent
 def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: Reciprocal = "error") -> Graph:
     """Build the graph of a file's contents; an error names the file."""
     sources, targets = contents.edges.T
+    found = contents.names, contents.weights, contents.features, contents.feature_names
+    ways = directed, contents.directed, reciprocal
     with naming(contents.path):
-        graph = Graph._from_positions(
-            sources,
-            targets,
-            contents.names,
-            contents.weights,
-            contents.features,
-            contents.feature_names,
-            directed=directed,
-            one_way=contents.directed,
-            reciprocal=reciprocal,
-            stacklevel=3,
-        )
+        graph = Graph._from_positions(sources, targets, *found, *ways, stacklevel=3)
     return graph._encoded_by(contents.encoder)
 
 

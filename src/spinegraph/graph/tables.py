@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -86,13 +86,6 @@ _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
-class Labels(NamedTuple):
-    """The texts of a column's distinct values, and each row's index among them: -1 where it is missing."""
-
-    texts: list[str]
-    codes: NDArray[np.int64]
-
-
 def plain(column: pa.ChunkedArray) -> pa.Array:
     """Return a column as one array without dictionary encoding."""
     whole = column.combine_chunks()
@@ -166,17 +159,17 @@ def booleans_of(column: pa.Array, name: str) -> NDArray[np.float64]:
     return np.array([float(_BOOLEANS[text.lower()]) for text in texts] + [np.nan])[codes]
 
 
-def labels_of(column: pa.Array, name: str) -> Labels:
-    """Return a column as labels; 3, 3.0 and "3" are one label.
+def labels_of(column: pa.Array, name: str) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the texts of a column's distinct values and each row's index among them, -1 where it is missing.
 
-    The same column may come as JSON on one day and, on another, from a data frame, which turns integers with
-    gaps into floats.
+    3, 3.0 and "3" are one label: the same column may come as JSON on one day and, on another, from a data
+    frame, which turns integers with gaps into floats.
     """
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise GraphFormatError(f"column {name!r}: expected single values, got {kind}")
     if pa.types.is_null(kind):
-        return Labels([], np.full(len(column), -1, dtype=np.int64))
+        return [], np.full(len(column), -1, dtype=np.int64)
     if getattr(kind, "unit", None) == "ns":  # Python's own datetime stops at microseconds
         column = column.cast(
             pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.int64(), safe=False
@@ -187,7 +180,7 @@ def labels_of(column: pa.Array, name: str) -> Labels:
     texts = sorted(set(values) - {None})  # type: ignore[type-var]
     index = {text: number for number, text in enumerate(texts)}
     merged = np.array([index.get(value, -1) for value in values] + [-1], dtype=np.int64)
-    return Labels(texts, merged[codes])  # type: ignore[arg-type]
+    return texts, merged[codes]  # type: ignore[return-value]
 
 
 def _text(value: Any) -> str | None:
