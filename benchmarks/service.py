@@ -7,7 +7,8 @@ written from it.
 
 - Networks: Cora, a made one of 100,000 nodes with 100 columns of features, and ego-Twitter of
   SPINEGRAPH_DATA; models with all settings as by default. The service runs in a process of its own with one
-  thread for BLAS, as its page advises, and is asked once ``/readyz`` says that it is ready.
+  thread for BLAS, as its page advises, and is asked once ``/readyz`` says that it is ready. Modules are
+  compiled once and kept, as an installation does.
 - At a fixed rate: requests are sent when they are due, whether or not earlier ones are answered, and the time
   of each counts from when it was due, so a stall counts for everybody who had to wait.
 - At most: some connections, each with one request at a time, as fast as answers come.
@@ -25,7 +26,10 @@ written from it.
 import argparse
 import asyncio
 import json
+import math
 import os
+import select
+import socket
 import subprocess
 import sys
 import tempfile
@@ -88,10 +92,10 @@ def fitted(name, folder):
     return folder / name
 
 
-def measured(service, run):
+def measured(service, load, *arguments):
     """Return what is worth keeping of a run."""
     before = service.processor()
-    times, failed, seconds = asyncio.run(run)
+    times, failed, seconds = load(service, *arguments)
     return {
         "per_second": round(len(times) / seconds, 1),
         "requests": len(times),
@@ -108,8 +112,8 @@ def measure(name, models, stores, seconds):
     model, requests = fitted(name, models), Requests(network(name))
     found = {"machine": describe("numba", "uvicorn", "fastapi")}
 
-    def run(service, what, load):
-        found[what] = measured(service, load)
+    def run(service, what, *load):
+        found[what] = measured(service, *load)
         print(f"  {what:<40}{found[what]}", flush=True)
 
     with started(model, stores / f"{name}_read") as service:
@@ -119,18 +123,18 @@ def measure(name, models, stores, seconds):
         )
         print(f"{name}: ready after {found['seconds_to_ready']} s", flush=True)
         service.wait_for("/v1/nodes/0/role", _PATIENCE)  # map and roles are made by another process
-        run(service, "look-ups at 1000/s", at_rate(service, requests.look_ups(), 1000, seconds))
-        run(service, "look-ups at most", at_most(service, requests.look_ups(), seconds, _CONNECTIONS))
+        run(service, "look-ups at 1000/s", at_rate, requests.look_ups(), 1000, seconds)
+        run(service, "look-ups at most", at_most, requests.look_ups(), seconds, _CONNECTIONS)
     with started(model, stores / f"{name}_written") as service:
         service.wait_for("/readyz", _PATIENCE)
-        run(service, "inserts at 100/s, map being drawn", at_rate(service, requests.inserts(), 100, seconds))
+        run(service, "inserts at 100/s, map being drawn", at_rate, requests.inserts(), 100, seconds)
         service.wait_for("/v1/nodes/0/role", _PATIENCE)
-        run(service, "inserts at 100/s", at_rate(service, requests.inserts(), 100, seconds))
-        run(service, "inserts at most", at_most(service, requests.inserts(), seconds, _CONNECTIONS))
+        run(service, "inserts at 100/s", at_rate, requests.inserts(), 100, seconds)
+        run(service, "inserts at most", at_most, requests.inserts(), seconds, _CONNECTIONS)
         look_ups, rest = requests.mixed_load()
-        run(service, "mixed", at_rates(service, {"": (look_ups, 500), "changes": (rest, 120)}, seconds))
+        run(service, "mixed", at_rates, {"look-ups": (look_ups, 500), "changes": (rest, 120)}, seconds)
         found["inserted"] = sum(found[what]["requests"] for what in found if what.startswith("inserts"))
-        run(service, "look-ups at 500/s", at_rate(service, requests.look_ups(), 500, seconds))
+        run(service, "look-ups at 500/s", at_rate, requests.look_ups(), 500, seconds)
         found["resident_mb"] = round(service.resident(), 1)
         service.process.kill()
         service.process.wait(60)
@@ -158,7 +162,7 @@ def memory(models, stores, count):
         service.wait_for("/readyz", _PATIENCE)
         service.wait_for("/v1/nodes/0/role", _PATIENCE)
         for sample in range(_SAMPLES):
-            _, failed, _ = asyncio.run(at_most(service, mixed, 600, 1, count // _SAMPLES))
+            _, failed, _ = at_most(service, mixed, 600, 1, count // _SAMPLES)
             assert not failed, failed
             sizes.append(round(service.resident(), 1))
             if sample % 10 == 9:
@@ -294,6 +298,12 @@ async def until_killed(service, requests, seconds, there, gone):
     return versions
 
 
+def _environment():
+    """Return the environment of a service: one thread for BLAS, and compiled modules kept."""
+    kept = Path(tempfile.gettempdir()) / "spinegraph_benchmark_modules"
+    return thread_environment(1) | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(kept)}
+
+
 class Service:
     """A service process of its own with one thread for BLAS."""
 
@@ -304,7 +314,7 @@ class Service:
             [sys.executable, "-c", _START, *arguments],
             stdout=subprocess.PIPE,
             text=True,
-            env=thread_environment(1),
+            env=_environment(),
         )
         about = json.loads(self.process.stdout.readline())
         self.address, self.token = urlsplit(about["url"]), Path(about["token_file"]).read_text().strip()
@@ -368,63 +378,141 @@ class Connection:
             self._writer.close()
 
 
-async def at_rate(service, requests, rate, seconds, connections=64):
+def at_rates(service, loads, seconds, connections=64):
+    """Send several loads side by side, each request when it is due; return times, failures, seconds.
+
+    ``loads`` are requests and their rates by name; each load has connections of its own. Requests are written
+    before the first one is due: the client shares the cores with the service.
+    """
+    client, lanes = Client(service), []
+    for requests, rate in loads.values():
+        count = int(rate * seconds)
+        sent = [client.written(*next(requests)) for _ in range(count)]
+        lanes.append(Lane(iter(sent), [number / rate for number in range(count)], connections))
+    client.run(lanes)
+    for name, lane in zip(loads, lanes, strict=True):
+        if len(loads) > 1:
+            times = np.array(lane.times) * 1000
+            figures = f"median {np.median(times):.1f} ms, p99 {np.percentile(times, 99):.1f} ms"
+            print(f"    {name}: {len(times)} answered, {figures}", flush=True)
+    return client.found(lanes)
+
+
+def at_rate(service, requests, rate, seconds):
     """Send requests when they are due; return the time of each in milliseconds, failures, seconds."""
-    idle = [Connection(service) for _ in range(connections)]
-    free, times, failed = asyncio.Queue(), [], 0
-    for one in idle:
-        free.put_nowait(one)
-    started = time.perf_counter() + 0.1
-
-    async def send(due):
-        nonlocal failed
-        connection = await free.get()
-        status, _ = await connection.ask(*next(requests))
-        free.put_nowait(connection)
-        times.append(time.perf_counter() - due)
-        failed += status >= 400
-
-    tasks = []
-    for number in range(int(rate * seconds)):
-        due = started + number / rate
-        await asyncio.sleep(max(0, due - time.perf_counter()))
-        tasks.append(asyncio.create_task(send(due)))
-    await asyncio.gather(*tasks)
-    for one in idle:
-        one.close()
-    return np.array(times) * 1000, failed, time.perf_counter() - started
+    return at_rates(service, {"": (requests, rate)}, seconds)
 
 
-async def at_rates(service, loads, seconds):
-    """Run several loads side by side; return the largest times of all, failures, seconds."""
-    found = await asyncio.gather(
-        *(at_rate(service, requests, rate, seconds) for requests, rate in loads.values())
-    )
-    for name, (times, _, _) in zip(loads, found, strict=True):
-        figures = f"median {np.median(times):.1f} ms, p99 {np.percentile(times, 99):.1f} ms"
-        print(f"    {name or 'look-ups'}: {len(times)} answered, {figures}", flush=True)
-    times = np.concatenate([each[0] for each in found])
-    return times, sum(each[1] for each in found), max(each[2] for each in found)
-
-
-async def at_most(service, requests, seconds, connections, count=None):
+def at_most(service, requests, seconds, connections, count=10**9):
     """Send requests as fast as they are answered; return their times in milliseconds, failures, seconds."""
-    times, failed, left = [], 0, [count if count is not None else 10**9]
-    started = time.perf_counter()
+    client = Client(service)
+    lane = Lane((client.written(*next(requests)) for _ in range(count)), None, connections)
+    client.run([lane], seconds)
+    return client.found([lane])
 
-    async def work():
-        nonlocal failed
-        connection = Connection(service)
-        while time.perf_counter() - started < seconds and left[0] > 0:
-            left[0] -= 1
-            before = time.perf_counter()
-            status, _ = await connection.ask(*next(requests))
-            times.append(time.perf_counter() - before)
-            failed += status >= 400
-        connection.close()
 
-    await asyncio.gather(*(work() for _ in range(connections)))
-    return np.array(times) * 1000, failed, time.perf_counter() - started
+class Lane:
+    """Requests that share connections: in their order, each when it is due or else as soon as one is free."""
+
+    def __init__(self, requests, due, connections):
+        self._requests, self._due, self._number = requests, due, 0
+        self.connections, self.idle, self.times, self.failed = connections, [], [], 0
+
+    def next_due(self, now):
+        """Return when the next request is due, None after the last."""
+        if self._due is None:
+            return now
+        return self._due[self._number] if self._number < len(self._due) else None
+
+    def take(self):
+        """Return the next request, None after the last."""
+        self._number += 1
+        return next(self._requests, None)
+
+
+class Client:
+    """Sends requests over plain sockets, in one thread and with little work for each."""
+
+    def __init__(self, service):
+        self._service, self._poll, self._open = service, select.epoll(), {}
+
+    def written(self, method, path, body=None):
+        """Return a request as it is sent."""
+        content = b"" if body is None else json.dumps(body).encode()
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self._service.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        )
+        return head.encode() + content
+
+    def run(self, lanes, seconds=math.inf):
+        """Send all requests, or those that are begun within so many seconds, and read the answers."""
+        clock, active, sending = time.perf_counter, 0, list(lanes)
+        started = clock()
+        while sending or active:
+            now, wait = clock() - started, 0.05
+            for lane in list(sending):
+                while lane in sending and (lane.idle or lane.connections):
+                    due = lane.next_due(now) if now < seconds else None
+                    if due is not None and due > now:
+                        wait = min(wait, due - now)
+                        break
+                    if due is None or (request := lane.take()) is None:
+                        sending.remove(lane)
+                        break
+                    one = lane.idle.pop() if lane.idle else self._connected(lane)
+                    one.due, one.answer, active = due, b"", active + 1
+                    one.socket.sendall(request)
+            select.select([self._poll], [], [], wait)  # epoll alone would wait whole milliseconds
+            for descriptor, _ in self._poll.poll(0):
+                one = self._open[descriptor]
+                if one.received():
+                    active -= 1
+                    one.lane.times.append(clock() - started - one.due)
+                    one.lane.failed += one.answer[9:12] >= b"400"
+                    one.lane.idle.append(one)
+                elif one in one.lane.idle:  # the service ends idle connections
+                    one.lane.idle.remove(one)
+                    one.lane.connections += 1
+                    self._open.pop(descriptor).socket.close()
+        self._seconds = clock() - started
+        for one in self._open.values():
+            one.socket.close()
+
+    def found(self, lanes):
+        """Return the times of all lanes in milliseconds, failures, seconds."""
+        times = np.concatenate([lane.times for lane in lanes]) * 1000
+        return times, sum(lane.failed for lane in lanes), self._seconds
+
+    def _connected(self, lane):
+        address = self._service.address
+        one = PlainConnection(lane, socket.create_connection((address.hostname, address.port)))
+        self._poll.register(one.socket, select.EPOLLIN)
+        self._open[one.socket.fileno()] = one
+        lane.connections -= 1
+        return one
+
+
+class PlainConnection:
+    """A socket of a lane, and the answer that is being read from it."""
+
+    def __init__(self, lane, opened):
+        self.lane, self.socket, self.due, self.answer = lane, opened, 0.0, b""
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def received(self):
+        """Read what came; return whether the whole answer is there."""
+        more = self.socket.recv(1 << 16)
+        if not more:
+            if self in self.lane.idle:
+                return False
+            raise ConnectionError("the service closed a connection")
+        self.answer += more
+        end = self.answer.find(b"\r\n\r\n")
+        if end < 0:
+            return False
+        at = self.answer.lower().index(b"content-length:", 0, end) + 15
+        return len(self.answer) >= end + 4 + int(self.answer[at : self.answer.index(b"\r\n", at)])
 
 
 class Requests:
