@@ -39,6 +39,32 @@ def test_a_new_node_gets_a_vector_and_is_found(service):
     assert "new" not in [match["name"] for match in matches]
 
 
+def test_requests_of_plain_form_are_answered_like_all_others(service):
+    """Look-ups, inserts and removals without further options take a shorter way to the same routes."""
+    plain, other = (service.get("/v1/nodes/n5/similar", n=7, **more) for more in ({}, {"by": "all"}))
+    assert plain == other
+    assert service.get("/v1/nodes/n5/similar") == service.get("/v1/nodes/n5/similar", n=10, by="all")
+    answers = []
+    for keys in ([], ["plain 1", "plain 2", "plain 3"]):
+        name = f"plain {len(keys)}"
+        added, gone, again = [{"Idempotency-Key": key} for key in keys] or [{}] * 3
+        body = {"name": name, "edges": ["n0", "n1"], "features": {"word 1": 1}}
+        found = [service.client.post("/v1/nodes", json=body, headers=added)]
+        found += [service.client.delete(f"/v1/nodes/{quote(name)}", headers=each) for each in (gone, again)]
+        assert [each.status_code for each in found] == [201, 200, 404]
+        answers.append([(sorted(each.json()), set(each.headers)) for each in found])
+    assert answers[0] == answers[1]
+    for text in ('{"name": 1.5}', '{"name": "x", "edges": 3}', "{", '{"nodes": []}', '{"name": "\\ud800"}'):
+        sent = {"content": text, "headers": {"Content-Type": "application/json"}}
+        found = service.client.post("/v1/nodes", **sent)
+        assert found.status_code in (400, 422)
+        assert found.json()["field"].startswith("body")
+    assert service.client.get("/v1/nodes/similar").status_code == 404  # a node of that name
+    assert service.client.get("/v1/nodes/n5/similar", params={"n": 0}).json()["field"] == "query.n"
+    counted = [line for line in service.client.get("/metrics").text.splitlines() if "/similar" in line]
+    assert any('route="/v1/nodes/{name:path}/similar"' in line for line in counted)
+
+
 def test_several_nodes_may_be_linked_to_each_other(service):
     body = {
         "nodes": [

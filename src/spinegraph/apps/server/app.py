@@ -8,8 +8,9 @@ import re
 import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
@@ -24,8 +25,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from spinegraph import __version__
-from spinegraph.apps.server.problems import MEDIA_TYPE, PROBLEMS, Problem, ProblemError, install_problems
-from spinegraph.apps.server.routes import router
+from spinegraph.apps.server.problems import (
+    MEDIA_TYPE,
+    PROBLEMS,
+    Problem,
+    ProblemError,
+    as_problem,
+    install_problems,
+)
+from spinegraph.apps.server.routes import answer_quickly, router
 from spinegraph.apps.server.schemas import Limits
 from spinegraph.apps.server.service import Service, routable_path
 from spinegraph.apps.server.writer import MAY_BE_STORED
@@ -77,8 +85,8 @@ class Guard:
 
     If the service is local, on loopback, reading needs no token, nor does its own page to add nodes, and the
     host must be a name of this machine: no other site's page can reach the service by a host name of its own.
-    ``pages`` are paths without data, which never need the token; ``observe`` is called with scope, status and
-    seconds after every request.
+    ``pages`` are paths without data, which never need the token; ``quick`` answers what it can without the
+    application; ``observe`` is called with scope, status and seconds after every request.
     """
 
     def __init__(
@@ -89,13 +97,14 @@ class Guard:
         is_local: bool,
         limits: Limits,
         pages: Collection[str] = (),
+        quick: Callable[[Scope, bytes], Awaitable[Response | None]] | None = None,
         observe: Callable[[Scope, int, float], None] = lambda scope, status, seconds: None,
     ) -> None:
         self._app, self._limits, self._is_local, self._pages = app, limits, is_local, pages
         too_large = f"a body holds at most {limits.body} bytes; send several requests"
         self._too_large = ProblemError(413, too_large, rule="body")
         self._digest = hashlib.sha256(token.encode()).digest()
-        self._observe = observe
+        self._quick, self._observe = quick, observe
         self._active = {False: 0, True: 0}  # requests that read, and that write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,9 +125,12 @@ class Guard:
 
         try:
             await self._answer(scope, receive, send_on)
-        except ProblemError as problem:
+        except Exception as error:
+            problem = as_problem(error)
             if not status:  # else the response has begun, and the connection just ends
                 await problem.response()(scope, receive, send_on)
+            if problem.status == 500:
+                raise  # to be logged
         finally:
             self._observe(scope, status, loop.time() - started)
 
@@ -171,21 +183,23 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body up to the limits, then pass the request on."""
         path, method, seconds = scope["path"], scope["method"], self._limits.seconds
+        body = b""
         if (refusal := self._refusal(scope)) is not None:
             raise refusal
         scope["path"] = routable_path(path, scope.get("raw_path") or b"")
-        if method in ("GET", "HEAD"):  # answered as GET; the web server leaves the body out
+        if method == "HEAD":  # answered as GET; the web server leaves the body out
             scope = {**scope, "method": "GET"}
-        else:
+        elif method != "GET":
             try:
                 async with asyncio.timeout(self._limits.body_seconds):
-                    body = await self._body(receive)
+                    sent = await self._body(receive)
             except TimeoutError:
                 detail = f"the body did not come within {self._limits.body_seconds:g} seconds"
                 close = {"Connection": "close"}
                 raise ProblemError(408, detail, field="body", rule="seconds", headers=close) from None
-            if body is None:
+            if sent is None:
                 return
+            body = sent
             messages = [{"type": "http.request", "body": body, "more_body": False}]
             wait = receive
 
@@ -202,7 +216,8 @@ class Guard:
         self._active[writes] += 1
         try:
             async with asyncio.timeout(None if path == _UNBOUNDED else seconds):
-                await self._app(scope, receive, send)
+                response = self._quick and await self._quick(scope, body)
+                await (self._app if response is None else response)(scope, receive, send)
         except TimeoutError:
             way_out = MAY_BE_STORED if writes else "ask for less"
             detail = f"no answer within {seconds:g} seconds; {way_out}"
@@ -427,8 +442,15 @@ def create_app(
     pages = _pages()
     for path, page in pages.items():
         app.add_api_route(path, page, include_in_schema=False, name=f"page {path}")
-    observe, limits = service.metrics.on_request, service.limits
-    return Guard(app, token=token, is_local=is_local, limits=limits, pages=pages.keys(), observe=observe)
+    return Guard(
+        app,
+        token=token,
+        is_local=is_local,
+        limits=service.limits,
+        pages=pages.keys(),
+        quick=partial(answer_quickly, app),
+        observe=service.metrics.on_request,
+    )
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

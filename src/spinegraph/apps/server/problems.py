@@ -69,13 +69,14 @@ def install_problems(app: FastAPI) -> None:
     """Make every error of the app a problem document."""
 
     async def respond(request: Request, error: Exception) -> Response:
-        return _as_problem(error).response()
+        return as_problem(error).response()
 
     for kind in (ProblemError, SpineError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, respond)
 
 
-def _as_problem(error: Exception) -> ProblemError:
+def as_problem(error: Exception) -> ProblemError:
+    """Return what a response says about an error."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, ClosedError):
