@@ -1,5 +1,6 @@
 """Readers beside writers: everybody sees one moment, never a mixture."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -9,6 +10,10 @@ import pyarrow as pa
 import pytest
 
 from running_service import Running
+from spinegraph import SPINE
+from spinegraph.apps.server.live import Change
+from spinegraph.apps.server.store import open_store, restore
+from spinegraph.apps.server.writer import Writer
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +112,39 @@ def test_two_that_want_the_same_name_get_it_once(service):
     with ThreadPoolExecutor(8) as pool:
         statuses = sorted(pool.map(write, range(8)))
     assert statuses == [201, *[409] * 7]
+
+
+def test_while_many_requests_read_changes_are_gathered(model_folder, tmp_path):
+    """Changes that come one by one share a computation while more than 200 requests a second read."""
+    model, reads = SPINE.load(model_folder), [0]
+    store = open_store(model, model.graph_, tmp_path / "store")
+    sizes = []
+    writer = Writer(
+        restore(model, model.graph_, store),
+        store,
+        on_batch=lambda snapshots, changes, seconds: sizes.append(changes),
+        num_reads=lambda: reads[0],
+    )
+    writer.start()
+
+    def add(prefix, each):
+        done = []
+        for number in range(20):
+            reads[0] += each
+            done.append(
+                writer.submit(
+                    Change("add", [f"{prefix} {number}"], [(f"{prefix} {number}", "n0")], features=[([], [])])
+                )
+            )
+            time.sleep(0.01)
+        for future in done:
+            future.result(timeout=30)
+        counted = [size for size in sizes if size]
+        sizes.clear()
+        return counted
+
+    gathered = add("read beside", 1000)
+    assert sum(gathered) == 20
+    assert len(gathered) <= 15
+    assert sum(add("alone", 0)) == 20
+    writer.close()

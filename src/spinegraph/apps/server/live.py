@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby, pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,7 @@ class Live:
             self._continuation = generator.config.near
             self._reads_neighbors = generator.role is not None
             self._smooths_columns = False
+        self._lock = Lock()
         self._around: tuple[Graph | None, AroundAll | None] = None, None  # of the present base graph
         self.is_deferred = base.num_edges >= DEFERRED_FROM if is_deferred is None else is_deferred
         self._reset(Overlay.of(base), version, self.generator.known(base))
@@ -207,11 +209,12 @@ class Live:
         """Return the vectors (r, d) of some nodes in an overlay of the base."""
         if not isinstance(self.generator, Generator):
             return self.generator.embed_some(overlay, positions, known)
-        base, around = self._around
-        if base is not overlay.base:
-            whole = self.generator.with_config(threads=None)
-            around = whole.around_all(overlay.base, None if known is None else known[: len(overlay.base)])
-            self._around = overlay.base, around
+        with self._lock:  # any thread may be the first
+            base, around = self._around
+            if base is not overlay.base:
+                whole = self.generator.with_config(threads=None)
+                around = whole.around_all(overlay.base, None if known is None else known[: len(overlay.base)])
+                self._around = overlay.base, around
         return self.generator.embed_some(overlay, positions, known, around)
 
     def _reset(self, overlay: Overlay, version: int, known: NDArray[np.int64] | None) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from scipy.sparse import issparse
 
+from spinegraph.analysis.search import EXACT_UP_TO
 from spinegraph.apps.server.atlas import Atlas, NodeTable
 from spinegraph.apps.server.live import Change, Live, Name, Snapshot
 from spinegraph.apps.server.lookup import Lookup, Twins
@@ -68,8 +69,15 @@ class Service:
         self.generator, self.familiarity, self.tolerance = live.generator, model.familiarity_, live.tolerance
         pairs = [] if labels is None else zip(graph.names.tolist(), labels.tolist(), strict=True)
         self.labels = {name: label for name, label in pairs if label is not None}
-        waiting, on_batch = self.limits.changes, self._on_batch
-        self.writer = Writer(live, opened, waiting=waiting, on_batch=on_batch, rebuild=rebuild)
+        self.writer = Writer(
+            live,
+            opened,
+            waiting=self.limits.changes,
+            on_batch=self._on_batch,
+            rebuild=rebuild,
+            num_reads=lambda: self.metrics.num_reads,
+            prepare=self._warm_up,
+        )
         self.atlas = Atlas(self.generator, self.lookup, store)
         self.twins = Twins(self.generator)
         self.metrics = Metrics(lambda: self.snapshot, lambda: self.writer.waiting)
@@ -84,8 +92,10 @@ class Service:
 
     def start(self) -> None:
         """Start to take changes and to draw the map."""
-        self._warm_up()
-        self.writer.start()
+        self.lookup.nearest(self.snapshot, None, 1, int(self.snapshot.overlay.standing[0]))  # is compiled
+        if len(self.snapshot.overlay) <= EXACT_UP_TO:
+            self.writer.prepare()
+        self.writer.start()  # in a large graph it prepares itself, and reading need not wait
         self.lookup.follow(self.snapshot)
         self.atlas.start(self.snapshot)
 
@@ -121,7 +131,7 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._workers, work, *arguments)
 
     def _warm_up(self) -> None:
-        """Run what changes and look-ups run once, on a copy of the state, so that it is compiled."""
+        """Run what changes run once, on a copy of the state, so that it is compiled."""
         now, name = self.snapshot.overlay, f"\0{token_hex(16)}"  # a name that no node has
         edges: list[tuple[Name, Name]] = [(name, other) for other in now.names_at(now.standing[:2])]
         weights = [1.0] * len(edges) if self.reader.is_weighted else None
@@ -131,7 +141,6 @@ class Service:
         NeighborDrift(len(now), 0.05).change(now, after)
         known = self.snapshot.known_in(after)
         self.writer.live.embed(after, after.touched, known)
-        self.lookup.nearest(self.snapshot, self.snapshot.vector(int(now.standing[0])), 1)
 
     def _on_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:
         self.metrics.on_batch(snapshots, changes, seconds)
@@ -350,7 +359,7 @@ class Metrics:
     def __init__(self, snapshot: Callable[[], Snapshot], waiting: Callable[[], int]) -> None:
         own: Any = {"registry": CollectorRegistry()}
         timed: Any = {"buckets": _SECONDS, **own}
-        self._registry = own["registry"]
+        self._registry, self.num_reads = own["registry"], 0
         self._requests = Counter("spine_requests", "Requests answered.", ("method", "route", "status"), **own)
         self._seconds = Histogram("spine_request_seconds", "Time to answer.", ("method", "route"), **timed)
         self._changes = Counter("spine_changes", "Changes written to disk.", **own)
@@ -370,6 +379,7 @@ class Metrics:
         method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE", "HEAD") else "other"
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
+        self.num_reads += method == "GET"
 
     def on_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:
         """Count changes that were written together."""

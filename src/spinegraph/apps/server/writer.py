@@ -16,6 +16,10 @@ from spinegraph.errors import GraphFormatError, SpineError
 
 logger = logging.getLogger(__name__)
 _MAX_BATCH = 64  # changes that share one transaction
+_MANY_READS, _APART = (
+    200,
+    0.03,
+)  # requests a second that read, above which batches begin so many seconds apart
 _SAVE_EVERY = 2_000  # changes; a restart replays about as many at most
 _MAX_ADDED, _MAX_REMOVED = 10_000, 500  # nodes before the store is compacted
 MAY_BE_STORED = (
@@ -50,7 +54,9 @@ class Writer(Thread):
 
     A change is written before it is applied. After an error of the disk nothing is written until the store
     could be read back, which tells whether the last changes are in it; meanwhile others are refused. Should
-    applying a change fail that is on disk, ``rebuild`` makes the state again from the store.
+    applying a change fail that is on disk, ``rebuild`` makes the state again from the store. ``num_reads``
+    returns how many requests were answered from snapshots so far; ``prepare`` is called before the first
+    change is taken.
     """
 
     def __init__(
@@ -61,6 +67,8 @@ class Writer(Thread):
         waiting: int = 1024,
         on_batch: Callable[[list[Snapshot], int, float], None] | None = None,
         rebuild: Callable[[], Live] | None = None,
+        num_reads: Callable[[], int] = lambda: 0,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name="writer", daemon=True)
         self.live, self.store = live, store
@@ -71,7 +79,9 @@ class Writer(Thread):
         self._refresher = ThreadPoolExecutor(1, "refresher")
         self._refreshing: Future[Any] | None = None
         self._on_batch = on_batch or (lambda snapshots, changes, seconds: None)
-        self._rebuild = rebuild
+        self._rebuild, self._num_reads, self._prepare = rebuild, num_reads, prepare
+        self.is_prepared = False
+        self._began, self._reads = 0.0, 0  # when the last batch began, and requests that had read by then
         self._is_torn = False  # the state in memory is not that of any version
         self._is_busy = False  # changes came since the last piece of updating vectors
         self._closing, self._pause, self._rest = Event(), _PAUSES[0], 0.0
@@ -120,6 +130,12 @@ class Writer(Thread):
             logger.warning("the state was not saved: %s", fault)
         self.store.close()
 
+    def prepare(self) -> None:
+        """Do what comes before the first change, once."""
+        if not self.is_prepared:
+            self._prepare()
+        self.is_prepared = True
+
     def run(self) -> None:
         """Work until closed; nothing that fails ends this thread."""
         is_open = True
@@ -127,6 +143,7 @@ class Writer(Thread):
             try:
                 if self.fault is not None:
                     self._recover()
+                self.prepare()
                 is_open = self._work()
             except BaseException as fault:
                 self._fail(fault)
@@ -142,12 +159,22 @@ class Writer(Thread):
             item = self._queue.get()  # this thread alone takes from the queue
             # From here on a change can no longer be cancelled.
             if isinstance(item, _Task) and item.done.set_running_or_notify_cancel():
+                if not batch:
+                    self._gather()
                 batch.append(item)
             is_last = item is None or (isinstance(item, _Task) and item.change is None)
             is_more = not is_last and len(batch) < _MAX_BATCH and not self._queue.empty()
         self._is_busy |= bool(batch)
         self._process(batch)
         return item is not None
+
+    def _gather(self) -> None:
+        """While many requests read, wait for more changes: together they take far less time than apart."""
+        now, reads = time.perf_counter(), self._num_reads()
+        since, self._reads = now - self._began, reads - self._reads
+        if self._reads > _MANY_READS * since:
+            self._closing.wait(_APART - since)
+        self._began, self._reads = time.perf_counter(), reads
 
     def _refresh(self) -> None:
         """Show vectors that the other thread updated, and have it update more if some wait."""
