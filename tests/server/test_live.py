@@ -172,6 +172,31 @@ def test_draws_are_by_name_so_removals_shift_nothing():
 
 
 @any_model
+def test_inserts_staged_together_are_those_staged_one_by_one(model):
+    one, other = begun(model), begun(model)
+    features = None if model.graph_.features is None else [([1, 3], [1.0, 0.5])]
+    weights = None if model.graph_.weights is None else [1.0, 2.0]
+
+    def insert(name, *targets):
+        return Change("add", [name], [(name, each) for each in targets], weights, features)
+
+    some = [insert("x", "n0", "n1"), insert("y", "x", "n2"), insert("z", "n0", "y")]
+    for change in some:
+        one.stage(change)
+    if all(change.is_plain for change in some):
+        assert other.stage_together(some)
+        after, expected = other.update(), one.update()
+        assert (after.version, after.overlay.touched.tolist()) == (3, expected.overlay.touched.tolist())
+        assert after.refreshed.tolist() == expected.refreshed.tolist()
+        assert np.array_equal(after.vectors.matrix(), expected.vectors.matrix())
+        # Nobody links to a name that joins later, or joins twice.
+        assert not other.stage_together([insert("v", "w", "n0"), insert("w", "n0", "n1")])
+        assert not other.stage_together([insert("v", "n1", "n0"), insert("v", "n0", "n1")])
+        assert other.update().version == 3
+    else:
+        assert weights is not None
+
+
 def test_a_refused_change_leaves_all_as_it_was(model):
     live = begun(model)
     before = live.snapshot

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 
 from spinegraph.analysis.search import unit_rows
 from spinegraph.embeddings import part_weights, unit_length
+from spinegraph.errors import SpineError
 from spinegraph.graph.edges import frozen
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import REMOVED, Overlay
@@ -61,6 +62,11 @@ class Change:
         data = np.array([value for _, values in self.features for value in values], np.float32)
         indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
         return csr_array((data, indices, indptr), shape=(len(self.names), overlay.base.features.shape[1]))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this adds nodes and can be applied together with others of its kind."""
+        return self.kind == "add" and bool(self.names) and self.weights is None and self.key is None
 
     def to_text(self) -> str:
         """Return the change as JSON; numbers survive exactly."""
@@ -263,6 +269,21 @@ class Live:
         after = change.apply(self._staged)  # validates
         self._touched.append(after.touched)
         self._staged = after
+
+    def stage_together(self, changes: Sequence[Change]) -> bool:
+        """Stage inserts of plain form in one step; False, and none is staged, unless all are valid."""
+        later = {name for change in changes for name in change.names}
+        for change in changes:
+            later -= set(change.names)
+            if any(target in later for _, target in change.edges):
+                return False
+        try:
+            (merged,) = _merged(changes)
+            self._staged = merged.apply(self._staged)
+        except SpineError:
+            return False
+        self._touched += [self._staged.touched] + [np.zeros(0, np.int64)] * (len(changes) - 1)
+        return True
 
     def unstage(self) -> None:
         """Forget the staged changes."""

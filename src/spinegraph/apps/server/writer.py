@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import groupby
 from threading import Event, Thread
 from typing import Any
 
@@ -230,17 +231,22 @@ class Writer(Thread):
         staged: list[tuple[_Task, Change]] = []
         repeated: list[_Task] = []
         keys: set[str] = set()
-        for task, change in group:
-            try:
-                if self.applied(change.key) is not None or (change.key and change.key[0] in keys):
-                    repeated.append(task)
-                    continue
-                self.live.stage(change)
-            except SpineError as error:  # an invalid change fails alone
-                results[task] = error
+        for is_plain, run in groupby(group, key=lambda pair: pair[1].is_plain):
+            some = list(run)
+            if is_plain and self.live.stage_together([change for _, change in some]):
+                staged += some
                 continue
-            staged.append((task, change))
-            keys |= {change.key[0]} if change.key else set()
+            for task, change in some:
+                try:
+                    if self.applied(change.key) is not None or (change.key and change.key[0] in keys):
+                        repeated.append(task)
+                        continue
+                    self.live.stage(change)
+                except SpineError as error:  # an invalid change fails alone
+                    results[task] = error
+                    continue
+                staged.append((task, change))
+                keys |= {change.key[0]} if change.key else set()
         if staged and not self._store(staged, results):
             return 0
         results |= dict.fromkeys(repeated, self.snapshot)
