@@ -88,10 +88,8 @@ class Atlas:
     ) -> NDArray[np.float64] | None:
         """Return the mean coordinates (2,) of the nodes nearest to a vector, None if none is on the map."""
         weights = None if by == ALL else {name: float(name == by) for name in snapshot.parts}
-        found, on_map = (
-            self._lookup.nearest(snapshot, vector, _NEAREST, itself, weights),
-            self._map(snapshot, by),
-        )
+        found = self._lookup.nearest(snapshot, vector, _NEAREST, itself, weights)
+        on_map = self._map(snapshot, by)
         known = [on_map.get(name) for name in snapshot.overlay.names_at(found.positions)]
         near = [(at, score) for at, score in zip(known, found.scores, strict=True) if at is not None]
         if not near:
@@ -114,15 +112,12 @@ class Atlas:
         return {by: [known.get(name, -1) for name in snapshot.names()] for by, known in self._groups.items()}
 
     def _map(self, snapshot: Snapshot, by: str) -> dict[Any, NDArray[np.float32]]:
+        """Return a map: two principal components until there is a better one."""
         if by not in self._coordinates:
-            self._sketch(snapshot, by)
+            columns = slice(None) if by == ALL else snapshot.parts[by]
+            coordinates = layout(snapshot.vectors.take(snapshot.overlay.standing)[:, columns], method="pca")
+            self._coordinates.setdefault(by, dict(zip(snapshot.names(), coordinates, strict=True)))
         return self._coordinates[by]
-
-    def _sketch(self, snapshot: Snapshot, by: str) -> None:
-        """Use two principal components until there is a better map."""
-        columns = slice(None) if by == ALL else snapshot.parts[by]
-        coordinates = layout(snapshot.vectors.take(snapshot.overlay.standing)[:, columns], method="pca")
-        self._coordinates.setdefault(by, dict(zip(snapshot.names(), coordinates, strict=True)))
 
     def forget(self, name: Any) -> None:
         """Forget a removed node, so that a new node of its name is placed by its own vector."""
