@@ -178,7 +178,8 @@ class Smoother:
             by_products = early > EARLY
         if not by_products.any():
             return found
-        exact = [self._exact(some) for some in _chunks(roots[by_products])]
+        others = roots[by_products]
+        exact = [self._exact(others[start : start + _ROOTS]) for start in range(0, len(others), _ROOTS)]
         if by_products.all():
             return csr_array(vstack(exact, format="csr"))
         order = np.argsort(np.concatenate([np.flatnonzero(~by_products), np.flatnonzero(by_products)]))
@@ -296,10 +297,6 @@ def solved_by(solve: Callable[[Smoother, NDArray[np.float32]], NDArray[np.float3
         yield
     finally:
         _solver.reset(token)
-
-
-def _chunks(roots: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    return [roots[start : start + _ROOTS] for start in range(0, len(roots), _ROOTS)]
 
 
 def chosen_entries(
