@@ -2,6 +2,8 @@
 
 import os
 import sys
+import time
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock, Thread, get_native_id
@@ -26,6 +28,12 @@ _QUICK = 20_000  # nodes that are compared in a millisecond or two
 _NICENESS = 10  # of 19, of the thread that rebuilds the index
 _SAME_DIRECTION = 0.95  # cosine of a vector to its indexed one, above which it has not moved
 _TIE = 1e-4  # relative; distances of profiles are float32
+_ADDED = 2  # vectors that a look-up adds to the index
+_MANY, _SEARCHED = (
+    20,
+    (128, 64),
+)  # look-ups in a tenth of a second, up to which and above which so many are followed
+_BEHIND = 100  # vectors not added, above which a thread adds them
 _MAX_NOTES = 1_000  # changes that are noted one by one
 _COMPARED = 4  # times n, nodes of nearest degree that are compared at least
 _PATIENCE = 4.0  # seconds that a request waits for the profiles of all nodes
@@ -37,7 +45,8 @@ class Lookup:
     Similarity is the mean of the parts' cosines, with weights if given; see ``Embeddings.weighted``. Up to
     20,000 nodes, without usearch, or with weights, every node is compared. Beyond that an index proposes
     candidates, which are ordered by their present vectors. It is built in the background; vectors that join
-    or move later are added to it.
+    or move later are added to it by those who look up, two each: a thread of its own would hold the index
+    while it waits for the interpreter's lock, and everybody else would wait for both.
     """
 
     def __init__(self, exact_up_to: int = EXACT_UP_TO) -> None:
@@ -47,7 +56,6 @@ class Lookup:
         self._work.set_result(None)
         self._lock, self._is_closed = Lock(), False
         self._latest: Snapshot | None = None
-        self._moved: list[NDArray[np.int64]] = []  # positions updated that the worker has not taken yet
 
     def nearest(
         self,
@@ -103,14 +111,18 @@ class Lookup:
         if len(snapshot.overlay) <= self._exact_up_to or not can_index():
             return
         with self._lock:
-            self._latest, is_queued = snapshot, bool(self._moved)
-            self._moved.append(snapshot.refreshed)
-            if not (is_queued or self._is_closed):
+            self._latest, index = snapshot, self._index
+            is_behind = index is None or index.base is not snapshot.overlay.base
+            if index is not None and not is_behind:
+                is_behind = index.note(snapshot) > _BEHIND
+            if is_behind and self._work.done() and not self._is_closed:
                 self._work = self._worker.submit(self._catch_up)
 
     def wait(self) -> None:
-        """Wait for an index that is being built or updated."""
+        """Wait for an index that is being built, and add all that it lacks."""
         self._work.result()
+        while self._index is not None and self._index.add_some():
+            pass
 
     def close(self) -> None:
         """Stop building an index; the process must not end in the middle of it."""
@@ -119,17 +131,18 @@ class Lookup:
         self._worker.shutdown()
 
     def _catch_up(self) -> None:
-        with self._lock:
-            snapshot, moved, self._moved = self._latest, self._moved, []
-        assert snapshot is not None
-        if self._index is not None and self._index.base is snapshot.overlay.base:
-            self._index.update(snapshot, np.unique(np.concatenate(moved)))
-        elif self._index is None:
-            self._build(snapshot)
-        else:  # in a thread of its own, for its priority
-            rebuilding = Thread(target=self._build, args=(snapshot,))
-            rebuilding.start()
-            rebuilding.join()
+        while not self._is_closed:
+            snapshot, index = self._latest, self._index
+            assert snapshot is not None
+            if index is not None and index.base is snapshot.overlay.base:
+                if not index.add_some():
+                    return
+            elif index is None:
+                self._build(snapshot)
+            else:  # in a thread of its own, for its priority
+                rebuilding = Thread(target=self._build, args=(snapshot,))
+                rebuilding.start()
+                rebuilding.join()
 
     def _build(self, snapshot: Snapshot) -> None:
         is_first = self._index is None
@@ -138,34 +151,62 @@ class Lookup:
         unit = snapshot.unit.matrix()
         made = new_index(unit, 0 if is_first else 1, is_wanted=lambda: not self._is_closed)
         if not self._is_closed:
-            self._index = _Index(made, snapshot.overlay.base, len(unit))
+            with self._lock:
+                self._index = _Index(made, snapshot)
+                if self._latest is not None and self._latest.overlay.base is snapshot.overlay.base:
+                    self._index.note(self._latest)
 
 
 class _Index:
     """usearch's index of the unit vectors of all positions below ``count``, over one base graph."""
 
-    def __init__(self, index: Any, base: Graph, count: int) -> None:
-        self._index, self.base, self._count = index, base, count
+    def __init__(self, index: Any, snapshot: Snapshot) -> None:
+        self._index, self._latest, self._count = index, snapshot, len(snapshot.overlay)
+        self._moved = deque[int]()
+        self._begun, self._searches = time.monotonic(), 0  # of the present second
         self._lock = Lock()  # usearch may move its memory when it grows
 
-    def update(self, snapshot: Snapshot, positions: NDArray[np.int64]) -> None:
-        """Add new nodes, and replace vectors at some positions that turned away from the indexed ones."""
-        new, known = np.arange(self._count, len(snapshot.overlay)), positions[positions < self._count]
-        if len(known):
-            indexed = np.array(self._index.get(known, dtype=np.float32))
-            known = known[(indexed * snapshot.unit.take(known)).sum(axis=1) < _SAME_DIRECTION]
-        for position in np.concatenate((known, new)).tolist():
-            with self._lock:
-                if position < self._count:
-                    self._index.remove(position)
-                self._index.add(position, snapshot.unit.take(np.array([position]))[0])
-        self._count = len(snapshot.overlay)
+    @property
+    def base(self) -> Graph:
+        """The graph below the overlays of all snapshots."""
+        return self._latest.overlay.base
+
+    def note(self, snapshot: Snapshot) -> int:
+        """Note a new snapshot; return how many vectors the index lacks."""
+        self._latest = snapshot
+        self._moved.extend(snapshot.refreshed[snapshot.refreshed < self._count].tolist())
+        return len(snapshot.overlay) - self._count + len(self._moved)
+
+    def add_some(self) -> int:
+        """Add new nodes, or replace vectors that turned away from the indexed ones; return how many."""
+        with self._lock:
+            return self._add_some()
+
+    def _add_some(self) -> int:
+        unit, added = self._latest.unit, 0
+        while added < _ADDED and (self._moved or self._count < len(unit)):
+            added += 1
+            if self._count < len(unit):
+                self._index.add(self._count, unit.take(np.array([self._count]))[0], threads=1)
+                self._count += 1
+                continue
+            position = self._moved.popleft()
+            vector = unit.take(np.array([position]))[0]
+            if np.asarray(self._index.get(position, dtype=np.float32)).ravel() @ vector < _SAME_DIRECTION:
+                self._index.remove(position)
+                self._index.add(position, vector, threads=1)
+        return added
 
     def candidates(self, query: NDArray[np.float32], count: int, length: int) -> NDArray[np.int64]:
         """Return positions below ``length`` near a unit vector (d + 1,), and those not indexed yet."""
         with self._lock:
-            near = self._index.search(query, count).keys.astype(np.int64)
-        return np.concatenate((near[near < length], np.arange(self._count, length)))
+            self._add_some()
+            self._searches += 1
+            if (now := time.monotonic()) > self._begun + 1:
+                self._index.expansion_search = _SEARCHED[self._searches > _MANY]
+                self._begun, self._searches = now, 0
+            near = self._index.search(query, count, threads=1).keys.astype(np.int64)
+            return np.concatenate((near[near < length], np.arange(self._count, length)))
 
 
 def _query(
