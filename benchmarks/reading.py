@@ -25,6 +25,8 @@ from benchmarks.machine import describe, resident
 
 SIZES = (1_000_000, 10_000_000)
 READERS = ("spinegraph", "0.1.0", "pandas", "polars")
+PAGE = Path(__file__).parents[1] / "docs" / "graphs.md"
+_MARKS = "<!-- reading -->\n", "<!-- end of reading -->"
 RESULTS = Path(__file__).parent / "results" / "reading.json"
 _RELEASED = "396e0bd"  # version 0.1.0
 _PART = 10_000_000  # edges written at a time
@@ -134,12 +136,26 @@ def measure_store(num_edges):
     return found
 
 
+def write_page(rows):
+    """Write the table of docs/graphs.md."""
+    lines = ["| edges, names | reader | seconds | processor seconds | peak MB |", "|---|---|--:|--:|--:|"]
+    for row in rows:
+        first = (
+            f"{row['edges']:.0e}, {row['names']}".replace("e+0", "e") if row["reader"] == READERS[0] else ""
+        )
+        numbers = f"{row['seconds']:.2f} | {row['processor_seconds']:.2f} | {row['peak_mb']:.0f}"
+        lines.append(f"| {first} | {row['reader']} | {numbers} |")
+    before, first, rest = PAGE.read_text().partition(_MARKS[0])
+    PAGE.write_text(before + first + "\n".join(lines) + "\n" + _MARKS[1] + rest.partition(_MARKS[1])[2])
+
+
 def main():
-    """Measure, print and add to the JSON."""
+    """Measure, print, add to the JSON and write the page's table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=3, metavar=("READER", "FILE", "SMALL"), help=argparse.SUPPRESS)
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="leave larger files out")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--page", action="store_true", help="measure nothing; the table from the JSON")
     parser.add_argument("--store", type=int, metavar="EDGES", help="build a store instead")
     given = parser.parse_args()
     if given.one:
@@ -149,12 +165,16 @@ def main():
         return
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     machine = describe("pyarrow", "duckdb", "pandas", "polars")
+    if given.page:
+        write_page(results["rows"])
+        return
     if given.store:
         kept = [store for store in results.get("stores", []) if store["edges"] != given.store]
         found = {**measure_store(given.store), "load_average_at_start": machine["load_average_at_start"]}
         results["stores"] = [*kept, found]
     else:
         results |= {"machine": machine, "rows": measure_all(given.largest, given.repeats)}
+        write_page(results["rows"])
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
 
 
