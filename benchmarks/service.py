@@ -619,7 +619,7 @@ def table(results):
             "",
             f"{_NAMES[name].partition(',')[0]}, killed {found['kills']} times with SIGKILL under look-ups,",
             f"inserts and removals: {found['acknowledged']:,} changes acknowledged, {found['lost']} lost;",
-            f"answers {starts} after the next start.",
+            f"answers {starts} after the next start, beside other work.",
         ]
     machines = {name: found["machine"] for name, found in results.items() if "machine" in found}
     if machines:
