@@ -1,9 +1,11 @@
 """The state behind the service: what is not computed anew stays near, and nothing depends on stops."""
 
 import json
+import os
 import shutil
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from threading import Event
@@ -332,8 +334,17 @@ def test_deferred_updates_are_the_same_bits_after_a_restart(model, deferred, tmp
     while writer.snapshot.refreshed_to < 40:
         assert time.monotonic() < until
         time.sleep(0.01)
-    unfinished = shutil.ignore_patterns("*.tmp")  # of the thread that saves the state
-    shutil.copytree(tmp_path / "store", tmp_path / "copy", ignore=unfinished)  # as a kill leaves it
+    while (
+        True
+    ):  # files come and go where a thread saves the state: those of one moment, as a kill leaves them
+        names = sorted(os.listdir(tmp_path / "store"))
+        unfinished = shutil.ignore_patterns("*.tmp", ".tmp*")
+        with suppress(shutil.Error):
+            shutil.copytree(tmp_path / "store", tmp_path / "copy", ignore=unfinished)
+            if names == sorted(os.listdir(tmp_path / "store")):
+                break
+        assert time.monotonic() < until
+        shutil.rmtree(tmp_path / "copy", ignore_errors=True)
     expected = writer.snapshot
     writer.close()
     for folder in ("copy", "store"):
