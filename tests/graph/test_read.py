@@ -575,3 +575,13 @@ def test_errors_name_the_standard_input(data, message):
 def test_a_query_that_takes_long_draws_nothing_on_the_standard_output():
     with connection() as (database, _):
         assert database.sql("SELECT current_setting('enable_progress_bar')").fetchall() == [(False,)]
+
+
+@pytest.mark.parametrize("block", [8, 16, 24, 28, 2**22])
+def test_a_quoted_text_over_several_lines_is_whole_wherever_a_block_ends(tmp_path, monkeypatch, block):
+    monkeypatch.setattr("spinegraph.graph.edge_files.BLOCK", block)
+    path = tmp_path / "edges.csv"
+    path.write_text('source,target,about\na,b,"one\n\n# two\n# three"\n\n# a comment\nc,d,four\n')
+    graph = read_graph(path)
+    assert graph.names.tolist() == ["a", "b", "c", "d"]
+    assert graph.num_edges == 2

@@ -322,9 +322,9 @@ def open_text(
     delimiter = delimiter or _find_delimiter([text for _, text in lines], source.path)
     sample = list(_records(lines, source.path, delimiter, comments))
     are_integers = all(is_integer(field.strip()) for record in sample[1:] for field in record.fields)
-    is_odd = False
+    is_odd = is_inside = False
     for number, (data, is_plain) in enumerate(_blocks(source.stream)):
-        clean = _clean_lines(data, delimiter, comments)
+        clean, is_inside = _clean_lines(data, delimiter, comments, is_inside)
         is_odd = is_odd or not is_plain or clean is not data
         below = clean[clean.find(b"\n") :] if number == 0 else clean
         are_integers = are_integers and _are_integers(below, delimiter)
@@ -332,7 +332,10 @@ def open_text(
     if is_odd:
         copy = os.path.join(folder, "rows")
         with open(copy, "wb") as output:
-            output.writelines(_clean_lines(data, delimiter, comments) for data, _ in _blocks(source.stream))
+            is_inside = False
+            for data, _ in _blocks(source.stream):
+                clean, is_inside = _clean_lines(data, delimiter, comments, is_inside)
+                output.write(clean)
     return TextTable(source.path, source.stream, comments, max_line, delimiter, sample, copy, are_integers)
 
 
@@ -389,8 +392,11 @@ def _lines(stream: BinaryIO, path: str, max_line: int) -> Iterator[tuple[int, st
             yield number, text
 
 
-def _clean_lines(data: bytes, delimiter: str, comments: Sequence[str]) -> bytes:
-    """Return the lines without blank lines and comments, and white space as single spaces."""
+def _clean_lines(data: bytes, delimiter: str, comments: Sequence[str], is_inside: bool) -> tuple[bytes, bool]:
+    """Return the lines without blank lines and comments, and white space as single spaces.
+
+    ``is_inside`` tells, before and after them, whether a quoted field is open, which keeps all of its lines.
+    """
     if delimiter == WHITESPACE:
         data = data.replace(b"\t", b" ")
         while b"  " in data:
@@ -401,14 +407,14 @@ def _clean_lines(data: bytes, delimiter: str, comments: Sequence[str]) -> bytes:
     is_odd[[*b" \t\n", *(mark[0] for mark in marks)]] = True
     found = np.frombuffer(data, np.uint8)
     if not is_odd[found[:1]].any() and not is_odd[found[np.flatnonzero(found[:-1] == 10) + 1]].any():
-        return data
-    kept, is_inside = [], False  # a quoted field, which keeps all of its lines
+        return data, is_inside ^ (delimiter != WHITESPACE and data.count(b'"') % 2 == 1)
+    kept = []
     for line in data.splitlines(keepends=True):
         text = line.strip(b" \t\n")
         if is_inside or (text and not text.startswith(marks)):
             kept.append(line)
             is_inside ^= delimiter != WHITESPACE and line.count(b'"') % 2 == 1
-    return b"".join(kept)
+    return b"".join(kept), is_inside
 
 
 def _is_skipped(line: str, comments: Sequence[str]) -> bool:
