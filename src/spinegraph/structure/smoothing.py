@@ -171,17 +171,18 @@ class Smoother:
         By the walks from a node at most ``EARLY`` of its weight lies elsewhere than in T; small graphs, and
         nodes whose walks go on for too long, take the products of ``smooth``.
         """
+        if not len(roots):
+            return csr_array((0, len(self.degrees)), dtype=np.float32)
         by_products = np.ones(len(roots), bool)
-        found = csr_array((0, len(self.degrees)), dtype=np.float32)
-        if not self.is_quick and len(roots):
+        if not self.is_quick:
             found, early = self._walks(roots)
             by_products = early > EARLY
-        if not by_products.any():
-            return found
+            if not by_products.any():
+                return found
         others = roots[by_products]
         exact = [self._exact(others[start : start + _ROOTS]) for start in range(0, len(others), _ROOTS)]
         if by_products.all():
-            return csr_array(vstack(exact, format="csr"))
+            return exact[0] if len(exact) == 1 else csr_array(vstack(exact, format="csr"))
         order = np.argsort(np.concatenate([np.flatnonzero(~by_products), np.flatnonzero(by_products)]))
         return csr_array(vstack([found[~by_products], *exact], format="csr")[order])
 
