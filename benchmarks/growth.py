@@ -1,8 +1,8 @@
 """Growth: time and memory of made networks from 10,000 to 3,000,000 nodes, and of one beyond memory.
 
 Run with ``python -m benchmarks.growth``; prints a table, writes ``benchmarks/results/growth.json``, the
-figure ``docs/figures/growth`` and the tables of ``docs/scale.md``. ``--limit 400M`` adds a run in less memory
-than the store has; ``--page`` writes figure and tables again from the JSON.
+figure ``docs/figures/growth`` and the tables of ``docs/scale.md``. ``--limit 1500M`` adds a run in less memory
+than the store has, alone with ``--sizes`` and ``--alone-nodes 0``; ``--page`` writes figure and tables again.
 
 - Networks: ``made.random_graph`` with 10 edges a node, degrees by a power law, 100 sparse feature columns.
   The store is written first; that time stands apart.
@@ -13,8 +13,8 @@ than the store has; ``--page`` writes figure and tables again from the JSON.
 - The exponent is the slope of log seconds over log nodes, least squares: over all sizes, and from 100,000
   nodes on, where constant costs matter less.
 - One more network has no features.
-- The limited run embeds a store inside a memory cgroup smaller than its files, which are dropped from the
-  system's cache before. Its nodes are numbered so that most neighbours are near (a link to a node at distance
+- The limited run embeds a store with 500 dense columns inside a memory cgroup smaller than its files, which
+  are dropped from the system's cache before. Its nodes are numbered so that most neighbours are near (a link to a node at distance
   d or more has a chance of 8 / d), as crawls and registrations number them: with random numbers every look at
   a row would be a read from disk, once rows do not fit.
 """
@@ -40,7 +40,7 @@ _MARKS = "<!-- growth results -->", "<!-- end of growth results -->"
 
 
 def near_graph(nodes):
-    """Return a network of 10 edges a node whose neighbours have near numbers, with 100 sparse columns."""
+    """Return a network of 10 edges a node whose neighbours have near numbers, with 500 dense columns."""
     import numpy as np
 
     import spinegraph as sg
@@ -48,7 +48,7 @@ def near_graph(nodes):
     rng = np.random.default_rng(0)
     steps = np.minimum(8 / (1 - rng.random(10 * nodes)), nodes - 1).astype(np.int64)
     sources = np.repeat(np.arange(nodes), 10)
-    features = sg.made.random_graph(nodes, 0, features=100).features
+    features = rng.random((nodes, 500), dtype=np.float32)
     edges = np.stack([sources, (sources + steps) % nodes], axis=1)
     return sg.Graph.from_edges(edges, num_nodes=nodes, features=features)
 
@@ -127,13 +127,12 @@ class Stages:
         return time.perf_counter() - self._start
 
 
-def embed_limited(store, model, output, threads):
+def embed_limited(store, output, threads):
     """Embed a store inside whatever limits this process; print seconds and memory."""
     import spinegraph as sg
     from spinegraph.engines.engine import embed_to_folder
 
-    generator, graph = sg.SPINE.load(model).generator_, sg.open_store(store)
-    generator = generator.with_config(threads=threads)
+    generator, graph = sg.SPINE(threads=threads).fit(near_graph(2_000)).generator_, sg.open_store(store)
     started = time.perf_counter()
     embed_to_folder(generator, graph, output)
     seconds = time.perf_counter() - started
@@ -169,7 +168,7 @@ def memory_group(limit):
     return folder
 
 
-def run_limited(nodes, limit, place, threads, model):
+def run_limited(nodes, limit, place, threads):
     """Embed a store of so many nodes in so little memory."""
     store, output = place / "near.store", place / "limited"
     made = call("--make", nodes, store, "--near", threads=threads)
@@ -181,7 +180,7 @@ def run_limited(nodes, limit, place, threads, model):
             os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     group = memory_group(limit)
     try:
-        found = call("--embed", store, model, output, "--threads", threads, threads=threads, within=group)
+        found = call("--embed", store, output, "--threads", threads, threads=threads, within=group)
     finally:
         group.rmdir()
     parts = len(list(output.glob("*.parquet")))
@@ -228,12 +227,11 @@ def measure(arguments):
             shutil.rmtree(store)
             if columns:
                 rows.append(row)
-                last_model = model
             else:
                 alone = row
         if arguments.limit:
             most = size_of(arguments.limit)
-            limited = run_limited(arguments.limited_nodes, most, place, arguments.threads, last_model)
+            limited = run_limited(arguments.limited_nodes, most, place, arguments.threads)
             print(
                 f"{limited['nodes']:,} nodes, a store of {limited['store_mb']:,.0f} MB, within "
                 f"{limited['limit_mb']:,.0f} MB: embedded in {limited['seconds']:.1f} s"
@@ -241,13 +239,8 @@ def measure(arguments):
     finally:
         shutil.rmtree(place, ignore_errors=True)
     larger = [row for row in rows if row["nodes"] >= 100_000]
-    return {
-        "rows": rows,
-        "exponent": exponent(rows),
-        "exponent_from_100k": exponent(larger),
-        "alone": alone,
-        "limited": limited,
-    }
+    found = {"rows": rows, "exponent": exponent(rows), "exponent_from_100k": exponent(larger)}
+    return (found if rows else {}) | {"alone": alone, "limited": limited}
 
 
 def size_of(text):
@@ -286,7 +279,7 @@ def block(found):
             f"{one['peak_mb']:,.0f} MB.",
             "",
         ]
-    if found["limited"]:
+    if found.get("limited"):
         one = found["limited"]
         lines += [
             f"Beyond memory: a store of {one['store_mb']:,.0f} MB ({one['nodes']:,} nodes, {one['edges']:,} "
@@ -357,16 +350,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--make", nargs=2, metavar=("NODES", "STORE"), help=argparse.SUPPRESS)
     parser.add_argument("--fit", nargs=3, metavar=("STORE", "MODEL", "FOLDER"), help=argparse.SUPPRESS)
-    parser.add_argument("--embed", nargs=3, metavar=("STORE", "MODEL", "FOLDER"), help=argparse.SUPPRESS)
+    parser.add_argument("--embed", nargs=2, metavar=("STORE", "FOLDER"), help=argparse.SUPPRESS)
     parser.add_argument("--near", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--columns", type=int, default=100, help=argparse.SUPPRESS)
     parser.add_argument(
         "--alone-nodes", type=int, default=1_000_000, help="of the run without features; 0: none"
     )
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="none: those of the last run")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--limit", help="memory of the limited run, such as 400M; it needs a memory cgroup")
-    parser.add_argument("--limited-nodes", type=int, default=3_000_000, help="nodes of the limited run")
+    parser.add_argument("--limit", help="memory of the limited run, such as 1500M; it needs a memory cgroup")
+    parser.add_argument("--limited-nodes", type=int, default=1_000_000, help="nodes of the limited run")
     parser.add_argument("--place", help="folder for stores and vectors; by default that of temporary files")
     parser.add_argument("--page", action="store_true", help="write figure and table again from the JSON")
     arguments = parser.parse_args()
@@ -380,7 +373,9 @@ def main():
         if not arguments.page:
             machine = describe("torch", "numba", "scipy")
             found = {"machine": machine, "threads": arguments.threads, "about": __doc__.strip()}
-            found |= measure(arguments)
+            before = json.loads(RESULTS.read_text()) if RESULTS.exists() and not arguments.sizes else {}
+            measured = {key: value for key, value in measure(arguments).items() if value is not None}
+            found = before | (measured if before else found | measured)
             RESULTS.parent.mkdir(exist_ok=True)
             RESULTS.write_text(json.dumps(found, indent=2) + "\n")
         write_page(json.loads(RESULTS.read_text()))

@@ -91,11 +91,14 @@ class LocalEngine:
         known = generator.known(graph)
         chunks = generator.chunks(graph, known)
         unmade = [chunk for chunk in chunks if not _file(parts.folder, chunk).exists()]
-        for done, (chunk, values) in enumerate(self.smoothed(generator, graph, unmade, known)):
-            if progress is not None:
-                progress("smoothing", done, len(unmade))
+        report, done = progress or (lambda stage, done, total: None), 0
+        report("smoothing", done, len(unmade))
+        for chunk, values in self.smoothed(generator, graph, unmade, known):
             with whole_file(_file(parts.folder, chunk)) as partial:
                 values.tofile(partial)
+            del values  # else they would take room while the next are made
+            done += 1
+            report("smoothing", done, len(unmade))
         same_network = None if generator.place is None else known is not None
         for shard, role in self.role_rows(generator, graph, missing):
             vectors = np.zeros((len(shard), generator.dim), np.float32)

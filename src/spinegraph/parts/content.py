@@ -158,7 +158,7 @@ class Content:
             used = part[:, columns].any(axis=0)
             first = int(used.argmax()) // 8 * 8  # of eight together the bits stay the same
             if used.any():  # those before stay 0
-                found[:, first:] += each.smooth(values[:, first:])
+                found[:, first:] += each.smooth(values[:, first:], overwrite=True)
         return np.asarray(found)
 
     def _times_features(

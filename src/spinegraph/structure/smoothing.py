@@ -117,8 +117,8 @@ class Smoother:
         """Whether a row of T by products takes about a millisecond."""
         return self.num_products * self.adjacency.num_entries <= _QUICK
 
-    def smooth(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return T values, (n, d), of the values (n, d) of all nodes."""
+    def smooth(self, values: NDArray[np.float32], *, overwrite: bool = False) -> NDArray[np.float32]:
+        """Return T values, (n, d), of the values (n, d) of all nodes; to ``overwrite`` them saves memory."""
         solve = _solver.get() or Smoother._solve
         if values.shape[1] > _COLUMNS:
             out = np.empty(values.shape, np.float32)
@@ -128,7 +128,7 @@ class Smoother:
         values = np.ascontiguousarray(values, np.float32)
         if not self.symmetric:
             return solve(self, values)
-        found = solve(self, values / self.root_degrees)
+        found = solve(self, np.divide(values, self.root_degrees, out=values if overwrite else None))
         found *= self.root_degrees
         return found
 
