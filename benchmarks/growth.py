@@ -1,8 +1,8 @@
 """Growth: time and memory of made networks from 10,000 to 3,000,000 nodes, and of one beyond memory.
 
 Run with ``python -m benchmarks.growth``; prints a table, writes ``benchmarks/results/growth.json``, the
-figure ``docs/figures/growth`` and the tables of ``docs/scale.md``. ``--limit 1500M`` adds a run in less memory
-than the store has, alone with ``--sizes`` and ``--alone-nodes 0``; ``--page`` writes figure and tables again.
+figure ``docs/figures/growth`` and the tables of ``docs/scale.md``. ``--limit 1500M`` adds a run in less
+memory than the store has, alone with ``--sizes`` and ``--alone-nodes 0``; ``--page`` writes figure and tables.
 
 - Networks: ``made.random_graph`` with 10 edges a node, degrees by a power law, 100 sparse feature columns.
   The store is written first; that time stands apart.
@@ -14,9 +14,9 @@ than the store has, alone with ``--sizes`` and ``--alone-nodes 0``; ``--page`` w
   nodes on, where constant costs matter less.
 - One more network has no features.
 - The limited run embeds a store with 500 dense columns inside a memory cgroup smaller than its files, which
-  are dropped from the system's cache before. Its nodes are numbered so that most neighbours are near (a link to a node at distance
-  d or more has a chance of 8 / d), as crawls and registrations number them: with random numbers every look at
-  a row would be a read from disk, once rows do not fit.
+  are dropped from the system's cache before. Its nodes are numbered so that most neighbours are near (a link
+  to a node at distance d or more has a chance of 8 / d), as crawls and registrations number them: with random
+  numbers every look at a row would be a read from disk, once rows do not fit.
 """
 
 import argparse
