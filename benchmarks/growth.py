@@ -2,7 +2,7 @@
 
 Run with ``python -m benchmarks.growth``; prints a table, writes ``benchmarks/results/growth.json``, the
 figure ``docs/figures/growth`` and the tables of ``docs/scale.md``. ``--limit 1500M`` adds a run in less
-memory than the store has, alone with ``--sizes`` and ``--alone-nodes 0``; ``--page`` writes figure and tables.
+memory than the store has, alone with ``--sizes --alone-nodes 0``; ``--page`` writes figure and tables.
 
 - Networks: ``made.random_graph`` with 10 edges a node, degrees by a power law, 100 sparse feature columns.
   The store is written first; that time stands apart.
