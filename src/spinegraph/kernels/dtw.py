@@ -139,19 +139,13 @@ def dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right):
 def warping_table(row_a, row_b):
     """Cheapest cost of warping ``row_a[:i + 1]`` onto ``row_b[:j + 1]``, and the local costs: (k, k)."""
     costs = np.empty((len(row_a), len(row_b)))
-    table = np.empty((len(row_a), len(row_b)))
+    table = np.full((len(row_a) + 1, len(row_b) + 1), np.inf)  # a row and a column more, before the first
+    table[0, 0] = 0.0
     for i in range(len(row_a)):
         for j in range(len(row_b)):
             costs[i, j] = abs(row_a[i] - row_b[j]) / (min(row_a[i], row_b[j]) + OFFSET)
-            best = np.inf if i + j else 0.0
-            if i and j:
-                best = min(best, table[i - 1, j - 1])
-            if i:
-                best = min(best, table[i - 1, j])
-            if j:
-                best = min(best, table[i, j - 1])
-            table[i, j] = best + costs[i, j]
-    return table, costs
+            table[i + 1, j + 1] = min(table[i, j], table[i, j + 1], table[i + 1, j]) + costs[i, j]
+    return table[1:, 1:], costs
 
 
 @compiled
