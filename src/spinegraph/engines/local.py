@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from spinegraph.atomic import whole_file
 from spinegraph.config import Config
-from spinegraph.embeddings import Embeddings
-from spinegraph.engines.shards import ROWS, AnyGenerator, Progress, Shard, ShardFolder, plan
+from spinegraph.embeddings import Embeddings, plain_names
+from spinegraph.engines.shards import ROWS, AnyGenerator, Progress, Shard, ShardFolder, plan, run_of
 from spinegraph.graph.graph import Graph
 from spinegraph.parts.generator import Chunk, Generator
 from spinegraph.parts.paper import PaperGenerator
@@ -57,22 +57,21 @@ class LocalEngine:
         generator: AnyGenerator,
         graph: Graph,
         folder: str | Path,
-        *,
         rows: int = ROWS,
         progress: Progress | None = None,
     ) -> Path:
         """Write the vectors of all nodes to a folder; see ``engines.engine.embed_to_folder``."""
-        parts = ShardFolder.of_run(folder, generator, graph, rows)
+        if graph.store is None:  # names of a store are of one kind
+            plain_names(graph.names, Path(folder))
+        parts = ShardFolder.open(folder, run_of(generator, graph), len(graph), rows)
         missing = parts.missing()
         if isinstance(generator, PaperGenerator):
-            found = (
-                (shard, generator.embed_some(graph, np.arange(shard.start, shard.stop))) for shard in missing
-            )
-            named = (
-                (shard, Embeddings(graph.names[shard.start : shard.stop], some, generator.parts))
-                for shard, some in found
-            )
-            parts.fill(named, progress)
+
+            def whole(shard: Shard) -> Embeddings:
+                vectors = generator.embed_some(graph, np.arange(shard.start, shard.stop))
+                return Embeddings(graph.names[shard.start : shard.stop], vectors, generator.parts)
+
+            parts.fill(((shard, whole(shard)) for shard in missing), progress)
         elif missing:
             parts.fill(self._finished(generator, graph, parts, missing, progress), progress)
         for file in parts.folder.glob(f"{_SMOOTHED}-*"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spinegraph.atomic import JsonObject, digest, make_folder, sweep, whole_file
-from spinegraph.embeddings import Embeddings, plain_names
+from spinegraph.embeddings import Embeddings
 from spinegraph.errors import GraphFormatError, ParameterError
 from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.graph import Graph
@@ -57,25 +57,18 @@ def run_of(generator: AnyGenerator, graph: Graph) -> str:
     return digest(arrays, {"about": json.dumps([about, fingerprint(graph)], sort_keys=True)})
 
 
+@dataclass(frozen=True, eq=False)
 class ShardFolder:
     """Vectors as a folder of Parquet parts, with a manifest of finished ones.
 
-    A part is listed once it is on disk, so an interrupted run resumes with the missing ones. ``parts`` are
-    the finished ones by file name; for ``run`` see ``run_of``.
+    A part is listed once it is on disk, so an interrupted run resumes with the missing ones.
     """
 
-    def __init__(self, folder: Path, run: str, num_nodes: int, rows: int, parts: dict[str, Part]) -> None:
-        self.folder, self.run, self.num_nodes, self.rows = folder, run, num_nodes, rows
-        self._parts = parts
-
-    @classmethod
-    def of_run(
-        cls, folder: str | Path, generator: AnyGenerator, graph: Graph, rows: int = ROWS
-    ) -> "ShardFolder":
-        """Open the folder for the vectors of a graph, whose names must all be text or all whole numbers."""
-        if graph.store is None:  # names of a store are of one kind
-            plain_names(graph.names, folder)
-        return cls.open(folder, run_of(generator, graph), len(graph), rows)
+    folder: Path
+    run: str  # see ``run_of``
+    num_nodes: int
+    rows: int
+    _parts: dict[str, Part]  # the finished ones by file name
 
     @classmethod
     def open(cls, folder: str | Path, run: str, num_nodes: int, rows: int = ROWS) -> "ShardFolder":
@@ -145,15 +138,6 @@ class ShardFolder:
             self._save()
             done += len(shard)
             report("embedding nodes", done, self.num_nodes)
-
-    def verify(self) -> None:
-        """Check that every part is there and has the checksum that the manifest lists."""
-        for shard in self.shards:
-            part, path = self._parts.get(shard.file), self.folder / shard.file
-            if part is None or not path.is_file():
-                raise GraphFormatError(f"{path}: is missing; run the same command again to make it")
-            if digest_of(path) != part["digest"]:
-                raise GraphFormatError(f"{path}: is damaged; remove it and run the same command again")
 
     def _has(self, shard: Shard) -> bool:
         part, path = self._parts.get(shard.file), self.folder / shard.file
