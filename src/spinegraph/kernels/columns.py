@@ -102,7 +102,11 @@ def _read_overlaps(common, degrees, overlaps, row):
     ascending = overlaps[:degree]
     ascending.sort()
     for column in range(len(QUANTILES)):
-        row[OVERLAPS + column] = _quantile(ascending, QUANTILES[column])
+        rank = QUANTILES[column] * max(degree - 1, 0)
+        below = int(rank)
+        value = ascending[below] if degree > 0 else 0.0
+        above = ascending[below + 1] if below + 1 < degree else value
+        row[OVERLAPS + column] = value + (rank - below) * (above - value)
 
 
 @compiled
@@ -145,14 +149,3 @@ def _describe_degrees(degrees, sizes, row):
     row[H_INDEX] = h_index
     row[MEAN] = mean
     row[DEVIATION] = np.sqrt(max(squares / max(degree, 1) - mean * mean, 0.0))
-
-
-@compiled
-def _quantile(ascending, share):
-    """Interpolate the value below which a share of the values lie; 0 of none."""
-    if ascending.size == 0:
-        return 0.0
-    rank = share * (ascending.size - 1)
-    below = int(rank)
-    above = min(below + 1, ascending.size - 1)
-    return ascending[below] + (rank - below) * (ascending[above] - ascending[below])
