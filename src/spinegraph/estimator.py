@@ -234,7 +234,11 @@ class SPINE:
         """
         generator = self._fitted()
         graph = as_graph(graph, self.table_encoder_)
-        _require_graph(graph)
+        if not isinstance(graph, Graph | Overlay):
+            raise ParameterError(
+                f"transform takes a Graph or an Overlay; got {type(graph).__name__}; transform graphs one by "
+                "one, and read a file with read_graph"
+            )
         _require_direction(generator, graph)
         if generator.encoder is not None:
             generator.require_features(graph)
@@ -511,32 +515,16 @@ def _require_direction(generator: Any, graph: GraphLike) -> None:
         raise ParameterError(f"the model was fitted on {was}, this one is {now}")
 
 
-def _require_graph(graph: GraphLike) -> None:
-    if isinstance(graph, Graph | Overlay):
-        return
-    way_out = "read a file with read_graph, or convert what another package made with Graph.from_..."
-    if isinstance(graph, list | tuple):
-        way_out = "transform the graphs of a list one by one"
-    raise ParameterError(f"transform takes a Graph or an Overlay; got {type(graph).__name__}; {way_out}")
-
-
 def _one_graph(given: Any, encoder: FeatureEncoder | None = None) -> tuple[Any, Graph]:
     """Return what was given as a Graph or a list of Graphs, and the union of a list."""
-    if isinstance(given, list | tuple):
-        given = [as_graph(each, encoder) for each in given]
-    graph = as_graph(given, encoder)
-    if isinstance(graph, Graph):
-        return graph, graph
-    if isinstance(graph, Overlay):
-        raise ParameterError(
-            "fit takes a Graph or a list of Graphs; got an Overlay; pass overlay.materialize()"
-        )
-    listed = list(graph) if isinstance(graph, list | tuple | Iterator) else None
+    is_list = isinstance(given, list | tuple | Iterator)
+    listed = [as_graph(each, encoder) for each in (given if is_list else [given])]
     if not listed or not all(isinstance(each, Graph) for each in listed):
-        kinds = ", ".join(sorted({type(each).__name__ for each in listed or [graph]}))
-        raise ParameterError(
-            f"fit takes a Graph or a list of Graphs; got {'an empty list' if listed == [] else kinds}"
-        )
+        kinds = ", ".join(sorted({type(each).__name__ for each in listed})) or "an empty list"
+        advice = "; pass overlay.materialize()" if "Overlay" in kinds else ""
+        raise ParameterError(f"fit takes a Graph or a list of Graphs; got {kinds}{advice}")
+    if not is_list:
+        return listed[0], listed[0]
     return listed, Graph.union(listed, keys=range(len(listed)))
 
 
