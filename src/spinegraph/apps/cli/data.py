@@ -66,15 +66,12 @@ def build(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="STORE", help="The store's folder.")],
     features: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Node features; Parquet of numbers may be of any size."),
+        Path | None, typer.Option(metavar="FILE", help="Node features; Parquet may be of any size.")
     ] = None,
     missing: Annotated[
         Literal["error", "zero"], typer.Option(help="zero: nodes without features get zeros.")
     ] = "error",
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory to work with, such as 500M or 8G.")
-    ] = "2G",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory, such as 500M or 8G.")] = "2G",
     json: cli.Json = False,
     quiet: cli.Quiet = False,
     *,
@@ -90,9 +87,7 @@ def build(
     if size is None:
         raise typer.BadParameter(f"expected a size such as 500M or 2G; got {memory!r}", param_hint="--memory")
     if how.column:
-        raise ParameterError(
-            "--column goes with features that are encoded; a store takes numbers as they are"
-        )
+        raise ParameterError("--column is for features that are encoded; a store takes numbers")
     options["missing"] = missing
     options["memory"] = int(float(size[1]) * _UNITS[size[2].upper()])
     with cli.shown_progress(quiet=quiet) as report:

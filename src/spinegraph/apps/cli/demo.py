@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.syntax import Syntax
-from rich.text import Text
 
 from spinegraph.apps.cli import options as cli
 
@@ -284,9 +283,7 @@ def print_demo(demo: Demo) -> None:
         )
     console.print("\n  ".join(["[bold]On your own data[/bold]", *OWN_DATA]))
     console.print("\n  or in Python", style="dim")
-    python = Syntax("", "python", theme="ansi_dark")
-    for line in NEXT_STEPS.splitlines():
-        console.print(Text("  ") + python.highlight(line), soft_wrap=True, end="")
+    typer.echo(indent(NEXT_STEPS, "  "), nl=False)
 
 
 def _facts(person: dict[str, Any]) -> str:

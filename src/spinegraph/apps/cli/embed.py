@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 def embed(
     model: cli.Model,
     edges: Annotated[
-        Path,
-        typer.Argument(
-            metavar="EDGES", help="Any network, seen or not, or a store; - is the standard input."
-        ),
+        Path, typer.Argument(metavar="EDGES", help="Any network or a store; - is the standard input.")
     ],
     output: Annotated[
         str,
@@ -40,16 +37,13 @@ def embed(
     ] = None,
     nodes: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Only this node, or those in this file, a name a line; repeatable."
-        ),
+        typer.Option(metavar="NAME", help="Only this node, or those in a file, a name a line; repeatable."),
     ] = None,
     same_network: Annotated[
         bool | None,
         typer.Option(
             "--same-network/--other-network",
-            help="Whether EDGES is the fitted network, grown or changed, so that nodes have a place; found "
-            "out by names and links unless given.",
+            help="Whether EDGES is the fitted network, later or changed; found out unless given.",
             show_default=False,
         ),
     ] = None,
@@ -93,20 +87,18 @@ def embed(
             fitted.familiarity_.warn(graph)
             embed_to_folder(generator, graph, Path(output), progress=report)
             is_same = generator.known(graph) is not None if "place" in generator.parts else None
-            count_files = len(list(Path(output).glob("part-*.parquet")))
-            found: dict[str, Any] = {"same_network": is_same, "files": count_files}
+            facts |= {"same_network": is_same, "files": len(list(Path(output).glob("part-*.parquet")))}
         else:
             report(f"embedding {count:,} nodes", 0, 0)
             vectors = fitted.transform(graph, wanted, same_network=same_network)
-            found = {"same_network": vectors.same_network}
+            facts["same_network"] = vectors.same_network
             report("writing", 0, 0)
             if output == cli.STANDARD_OUTPUT:
                 write_csv(sys.stdout.buffer, vectors)
                 sys.stdout.buffer.flush()
             else:
                 vectors.save(Path(output))
-        facts |= found
-        if found["same_network"] is False and same_network is None:
+        if facts["same_network"] is False and same_network is None:
             advice = "" if is_folder else ". If it is the same, add --same-network"
             warnings.warn(
                 f"{edges} is another network than the fitted one, so its nodes have no place: that part is "

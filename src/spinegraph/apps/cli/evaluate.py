@@ -40,8 +40,7 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Node labels: CSV, Parquet, or a network's npz.")
     ] = None,
     task: Annotated[
-        list[Task] | None,
-        typer.Option(help="What to evaluate, by default all that is possible; may be repeated."),
+        list[Task] | None, typer.Option(help="By default all that is possible; may be repeated.")
     ] = None,
     train: Annotated[float, typer.Option(help="Share of labelled nodes that train the classifier.")] = 0.2,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits of labelled nodes.")] = 5,
@@ -78,8 +77,7 @@ def evaluate(
             raise ParameterError("classes need --labels FILE, a table of names and labels")
         if Task.links in tasks and fitted is None:
             raise ParameterError(
-                "links: vectors of a file were made with every edge known, none is left to predict; "
-                "pass a model's folder"
+                "links need a model: a file's vectors know all edges, none is left to predict"
             )
         rows = _rows(vectors, network, fitted, weights, report) if set(tasks) - {Task.links} else {}
         found: dict[str, Any] = dict.fromkeys(("num_clusters", "hidden", "classes", "links", "clusters"))

@@ -84,19 +84,12 @@ def export(
     model: cli.Model,
     to: Annotated[
         str,
-        typer.Option(
-            metavar="URL",
-            help="postgresql://user@host/app; what is left out, as the password should be, comes from "
-            "PGPASSWORD and its like, or ~/.pgpass.",
-        ),
+        typer.Option(metavar="URL", help="postgresql://user@host/app; a password belongs in PGPASSWORD."),
     ],
     table: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="NAME or SCHEMA.NAME, made if missing; letters keep their case."),
+        str, typer.Option(metavar="NAME", help="NAME or SCHEMA.NAME, made if it is missing.")
     ] = "node_vectors",
-    index: Annotated[
-        bool, typer.Option(help="Make an HNSW index for cosines, if there is none; or make none.")
-    ] = True,
+    index: Annotated[bool, typer.Option(help="Make an HNSW index for cosines if there is none.")] = True,
     delete_missing: Annotated[
         bool, typer.Option("--delete-missing", help="Delete the rows of nodes that are not exported.")
     ] = False,

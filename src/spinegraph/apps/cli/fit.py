@@ -31,9 +31,7 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="The model's folder.")
     ] = ...,  # type: ignore[assignment]
-    query: Annotated[
-        str | None, typer.Option(help="SQL whose result is the edges, instead of EDGES.")
-    ] = None,
+    query: Annotated[str | None, typer.Option(help="SQL whose result is the edges.")] = None,
     database: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The DuckDB file that --query is asked of.")
     ] = None,
@@ -43,18 +41,10 @@ def fit(
     ] = None,
     data: Annotated[
         bool | None,
-        typer.Option(
-            "--data/--no-data",
-            help="Save the training network and its vectors as well; by default, unless it is a store.",
-            show_default=False,
-        ),
+        typer.Option(help="Save the network and its vectors, too; by default, unless it is a store."),
     ] = None,
     place: Annotated[
-        bool,
-        typer.Option(
-            "--place/--no-place",
-            help="Save the positions of the training nodes; without them the model gives no place.",
-        ),
+        bool, typer.Option(help="Save the positions of the training nodes; else the model gives no place.")
     ] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace the model in that folder.")] = False,
     json: cli.Json = False,

@@ -38,9 +38,7 @@ def report(
     require_writable(output)
     fitted = SPINE.load(model)
     if fitted.graph_ is None:
-        raise ParameterError(
-            f"{model}: the model was saved without its network, which a report shows; fit it with --data"
-        )
+        raise ParameterError(f"{model}: was saved without its network, a report shows it; fit it with --data")
     column, values = None, None
     if labels is not None:
         graph = graph_of(fitted)

@@ -24,9 +24,7 @@ def roles(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Every node's roles: .csv or .parquet; - prints CSV."
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="Nodes' roles: .csv or .parquet; - prints CSV."),
     ] = None,
     json: cli.Json = False,
     quiet: cli.Quiet = False,

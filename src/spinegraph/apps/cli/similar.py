@@ -24,13 +24,10 @@ def similar(
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many.")] = 10,
     every: Annotated[bool, typer.Option("--all", help="Of every node, into a file.")] = False,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="With --all: a .csv or .parquet file, - to print CSV."),
+        Path | None, typer.Option("-o", "--output", help="With --all: a .csv or .parquet; - prints CSV.")
     ] = None,
     json: cli.Json = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Names and scores alone, no progress.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Names and scores alone.")] = False,
     *,
     how: Network,
 ) -> None:
@@ -49,8 +46,7 @@ def similar(
 
     nodes = how.open(model)
     if output is not None:
-        compared = {"by": by, "weights": weights}
-        _write_all(nodes.embeddings, compared, count, output, quiet=quiet, json=json)
+        _write_all(nodes.embeddings, by, weights, count, output, quiet=quiet, json=json)
         return
     asked = nodes.graph, nodes.model.generator_, nodes.embeddings
     found = similar_nodes(*asked, nodes.find(str(node)), by=by, n=count, weights=weights)
@@ -67,7 +63,7 @@ def similar(
 
 
 def _write_all(
-    vectors: Embeddings, compared: dict[str, Any], count: int, output: Path, *, quiet: bool, json: bool
+    vectors: Embeddings, by: str, weights: Any, count: int, output: Path, *, quiet: bool, json: bool
 ) -> None:
     """Write the nodes most like each node, and print how they were found."""
     import numpy as np
@@ -79,7 +75,7 @@ def _write_all(
         require_savable(output, "similar nodes", (".csv", ".parquet"))
     with cli.shown_progress(quiet=quiet) as report:
         report("preparing the search", 0, 0)
-        search = search_by(vectors, **compared)
+        search = search_by(vectors, by=by, weights=weights)
         found = search.neighbors(n=count, progress=lambda done, total: report("searching", done, total))
         recall = search.recall(count)
     names, (n, count) = vectors.names, found.positions.shape
@@ -94,7 +90,7 @@ def _write_all(
     }
     cli.write_table(output, columns)
     if json:
-        facts = {"output": str(output), "nodes": n, "n": count, "by": compared["by"]}
+        facts = {"output": str(output), "nodes": n, "n": count, "by": by}
         cli.print_json({**facts, "exact": search.exact, "recall": recall}, err=is_printed)
     elif not quiet:
         how = "every node compared with every other"
