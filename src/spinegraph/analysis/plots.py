@@ -28,6 +28,14 @@ OTHER = "#b9c2cb"
 SCALE = ((0.0, "#f0e6b0"), (0.25, "#8fc9a4"), (0.5, "#3c97a0"), (0.75, "#2f5d8a"), (1.0, "#2a2158"))
 RING_COLORS = (WARM, ACCENT, "#a9bfd4")
 _RING_SIZES = (17, 11, 7)
+STYLE: dict[str, Any] = {
+    "template": "none",
+    "font": {"family": FONT, "size": 13, "color": INK},
+    "paper_bgcolor": "#ffffff",
+    "plot_bgcolor": "#ffffff",
+    "hoverlabel": {"font": {"family": FONT, "size": 12}, "bgcolor": "#ffffff", "bordercolor": LINE},
+    "legend": {"font": {"size": 12}, "itemsizing": "constant"},
+}
 _HIDDEN_AXIS = {"visible": False, "showgrid": False, "zeroline": False}
 
 
@@ -88,7 +96,8 @@ def map(
             f"got {where.shape} and {np.size(values)} values"
         )
     traces = _map_traces(where, [safe_text(name) for name in embeddings], coloring)
-    figure = _styled(Figure(traces), height=560, margin={"l": 8, "r": 8, "t": 34, "b": 8})
+    margin = {"l": 8, "r": 8, "t": 34, "b": 8}
+    figure = Figure(traces).update_layout(STYLE, height=560, margin=margin)
     figure.update_xaxes(**_HIDDEN_AXIS)
     figure.update_yaxes(**_HIDDEN_AXIS, scaleanchor="x")
     return figure
@@ -145,7 +154,8 @@ def twins(subject: Any, a: Any, b: Any, *, radius: int = 2, most: int = 40) -> A
             **_HIDDEN_AXIS, range=[y - reach, y + reach], scaleanchor=f"x{column}", col=column
         )
     figure.update_annotations(font={"size": 14, "color": INK})
-    return _styled(figure, height=320, showlegend=False, margin={"l": 4, "r": 4, "t": 32, "b": 4})
+    margin = {"l": 4, "r": 4, "t": 32, "b": 4}
+    return figure.update_layout(STYLE, height=320, showlegend=False, margin=margin)
 
 
 def _ego_traces(ego: Ego, graph: Graph) -> list[Any]:
@@ -170,19 +180,6 @@ def _ego_traces(ego: Ego, graph: Graph) -> list[Any]:
     about = {"text": [texts[index] for index in order], "hovertemplate": "%{text}<extra></extra>"}
     nodes = {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, **about}
     return [edges, nodes]
-
-
-def _styled(figure: Any, **layout: Any) -> Any:
-    """Return a Plotly figure in the package's style."""
-    return figure.update_layout(
-        template="none",
-        font={"family": FONT, "size": 13, "color": INK},
-        paper_bgcolor="#ffffff",
-        plot_bgcolor="#ffffff",
-        hoverlabel={"font": {"family": FONT, "size": 12}, "bgcolor": "#ffffff", "bordercolor": LINE},
-        legend={"font": {"size": 12}, "itemsizing": "constant"},
-        **layout,
-    )
 
 
 def safe_text(value: object, max_length: int = 60) -> str:

@@ -308,7 +308,6 @@ def _data(found: Findings) -> dict[str, Any]:
     }
     for figure in figures.values():
         figure.update_layout(height=None, autosize=True)
-    layout = plots.map(found.embeddings, places=np.zeros((len(found.embeddings), 2))).layout
     return {
         "map": {
             "x": _rounded(found.coordinates[:, 0]),
@@ -319,7 +318,7 @@ def _data(found: Findings) -> dict[str, Any]:
         },
         "roles": found.roles.titles,
         "scale": plots.SCALE,
-        "layout": {"font": layout.font.to_plotly_json(), "hoverlabel": layout.hoverlabel.to_plotly_json()},
+        "layout": {"font": plots.STYLE["font"], "hoverlabel": plots.STYLE["hoverlabel"]},
         "figures": {name: json.loads(figure.to_json()) for name, figure in figures.items()},
     }
 
