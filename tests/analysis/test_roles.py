@@ -175,7 +175,7 @@ def test_vectors_in_another_order_are_refused(office, roles):
     here, _, generator = office
     names, vectors = here.graph.names[::-1], generator.embed(here.graph)[::-1]
     for use in (Roles.find, lambda *given: roles.assign(*given[:2], embeddings=given[2])):
-        with pytest.raises(ParameterError, match="in their order; got other names"):
+        with pytest.raises(ParameterError, match="of all nodes in their order"):
             use(here.graph, generator, Embeddings(names, vectors))
 
 

@@ -189,12 +189,8 @@ class Roles:
             widely spread.
         seed : int
         """
-        is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if count is not None and not (is_whole and 1 <= count <= MAX_ROLES):
-            raise ParameterError(
-                f"count must be a whole number from 1 to {MAX_ROLES}; got {count!r}; leave it out for the "
-                f"best of 1 to {MAX_TRIED}"
-            )
+        if count is not None and (isinstance(count, bool | float) or count not in range(1, MAX_ROLES + 1)):
+            raise ParameterError(f"count must be a whole number from 1 to {MAX_ROLES}; got {count!r}")
         content = _content(graph, generator, embeddings)
         communities = None if content is None else find_communities(neighbors_of(graph), content, seed)
         measures = node_measures(graph, generator, communities, None, content)
@@ -211,9 +207,7 @@ class Roles:
         elif count <= len(unique):
             mixture = fit_mixture(unique, counts, count, seed)
         else:
-            raise ParameterError(
-                f"count must be at most {len(unique)}, the different positions in this network; got {count}"
-            )
+            raise ParameterError(f"count must be at most {len(unique)}, the different positions; got {count}")
         order = np.lexsort((mixture.means[:, 1], -mixture.means[:, 0]))  # largest degree first
         mixture = Mixture(mixture.shares[order], mixture.means[order], mixture.variances[order])
         memberships = mixture.memberships(points)
@@ -246,12 +240,8 @@ class Roles:
             The generator's vectors of all nodes, if already computed.
         """
         known, part = self.communities, generator.parts.get("content", slice(0, 0))
-        width = part.stop - part.start
-        if known is not None and known.centers.shape[1] != width:
-            raise ParameterError(
-                f"the roles were found with content of {known.centers.shape[1]} dimensions, this model has "
-                f"{width}; find them again with this model"
-            )
+        if known is not None and known.centers.shape[1] != part.stop - part.start:
+            raise ParameterError("the roles were found with another model; find them again with this one")
         positions = None if nodes is None else graph.positions(nodes)
         if nodes is None and isinstance(graph, Overlay) and graph.num_nodes < len(graph):
             positions = graph.standing  # without removed nodes
@@ -326,13 +316,8 @@ def _content(
     columns = generator.parts["content"]
     if embeddings is None:
         return generator.embed(graph)[:, columns]
-    if embeddings.vectors.shape != (len(graph), generator.dim):
-        raise ParameterError(
-            f"embeddings must be of all {len(graph)} nodes in {generator.dim} dimensions; "
-            f"got shape {embeddings.vectors.shape}"
-        )
-    if not np.array_equal(embeddings.names, graph.names):
-        raise ParameterError("embeddings must be of the graph's nodes in their order; got other names")
+    if embeddings.dim != generator.dim or not np.array_equal(embeddings.names, graph.names):
+        raise ParameterError(f"embeddings must be of all nodes in their order, in {generator.dim} dimensions")
     return embeddings.vectors[:, columns]
 
 
@@ -815,11 +800,10 @@ def choose_titles(contrasts: Floats, typical: list[Typical]) -> list[str]:
 def _titles_that_hold(role: Typical, contrast: Floats) -> list[bool]:
     values = {name: value or 0.0 for name, value in asdict(role).items()}
     values["ratio"] = role.connected / max(role.neighbors, 1e-9)
-    values |= {f"more_{name}": 0.0 for name in COORDINATES}
     values |= {f"more_{name}": value for name, value in zip(COORDINATES, contrast.tolist(), strict=False)}
     values["unusual"] = 0.0 if role.share >= _MOST else abs(values["more_neighbors"])
     return [
-        all(low < values[name] < high for name, (low, high) in ranges.items())
+        all(low < values.get(name, 0.0) < high for name, (low, high) in ranges.items())
         for _, ranges in _TITLES.values()
     ]
 
@@ -839,31 +823,29 @@ def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
     if role.neighbors_high == 0:
         return "no neighbours at all"
 
-    def elsewhere(value: str, coordinate: int, before: str = "") -> str:
-        return f"{before}elsewhere {value}" if abs(contrast[coordinate]) >= _NOTABLE else ""
+    def elsewhere(value: object, coordinate: int, form: str = " ({})") -> str:
+        return form.format(f"elsewhere {value}") if abs(contrast[coordinate]) >= _NOTABLE else ""
 
     is_single, more = role.neighbors == role.neighbors_high == 1, contrast[NEIGHBORS]
     if is_single or role.neighbors == 0:
         text = "a single neighbour" if is_single else "hardly any neighbours"
-        beside = elsewhere(str(rest.neighbors), NEIGHBORS)
-        text += f" ({beside})" if beside else ""
+        text += elsewhere(rest.neighbors, NEIGHBORS)
     else:
         some = "a usual number of"
         if abs(more) >= _NOTABLE and role.neighbors != rest.neighbors and role.share < _MOST:
             larger, smaller = sorted([role.neighbors, rest.neighbors], reverse=True)
             ways = ("many", "few") if larger >= _MANY * smaller else ("more", "fewer")
             some = ways[role.neighbors < rest.neighbors]
-        beside = elsewhere(str(rest.neighbors), NEIGHBORS, "; ") if role.neighbors != rest.neighbors else ""
+        beside = elsewhere(rest.neighbors, NEIGHBORS, "; {}") if role.neighbors != rest.neighbors else ""
         text = f"{some} neighbours (typically {role.neighbors}{beside})"
     if role.acquainted is not None and role.neighbors >= 2:
         words = next(words for most, words in _ACQUAINTED_WORDS if role.acquainted <= most)
         other = "-" if rest.acquainted is None else f"{100 * rest.acquainted:.0f} %"
-        text += f" {words} ({100 * role.acquainted:.0f} %{elsewhere(other, ACQUAINTED, '; ')})"
+        text += f" {words} ({100 * role.acquainted:.0f} %{elsewhere(other, ACQUAINTED, '; {}')})"
     if role.communities is not None and role.neighbors >= 2:
         spans = f"spans {role.communities:.1f} communities"
-        beside = elsewhere(f"{rest.communities:.1f}", COMMUNITIES)
         text += f", {spans if role.communities >= 1.15 else 'all in one community'}"
-        text += f" ({beside})" if beside else ""
+        text += elsewhere(f"{rest.communities:.1f}", COMMUNITIES)
     if role.neighbors >= 1:
         if contrast[PROMINENCE] >= _NOTABLE and role.neighbors > round(role.connected):
             text += f"; the neighbours have fewer themselves (about {role.connected:.0f})"
