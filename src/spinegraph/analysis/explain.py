@@ -310,7 +310,7 @@ def explain(
         embeddings = Search(embeddings, weights=weights, exact=True)
     rank = None
     if embeddings is not None:
-        nearness, (one, other) = embeddings.cosines(a), embeddings.positions([a, b])
+        nearness, (one, other) = embeddings.cosines(a), map(embeddings.embeddings.position, (a, b))
         nearer = np.flatnonzero(nearness > nearness[other] + _TOLERANCE)
         rank = Rank(int((nearer != one).sum()), len(nearness) - 1)
     return Explanation(

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import shortest_path
 from spinegraph.errors import MissingPackageError, ParameterError
 from spinegraph.graph.graph import GraphLike
 from spinegraph.structure.pagerank import as_whole
+from spinegraph.structure.smoothing import signed
 
 Points = NDArray[np.float32]
 Method = Literal["auto", "tsne", "landmarks", "pca", "umap"]
@@ -83,11 +84,9 @@ def layout(vectors: ArrayLike, *, method: Method = "auto", seed: int = 0) -> Poi
 def _principal(points: Points, count: int) -> Points:
     """Project on the leading principal directions (n, count), or fewer where there are fewer; one sign."""
     centred = points - points.mean(axis=0)
-    directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))[1][:, ::-1][:, :count]
-    largest = np.abs(directions).argmax(axis=0)
-    directions = directions * np.sign(directions[largest, np.arange(directions.shape[1])])
+    directions = signed(np.linalg.eigh((centred.T @ centred).astype(np.float64))[1][:, ::-1][:, :count])
     found = np.zeros((len(points), max(2, directions.shape[1])), np.float32)
-    found[:, : directions.shape[1]] = centred @ directions.astype(np.float32)
+    found[:, : directions.shape[1]] = centred @ directions
     return found
 
 

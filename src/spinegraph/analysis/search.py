@@ -1,6 +1,6 @@
 """Similar nodes: those whose vectors, or a part of them, are nearest to a node's."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -153,10 +153,6 @@ class Search:
     def _matches(self, found: Nearest) -> list[Match]:
         names = self.embeddings.names[found.positions].tolist()
         return [Match(name, score) for name, score in zip(names, found.scores.tolist(), strict=True)]
-
-    def positions(self, nodes: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the positions of some nodes among the vectors."""
-        return np.array([self.embeddings.position(node) for node in nodes], dtype=np.int64)
 
     def cosines(self, node: Any) -> NDArray[np.float32]:
         """Return the cosine of a node's vector to every node's, (n,); 1 to itself."""
