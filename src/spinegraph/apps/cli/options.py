@@ -1,6 +1,5 @@
 """What several commands share: options, progress, tables and output files."""
 
-import csv
 import inspect
 import sys
 import time
@@ -287,23 +286,15 @@ def require_free(folder: Path, *, is_replaced: bool) -> None:
 
 def write_table(output: str | Path, columns: dict[str, Any]) -> None:
     """Write columns as Parquet or CSV, whole or not at all; ``-`` prints CSV."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
     from spinegraph.atomic import whole_file
 
-    def write_csv(file: Any) -> None:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(columns)
-        values = (column.tolist() if hasattr(column, "tolist") else column for column in columns.values())
-        rows.writerows(zip(*values, strict=True))
-
+    table = pa.table(columns)
     if str(output) == STANDARD_OUTPUT:
-        write_csv(sys.stdout)
+        csv.write_csv(table, sys.stdout.buffer)
         return
     with whole_file(output) as partial:
-        if Path(output).suffix == ".parquet":
-            import pyarrow as pa
-            from pyarrow import parquet
-
-            parquet.write_table(pa.table(columns), partial)
-        else:
-            with partial.open("w", newline="", encoding="utf-8") as file:
-                write_csv(file)
+        write: Any = parquet.write_table if Path(output).suffix == ".parquet" else csv.write_csv
+        write(table, partial)
