@@ -198,36 +198,36 @@ class Database:
             notes.append(f"{zero:,} zero vectors have no cosine: a query through the index never finds them")
         outcome = "nothing was changed"
         try:
-            table = self._ready_table(embeddings)
-            self._send(table, embeddings, progress)
+            self._ready_table(embeddings)
+            self._send(embeddings, progress)
             progress("writing", 0, 0)
-            inserted, updated, deleted = self._merge(table, model, delete_missing)
+            inserted, updated, deleted = self._merge(model, delete_missing)
             progress("indexing", 0, 0)
-            state = self._make_index(table, notes) if index else "none"
+            state = self._make_index(embeddings.dim, notes) if index else "none"
             outcome = "the export may or may not be complete: run it again"
             self._connection.commit()
         except psycopg.Error as error:
             raise OutputError(f"{self._address.shown}: {self._address.message(error)}; {outcome}") from None
         counts = inserted, updated, count - inserted - updated, deleted
-        where = self._address.shown, table.identifier.as_string(None), f"vector({table.dim})"
+        where = self._address.shown, self._table.as_string(None), f"vector({embeddings.dim})"
         return Written(*where, count, *counts, state, model, time.perf_counter() - start, tuple(notes))
 
-    def _ready_table(self, embeddings: Embeddings) -> "Table":
-        """Return the table, made where it is missing, as is the extension; the vectors must fit."""
+    def _ready_table(self, embeddings: Embeddings) -> None:
+        """Find the table, made where it is missing, as is the extension; the vectors must fit."""
         dim, names = embeddings.dim, "int8" if embeddings.names.dtype == np.int64 else "text"
         identifier = sql.Identifier(*self._parts)
         quoted = identifier.as_string(self._connection)
         if self._first(_FIND_EXTENSION) is None or self._first(_FIND_TABLE, quoted) is None:
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             self._connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        (extension,) = self._first(_FIND_EXTENSION)
+        (self._extension,) = self._first(_FIND_EXTENSION)
         if self._first(_FIND_TABLE, quoted) is None:
             if dim > MAX_DIM:
                 raise ParameterError(f"pgvector holds vectors of up to {MAX_DIM:,} dimensions; got {dim:,}")
-            kind = _vector_type(extension, dim)
+            kind = self._vector_type(dim)
             self._connection.execute(sql.SQL(_CREATE).format(identifier, sql.SQL(names), kind))
-        oid, schema, name, relation = self._first(_FIND_TABLE, quoted)
-        rows = self._connection.execute(_FIND_COLUMNS, (oid,))
+        self._oid, schema, name, relation = self._first(_FIND_TABLE, quoted)
+        rows = self._connection.execute(_FIND_COLUMNS, (self._oid,))
         columns = {column: (kind, size) for column, kind, size in rows}
         types = [columns.get(column, ("",))[0] for column in ("name", "embedding", "model", "updated_at")]
         is_table = relation in "rp" and types[0] in ("int8", "text")
@@ -243,16 +243,19 @@ class Database:
             )
         if types[0] == "int8" and names == "text":
             raise OutputError(f"{quoted} has whole numbers as names, these are texts; pass another --table")
-        return Table(oid, sql.Identifier(schema, name), extension, types[0], dim)
+        self._table, self._names = sql.Identifier(schema, name), types[0]
 
-    def _send(self, table: "Table", embeddings: Embeddings, progress: cli.Report) -> None:
+    def _vector_type(self, dim: int) -> Any:
+        return sql.SQL("{}({})").format(sql.Identifier(self._extension, "vector"), sql.Literal(dim))
+
+    def _send(self, embeddings: Embeddings, progress: cli.Report) -> None:
         """Copy the rows into a table that only this transaction sees."""
-        kind = _vector_type(table.extension, table.dim)
-        self._connection.execute(sql.SQL(_CREATE_INCOMING).format(sql.SQL(table.names), kind))
-        names = embeddings.names.tolist() if table.names == "int8" else _text_names(embeddings.names)
-        stage, size = f"sending {len(names):,} vectors", 4 + 4 * table.dim
+        kind = self._vector_type(embeddings.dim)
+        self._connection.execute(sql.SQL(_CREATE_INCOMING).format(sql.SQL(self._names), kind))
+        names = embeddings.names.tolist() if self._names == "int8" else _text_names(embeddings.names)
+        stage, size = f"sending {len(names):,} vectors", 4 + 4 * embeddings.dim
         with self._connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-            copy.set_types([table.names, "bytea"])
+            copy.set_types([self._names, "bytea"])
             for start in range(0, len(names), _BATCH):
                 some = slice(start, start + _BATCH)
                 packed = pack_vectors(embeddings.vectors[some])
@@ -261,11 +264,11 @@ class Database:
                 progress(stage, min(start + _BATCH, len(names)), len(names))
         self._connection.execute("ANALYZE pg_temp.spinegraph_incoming (name)")
 
-    def _merge(self, table: "Table", model: str, delete_missing: bool) -> tuple[int, int, int]:
+    def _merge(self, model: str, delete_missing: bool) -> tuple[int, int, int]:
         """Return how many rows were inserted, updated and deleted."""
 
         def run(query: str, *values: Any) -> Any:
-            filled = sql.SQL(query).format(table.identifier, sql.Identifier(table.extension))
+            filled = sql.SQL(query).format(self._table, sql.Identifier(self._extension))
             return self._connection.execute(filled, values)
 
         # Other writers wait, so that the counts and what is missing stay true; readers do not.
@@ -276,34 +279,23 @@ class Database:
         deleted = run(_DELETE).rowcount if delete_missing else 0
         return total - known, written - (total - known), deleted
 
-    def _make_index(self, table: "Table", notes: list[str]) -> str:
+    def _make_index(self, dim: int, notes: list[str]) -> str:
         """Index the vectors by cosine; return "made", "kept" or "none"."""
-        if self._first(_FIND_INDEX, table.oid) is not None:
+        if self._first(_FIND_INDEX, self._oid) is not None:
             return "kept"
-        if table.dim > MAX_INDEXED_DIM:
+        if dim > MAX_INDEXED_DIM:
             notes.append(
                 f"no index: HNSW takes up to {MAX_INDEXED_DIM:,} dimensions, these vectors have "
-                f"{table.dim:,}; queries compare with every row"
+                f"{dim:,}; queries compare with every row"
             )
             return "none"
         query = sql.SQL("CREATE INDEX ON {} USING hnsw (embedding {})")
-        operators = sql.Identifier(table.extension, "vector_cosine_ops")
-        self._connection.execute(query.format(table.identifier, operators))
+        operators = sql.Identifier(self._extension, "vector_cosine_ops")
+        self._connection.execute(query.format(self._table, operators))
         return "made"
 
     def _first(self, query: Any, *values: Any) -> Any:
         return self._connection.execute(query, values).fetchone()
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of vectors in the database."""
-
-    oid: int
-    identifier: Any  # as SQL quotes it
-    extension: str  # the schema that pgvector is installed in
-    names: str  # "int8" or "text"
-    dim: int
 
 
 def table_parts(text: str) -> tuple[str, ...]:
@@ -316,10 +308,6 @@ def table_parts(text: str) -> tuple[str, ...]:
             f"letter or _, at most {_MAX_NAME} bytes each; got {text[:80]!r}"
         )
     return parts
-
-
-def _vector_type(extension: str, dim: int) -> Any:
-    return sql.SQL("{}({})").format(sql.Identifier(extension, "vector"), sql.Literal(dim))
 
 
 def pack_vectors(vectors: NDArray[np.float32]) -> bytes:
