@@ -95,5 +95,5 @@ def test_what_is_no_table_of_vectors_is_refused(bad):
 
 
 def test_an_unknown_method_is_refused_with_the_known_ones():
-    with pytest.raises(ParameterError, match="'landmarks', 'pca', 'umap'; got 'mds'"):
+    with pytest.raises(ParameterError, match=r"'landmarks', 'pca', 'umap'\); got 'mds'"):
         layout(np.eye(3), method="mds")

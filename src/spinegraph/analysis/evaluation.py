@@ -225,9 +225,9 @@ def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int)
         parts.append(np.split(nodes, [num_train, num_train + num_val]))
     found = [np.concatenate(part) for part in zip(*parts, strict=True)]
     if count < 2 or min(map(len, found)) == 0:
+        known = int((labels >= 0).sum())
         raise ParameterError(
-            f"{int((labels >= 0).sum())} nodes of known label in {count} classes are too few to split into "
-            "training, validation and test; label at least three nodes of each of two classes"
+            f"{known} nodes of known label in {count} classes are too few to split; label three of each"
         )
     return found
 
@@ -329,10 +329,7 @@ def hide_edges(graph: Graph, share: float = 0.1, *, seed: int = 0) -> HiddenEdge
         raise ParameterError(f"{len(edges)} edges are too few to hide {share:.0%} and learn from the rest")
     free = len(graph) * (len(graph) - 1) // 2 - len(edges)
     if free <= num_test + num_val:
-        raise ParameterError(
-            f"{free} pairs of nodes have no edge, {num_test + num_val + 1} are needed beside as many hidden "
-            "edges; the network is too dense, hide a smaller share"
-        )
+        raise ParameterError(f"too dense: {free} pairs of nodes have no edge; hide a smaller share")
     order = rng.permutation(len(edges))
     test, val, rest = np.split(order, [num_test, num_test + num_val])
     trained = rest[: min(_MAX_TRAINING, free - num_test - num_val)]

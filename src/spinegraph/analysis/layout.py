@@ -54,14 +54,10 @@ def layout(vectors: ArrayLike, *, method: Method = "auto", seed: int = 0) -> Poi
     True
     """
     given = np.asarray(vectors, dtype=np.float32)
-    if given.ndim != 2 or not given.shape[1]:
-        raise ParameterError(f"vectors must be (n, d) with d >= 1; got shape {given.shape}")
-    if not np.isfinite(given).all():
-        raise ParameterError("vectors must be finite; got NaN or infinity")
+    if given.ndim != 2 or not given.shape[1] or not np.isfinite(given).all():
+        raise ParameterError(f"vectors must be (n, d), d >= 1, and finite; got shape {given.shape}")
     if method not in get_args(Method):
-        raise ParameterError(
-            f"method must be one of {', '.join(map(repr, get_args(Method)))}; got {method!r}"
-        )
+        raise ParameterError(f"method must be one of {get_args(Method)}; got {method!r}")
     length = np.linalg.norm(given.astype(np.float64), axis=1, keepdims=True)
     points = (given / np.where(length > 0, length, 1)).astype(np.float32)  # distance is angle
     if not len(points):
