@@ -261,11 +261,9 @@ def _explained(name: str) -> Iterator[None]:
 def write_settings(model: Any) -> tuple[dict[str, Any], Arrays]:
     """Return a fitted model without its training data, as JSON values and arrays."""
     table, table_arrays = (None, {}) if model.table_encoder_ is None else model.table_encoder_.state()
-    used = _without(_NOT_SAVED, model.config_.to_json())
-    params = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in _without(_NOT_SAVED, model.get_params()).items()
-    }
+    used = {name: value for name, value in model.config_.to_json().items() if name not in _NOT_SAVED}
+    params = {name: getattr(model, name) for name in used}
+    params |= {name: value.item() for name, value in params.items() if isinstance(value, np.generic)}
     for name, value in params.items():
         if not isinstance(value, _PLAIN) and name not in ("parts", "weights"):
             raise ParameterError(f"{name} was set to {value!r} after fit, which cannot be saved; fit again")
@@ -341,10 +339,6 @@ def _ramps(arrays: Arrays, part: str, width: int) -> Ramps | None:
         return None
     offset = floats(arrays, f"{part}.ramps.offset", (None,))
     return Ramps(floats(arrays, f"{part}.ramps.matrix", (width, len(offset))), offset)
-
-
-def _without(names: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in names}
 
 
 def _config(about: JsonObject, kind: type[Any]) -> Any:
@@ -470,8 +464,7 @@ def _named(listed: NDArray[Any]) -> dict[str, NDArray[Any]]:
         return {} if is_range(listed) else {"names": listed}
     names = listed.tolist()
     is_whole = [isinstance(name, int | np.integer) and not isinstance(name, bool) for name in names]
-    pairs = zip(names, is_whole, strict=True)
-    other = [name for name, whole in pairs if not (whole or isinstance(name, str))]
+    other = [name for name in names if not isinstance(name, str | int | np.integer) or isinstance(name, bool)]
     if other:
         raise GraphFormatError(
             f"in files node names are text or whole numbers; got {first_few(other, 3)}. Give the graph such "
