@@ -37,13 +37,6 @@ _TOLERANCE = 1e-6  # of similarities that count as equal in a rank
 _COLUMNS, _SHOWN_COLUMNS = 12, 6  # listed in the JSON, and in tables
 _BAR = 24  # characters
 ORDINARY = "ordinary"
-_NUMBERS = (
-    "neighbours",
-    "nodes within 2 links",
-    "nodes within 3 links",
-    "pairs of neighbours that are linked",
-    "neighbours of a neighbour, typically",
-)
 
 
 @dataclass(frozen=True)
@@ -125,11 +118,15 @@ class Surroundings:
     clustering: float  # share of the pairs of neighbours that are linked
     neighbor_degree: float  # geometric mean of 1 + the neighbours' degrees, less 1
 
-    def numbers(self) -> tuple[str, ...]:
-        """Return the numbers as they are shown, in the order of their titles."""
-        linked = percent(self.clustering) if self.degree > 1 else "-"
-        typical = f"{self.neighbor_degree:.1f}" if self.degree else "-"
-        return f"{self.degree:,}", f"{self.hops[1]:,}", f"{self.hops[2]:,}", linked, typical
+    def numbers(self) -> dict[str, str]:
+        """Return the numbers as they are shown, by their titles."""
+        return {
+            "neighbours": f"{self.degree:,}",
+            "nodes within 2 links": f"{self.hops[1]:,}",
+            "nodes within 3 links": f"{self.hops[2]:,}",
+            "pairs of neighbours that are linked": percent(self.clustering) if self.degree > 1 else "-",
+            "neighbours of a neighbour, typically": f"{self.neighbor_degree:.1f}" if self.degree else "-",
+        }
 
 
 @dataclass(frozen=True)
@@ -213,7 +210,8 @@ class Explanation:
         for c in apart:
             more = self.a.name if c.values[0] > c.values[1] else self.b.name
             takes.append((column_title(c.name), f"{c.apart:.3f}", _bar(c.apart / largest), more))
-        numbers = zip(_NUMBERS, self.a.numbers(), self.b.numbers(), strict=True)
+        beside = self.b.numbers()
+        numbers = [(title, text, beside[title]) for title, text in self.a.numbers().items()]
         found: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
             ("Where the similarity comes from", ("part", "cosine", "weight", "adds", ""), parts),
             ("What makes them alike", ("column", "adds", ""), [*adds]),
