@@ -181,31 +181,22 @@ class PushState(NamedTuple):
 def _new_state(adjacency, num_nodes, num_roots):
     """Make an empty state: by node where that pays, else by hash."""
     if num_nodes > min(MAX_NODES, num_roots * MAX_NODES_PER_ROOT):
-        return _hashed_state(_FIRST_BITS)
-    cells = np.zeros((num_nodes, 2))
+        return _empty_state(1 << (_FIRST_BITS - 1), _FIRST_BITS)
+    state = _empty_state(num_nodes, 0)
     for node in range(num_nodes):
         start, stop, _ = row_of(adjacency.indptr, adjacency.rows, adjacency.patch_indptr, node)
-        cells[node, 1] = stop - start
-    return PushState(
-        np.empty(0, dtype=np.int32),
-        np.int64(0),
-        np.empty(0, dtype=np.int64),
-        cells,
-        np.zeros(num_nodes),
-        np.empty(num_nodes + 1, dtype=np.int64),
-        np.empty(2 * num_nodes + 1, dtype=np.int64),
-        np.empty(num_nodes),
-    )
+        state.cells[node, 1] = stop - start
+    return state
 
 
 @compiled
-def _hashed_state(bits):
-    size = 1 << (bits - 1)
+def _empty_state(size, bits):
+    """Make a state of so many slots: by hash with a table of ``bits``, by node with 0."""
     return PushState(
-        np.zeros(1 << bits, dtype=np.int32),
+        np.zeros(1 << bits if bits > 0 else 0, dtype=np.int32),
         np.int64(64 - bits),
-        np.empty(size, dtype=np.int64),
-        np.zeros((size, 4)),
+        np.empty(size if bits > 0 else 0, dtype=np.int64),
+        np.zeros((size, 4 if bits > 0 else 2)),
         np.zeros(size),
         np.empty(size + 1, dtype=np.int64),
         np.empty(2 * size + 1, dtype=np.int64),
@@ -244,7 +235,7 @@ def _grow(state, count, queued, size):
     bits = 64 - state.shift
     while (1 << (bits - 1)) < size:
         bits += 1
-    grown = _hashed_state(bits)
+    grown = _empty_state(1 << (bits - 1), bits)
     table, shift, entries, cells, value, nodes, queue, amount = grown
     cells[:count] = state.cells[:count]
     value[:count] = state.value[:count]
