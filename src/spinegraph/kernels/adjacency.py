@@ -26,27 +26,15 @@ class Adjacency(NamedTuple):
     patch_weights: NDArray[np.float32]  # as ``weights``
 
     @classmethod
-    def of(
-        cls,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        weights: NDArray[Any] | None = None,
-        rows: NDArray[Any] | None = None,
-        patch_indptr: NDArray[Any] | None = None,
-        patch_indices: NDArray[Any] | None = None,
-        patch_weights: NDArray[Any] | None = None,
-    ) -> "Adjacency":
-        """Gather arrays as read-only views of fixed types, so that kernels compile once for all."""
+    def of(cls, indptr: NDArray[Any], indices: NDArray[Any], *others: NDArray[Any] | None) -> "Adjacency":
+        """Gather the fields as read-only views of fixed types, so that kernels compile once for all.
+
+        Fields that are left out or None are empty.
+        """
         index = np.int32 if indices.dtype == np.int32 else np.int64
-        return cls(
-            _view(indptr, np.int64),
-            _view(indices, index),
-            _view(weights, np.float32),
-            _view(rows, np.int32),
-            _view(patch_indptr, np.int64),
-            _view(patch_indices, index),
-            _view(patch_weights, np.float32),
-        )
+        types = np.int64, index, np.float32, np.int32, np.int64, index, np.float32
+        given = (indptr, indices, *others, *[None] * (5 - len(others)))
+        return cls(*map(_view, given, types))
 
     @property
     def num_nodes(self) -> int:
