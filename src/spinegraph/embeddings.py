@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from spinegraph.errors import GraphFormatError, MissingFileError, ParameterError
 from spinegraph.graph.describe import data_frame, html_table
 from spinegraph.graph.edge_files import open_parquet
 from spinegraph.graph.files import expansion_limit, opened, read_npz
+from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import as_array, first_few
 
 Named = tuple[NDArray[Any], NDArray[np.float32]]  # names (n,), vectors (n, d)
@@ -226,7 +227,7 @@ class Embeddings:
             raise GraphFormatError(f"{path}: vectors without dimensions cannot be saved")
         with whole_file(path) as partial:
             try:
-                _WRITERS[path.suffix](partial, names, self)
+                _FORMATS[path.suffix][0](partial, names, self)
             except (pa.ArrowInvalid, UnicodeEncodeError) as fault:
                 raise GraphFormatError(
                     f"{path}: a node name cannot be written to {path.suffix} ({str(fault)[:200]}); "
@@ -246,16 +247,25 @@ class Embeddings:
         path = Path(path)
         if not path.exists():
             raise MissingFileError(f"{path}: no such file")
-        if path.suffix not in _READERS:
-            raise ParameterError(
-                f"{path}: embeddings are read from {', '.join(_READERS)}; got {path.suffix!r}"
-            )
+        if path.suffix not in _FORMATS:
+            raise ParameterError(f"{path}: vectors are read from {', '.join(_FORMATS)}; got {path.suffix!r}")
         try:
-            return cls(*_READERS[path.suffix](path))
+            return cls(*_FORMATS[path.suffix][1](path))
         except GraphFormatError as fault:
             if str(fault).startswith(str(path)):
                 raise
             raise GraphFormatError(f"{path}: {fault}") from fault
+
+
+def embeddings_per_graph(
+    graph: Graph | Sequence[Graph], vectors: NDArray[np.float32], parts: Parts
+) -> "Embeddings | list[Embeddings]":
+    """Return the vectors of the training network, or those of several, one below the other, of each."""
+    same = True if "place" in parts else None
+    if isinstance(graph, Graph):
+        return Embeddings(graph.names, vectors, parts, same)
+    pieces = np.split(vectors, np.cumsum([len(each) for each in graph])[:-1])
+    return [Embeddings(each.names, some, parts, same) for each, some in zip(graph, pieces, strict=True)]
 
 
 def part_weights(parts: Parts, weights: Mapping[str, float] | None = None) -> dict[str, float]:
@@ -337,7 +347,7 @@ def _beside(path: Path) -> Path:
 
 def require_savable(path: str | Path, what: str = "embeddings", endings: Iterable[str] | None = None) -> None:
     """Raise unless embeddings, or a table, can be saved to a path, before the work of making them."""
-    path, endings = Path(path), endings or _WRITERS
+    path, endings = Path(path), endings or _FORMATS
     if path.suffix not in endings:
         raise ParameterError(f"{path}: {what} are saved as {', '.join(endings)}; got {path.suffix!r}")
     if not path.parent.is_dir():
@@ -345,8 +355,8 @@ def require_savable(path: str | Path, what: str = "embeddings", endings: Iterabl
     require_writable(path)
 
 
-def write_csv(stream: BinaryIO, embeddings: Embeddings) -> None:
-    """Write embeddings as CSV to an open stream, such as the standard output."""
+def write_csv(stream: BinaryIO | Path, embeddings: Embeddings) -> None:
+    """Write embeddings as CSV to a path, or to an open stream such as the standard output."""
     names = plain_names(embeddings.names, "standard output")
     csv.write_csv(_table(names, embeddings.vectors, embeddings.parts), stream)
 
@@ -442,10 +452,7 @@ def _read_parquet(path: Path) -> _Read:
         expected, _, count = (written or b"").partition(b":")
         is_whole = not count or count == b"%d" % len(values)
         if written is not None and is_whole and expected != _content_digest(table["name"], values):
-            raise GraphFormatError(
-                "its content is not what was written: it was damaged, or changed by another "
-                "program; write it again"
-            )
+            raise GraphFormatError("its content is not what was written; write it again")
     described = ({}, None) if description is None else _described(path, description)
     return as_array(table["name"].to_numpy()), values, *described
 
@@ -551,15 +558,9 @@ def _column(names: NDArray[Any]) -> Any:
     return pa.array(names) if names.dtype == np.int64 else pa.array(names, pa.string())
 
 
-_WRITERS: dict[str, Callable[[Path, NDArray[Any], Embeddings], None]] = {
-    ".npz": _write_npz,
-    ".parquet": _write_parquet,
-    ".csv": lambda path, names, found: csv.write_csv(_table(names, found.vectors, found.parts), path),
-    ".txt": _write_text,
-}
-_READERS: dict[str, Callable[[Path], _Read]] = {
-    ".npz": _read_npz,
-    ".parquet": _read_parquet,
-    ".csv": _read_csv,
-    ".txt": _read_text,
+_FORMATS: dict[str, tuple[Callable[[Path, NDArray[Any], Embeddings], None], Callable[[Path], _Read]]] = {
+    ".npz": (_write_npz, _read_npz),
+    ".parquet": (_write_parquet, _read_parquet),
+    ".csv": (lambda path, names, found: write_csv(path, found), _read_csv),
+    ".txt": (_write_text, _read_text),
 }

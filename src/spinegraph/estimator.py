@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinegraph.config import MACHINE, PARTS, Config
-from spinegraph.embeddings import Embeddings
+from spinegraph.embeddings import Embeddings, embeddings_per_graph
 from spinegraph.engines.engine import engine_for
 from spinegraph.errors import ParameterError, SpineWarning
 from spinegraph.graph.convert import as_graph
@@ -197,7 +197,7 @@ class SPINE:
         if vectors:
             report_progress("embedding", 0, 0)
             known = generator.known(whole, same_network=True)
-            embeddings = _embeddings_of(graph, engine.embed(generator, whole, known), generator.parts)
+            embeddings = embeddings_per_graph(graph, engine.embed(generator, whole, known), generator.parts)
 
         found = about.result()
         # Nothing before this line: an interrupted fit leaves the model as it was.
@@ -526,13 +526,3 @@ def _one_graph(given: Any, encoder: FeatureEncoder | None = None) -> tuple[Any, 
     if not is_list:
         return listed[0], listed[0]
     return listed, Graph.union(listed, keys=range(len(listed)))
-
-
-def _embeddings_of(
-    graph: Graph | Sequence[Graph], vectors: Any, parts: Mapping[str, slice]
-) -> Embeddings | list[Embeddings]:
-    same = True if "place" in parts else None
-    if isinstance(graph, Graph):
-        return Embeddings(graph.names, vectors, parts, same)
-    pieces = np.split(vectors, np.cumsum([len(each) for each in graph])[:-1])
-    return [Embeddings(each.names, some, parts) for each, some in zip(graph, pieces, strict=True)]

@@ -6,7 +6,8 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from spinegraph.config import PaperConfig
-from spinegraph.estimator import SPINE, _embeddings_of, _one_graph, _require_same_features
+from spinegraph.embeddings import embeddings_per_graph
+from spinegraph.estimator import SPINE, _one_graph, _require_same_features
 from spinegraph.graph.describe import TrainingStats, fingerprint
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph
@@ -93,7 +94,7 @@ class PaperSPINE(SPINE):
         if vectors:
             report_progress("embedding", 0, 0)
             found = generator.embed(whole, profile=profile if nodes is None else None)
-            embeddings = _embeddings_of(graph, found, generator.parts)
+            embeddings = embeddings_per_graph(graph, found, generator.parts)
 
         # Nothing before this line: an interrupted fit leaves the model as it was.
         self.config_, self.fingerprint_, self.history_ = config, fingerprint(whole), history

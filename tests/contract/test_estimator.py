@@ -210,7 +210,7 @@ def test_what_is_no_graph_is_refused(data):
 
 def test_an_overlay_is_fitted_once_it_is_a_graph():
     overlay = PLAIN.overlay(["new"], [("new", 0)])
-    with pytest.raises(ParameterError, match=r"got an Overlay; .*materialize"):
+    with pytest.raises(ParameterError, match=r"got Overlay; .*materialize"):
         SPINE(**FEW).fit(overlay)
     assert "new" in fitted(overlay.materialize()).embeddings_
 

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, issparse
 from spinegraph import __version__
 from spinegraph.atomic import JsonObject, digest, make_folder, recover, whole_folder, write_arrays
 from spinegraph.config import Config, PaperConfig
-from spinegraph.embeddings import Embeddings
+from spinegraph.embeddings import embeddings_per_graph
 from spinegraph.errors import GraphFormatError, ModelFormatError, ParameterError, SpineError, SpineWarning
 from spinegraph.graph.describe import TrainingStats, fingerprint
 from spinegraph.graph.edges import EdgeReport
@@ -156,12 +156,8 @@ def _read_data(model: Any, folder: Path, about: JsonObject, digests: JsonObject)
     arrays = _arrays(folder / VECTORS, digests)
     with _explained(VECTORS):
         vectors = floats(arrays, "vectors", (len(whole), model.generator_.dim), VECTORS)
-        rows = np.split(vectors, np.cumsum([len(graph) for graph in graphs])[:-1])
-        parts = model.generator_.parts
-        same = True if "place" in parts else None
-        pairs = zip(graphs, rows, strict=True)
-        embeddings = [Embeddings(graph.names, some, parts, same) for graph, some in pairs]
-    model.graph_, model.embeddings_ = (graphs, embeddings) if is_list else (graphs[0], embeddings[0])
+        model.graph_ = graphs if is_list else whole
+        model.embeddings_ = embeddings_per_graph(model.graph_, vectors, model.generator_.parts)
 
 
 def require_replaceable(folder: Path) -> None:
