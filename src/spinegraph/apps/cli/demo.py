@@ -87,7 +87,6 @@ class Demo:
     # "of" a bridge of the fitted organisation: by each part, the people nearest in the unseen one, by place
     # in the person's own, each with the cosine of that part.
     alike: dict[str, Any]
-    agreement: dict[str, float]  # by part, the share of people whose nearest is of their department, or role
     folder: str | None = None  # of the report and the model
 
 
@@ -125,7 +124,6 @@ def run_demo(
             rows[name] = dense(made(here.graph)), elsewhere
         scores = _scores(here, there, rows, known.parts, progress)
         alike: dict[str, Any] = {"of": _person(here, bridge := int(np.flatnonzero(here.role == BRIDGE)[0]))}
-        agreement = {}
         for part in known.parts:
             # In another organisation nobody has a place: who sits near whom is asked at home.
             where, found = (here, known) if part == "place" else (there, unseen)
@@ -136,8 +134,6 @@ def run_demo(
                 {"person": _person(where, other), "similarity": float(cosines[bridge, other])}
                 for other in np.argsort(-cosines[bridge], kind="stable")[:_ALIKE].tolist()
             ]
-            own, theirs = (each.role if part == "role" else each.community for each in (here, where))
-            agreement[part] = float((theirs[cosines.argmax(axis=1)] == own).mean())
         if folder is not None:
             departments = np.array(here.community_names, dtype=object)[here.community]
             write_report(
@@ -151,7 +147,7 @@ def run_demo(
             model.save(folder / _MODEL)
     widths = {name: part.stop - part.start for name, part in model.generator_.parts.items()}
     sizes = _size(here), _size(there)
-    return Demo(*sizes, widths, scores, alike, agreement, None if folder is None else str(folder))
+    return Demo(*sizes, widths, scores, alike, None if folder is None else str(folder))
 
 
 def _size(planted: "Planted") -> dict[str, int]:
@@ -250,28 +246,24 @@ def print_demo(demo: Demo) -> None:
     note = (
         f"By logistic regression. fitted: {_FOLDS}-fold cross-validation; unseen: trained on labels of the "
         f"fitted organisation only. SPINE's vectors have parts: {widths}; how much each counts is chosen by "
-        "cross-validation inside the training labels. Place is where in the fitted "
-        "organisation somebody sits: zero in the unseen one. Hop means: of the words of contacts, and of "
-        "their contacts. node2vec and spectral see links alone and have no vectors for people who were not "
-        "there. Roles show in ties alone; one leader, bridge and fringe in ten has those of a member. "
-        "Real networks: docs/study.md."
+        "cross-validation inside the training labels. Place is zero in the unseen one, where node2vec and "
+        "spectral have no vectors. Roles show in ties alone. Real networks: docs/study.md."
     )
     heading = f"Accuracy of a classifier on {sum(demo.parts.values())} numbers a person, in %"
     cli.print_table(heading, titles, rows, f"{note}\n ", bold=0)
     console = Console(highlight=False)
     person = demo.alike["of"]
     console.print(f"[bold]Who is like {person['name']}?[/bold]\n        {_facts(person)}\n")
-    for question, where, part, what in (
-        ("about the same things", "unseen", "content", "department"),
-        ("in the same place", "fitted", "place", "department"),
-        ("playing the same role", "unseen", "role", "role"),
+    for question, where, part in (
+        ("about the same things", "unseen", "content"),
+        ("in the same place", "fitted", "place"),
+        ("playing the same role", "unseen", "role"),
     ):
         console.print(f"  {question} ({part}), in the {where} organisation")
         for one in demo.alike[part]:
             found = one["person"]
             console.print(f"  {one['similarity']:.2f}  [bold]{found['name']}[/bold], {_facts(found)}")
-        share = 100 * demo.agreement[part]
-        console.print(f"        for {share:.0f} % of all, the nearest is of the same {what}\n", style="dim")
+        console.print()
     if demo.folder is not None:
         model, person = f"{demo.folder}/{_MODEL}", demo.alike["of"]["name"]
         console.print(
