@@ -447,10 +447,7 @@ def search_by(
     if by not in _BY:
         raise ParameterError(f"by must be one of {', '.join(map(repr, _BY))}; got {by!r}")
     if by == PLACE and embeddings.same_network is False:
-        raise ParameterError(
-            "this is another network than the fitted one, so its nodes have no place; "
-            "search by content or by role"
-        )
+        raise ParameterError("another network, so its nodes have no place; search by content or by role")
     return Search(embeddings, by=by, weights=weights, exact=exact)
 
 

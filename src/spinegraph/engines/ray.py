@@ -118,8 +118,7 @@ class Shared:
             graph = open_store(path)
         except MissingFileError as fault:
             raise ClusterError(
-                f"machine {here} sees no store at {path}; put it on a disk that all machines share, or a "
-                "copy of it at the same path on each"
+                f"machine {here} sees no store at {path}; put it on a disk that all of them share"
             ) from fault
         if fingerprint(graph) != self.fingerprint:
             raise ClusterError(f"machine {here} has another graph at {path}; copy the store there again")
@@ -170,8 +169,7 @@ def _result(ray: Any, reference: Any) -> Any:
         raise
     except ray.exceptions.RayError as fault:
         raise ClusterError(
-            f"a task was lost {_RETRIES + 1} times ({_first_line(fault)}); finished parts are kept, run the "
-            "same again"
+            f"a task was lost {_RETRIES + 1} times ({_first_line(fault)}); run the same again, it resumes"
         ) from fault
 
 
@@ -207,10 +205,7 @@ def connect(address: str | None) -> None:
     if ray.is_initialized():
         found = ray.get_runtime_context().gcs_address
         if wanted not in ("auto", "local") and not _is_same(wanted, found):
-            raise ParameterError(
-                f"this process is connected to the Ray cluster at {found}, not to {wanted}; call "
-                "ray.shutdown() first, or leave address out"
-            )
+            raise ParameterError(f"connected to the cluster at {found}; to leave it, call ray.shutdown()")
     else:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a library does not report on its users
         _start(ray, wanted)
@@ -223,8 +218,7 @@ def _start(ray: Any, wanted: str) -> None:
         return
     if wanted.startswith("ray://"):
         raise ParameterError(
-            f"address {wanted!r} is one of Ray Client, which is not enough; run on a machine of the cluster "
-            "with HOST:PORT or 'auto', or by 'ray job submit'"
+            f"{wanted!r} is an address of Ray Client; run on a machine of the cluster with HOST:PORT"
         )
     if wanted != "auto":
         _require_listener(wanted)
@@ -250,8 +244,7 @@ def _require_listener(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
     except (OSError, ValueError, OverflowError) as fault:
         raise ClusterError(
-            f"no Ray cluster answers at {address} ({fault}); start its head with 'ray start --head', or "
-            "leave address out for a cluster of this machine's cores"
+            f"no Ray cluster answers at {address} ({fault}); start its head with 'ray start --head'"
         ) from fault
 
 

@@ -103,10 +103,7 @@ class ShardFolder:
             parts = {part["file"]: part for part in listed if type(part["file"]) is str}
             cut = {shard.file: (shard.start, shard.stop) for shard in plan(num_nodes, rows)}
             if any(cut.get(file) != (part["start"], part["stop"]) for file, part in parts.items()):
-                raise GraphFormatError(
-                    f"{folder / MANIFEST}: is damaged, it lists parts that are not {rows} nodes long; "
-                    "remove the folder and start again"
-                )
+                raise GraphFormatError(f"{folder / MANIFEST}: is damaged; remove the folder and start again")
         elif others := sorted(file.name for file in folder.iterdir() if not file.name.startswith(".")):
             raise ParameterError(
                 f"{folder}: holds {', '.join(map(repr, others[:3]))} and no {MANIFEST}; name an empty folder"

@@ -131,8 +131,7 @@ def _read_networks(
     """
     if features and len(features) != len(files):
         raise ParameterError(
-            f"{len(features)} files of features for {len(files)} of edges; give --features once for each, "
-            "in the same order, or not at all"
+            f"{len(features)} files of features for {len(files)} of edges; give one for each, or none"
         )
     report("reading", 0, len(files))
     understood: list[str] = []

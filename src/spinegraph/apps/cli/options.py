@@ -109,10 +109,8 @@ def settings(preset: str = "default", **given: Any) -> Config | PaperConfig:
         return Config(**changes).check()
     for name in changes:
         if name not in _PAPER:
-            raise ParameterError(
-                f"--{name.replace('_', '-')} is no setting of the paper's method; leave it out, or "
-                "--preset paper"
-            )
+            option = f"--{name.replace('_', '-')}"
+            raise ParameterError(f"{option} is no setting of the paper's method; leave it out")
     return PaperConfig(**changes).check()
 
 
@@ -127,8 +125,8 @@ def _setting(field: Field[Any], panel: str | None) -> inspect.Parameter:
         text = f"{text[0].upper()}{text[1:]}"
     else:
         text = f"{', '.join(choices[:-1])} or {choices[-1]}: {text}"
-    default, paper = f" Default {_shown(field.default)}.", _PAPER.get(field.name, field.default)
-    default = "" if field.default is None else default
+    default = "" if field.default is None else f" Default {_shown(field.default)}."
+    paper = _PAPER.get(field.name, field.default)
     name = field.name.replace("_", "-")
     option = typer.Option(
         f"--{name}/--no-{name}" if kind is bool else f"--{name}",
@@ -155,11 +153,10 @@ def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 _PARSERS = {"parts": (read_parts, "PART,..."), "weights": (read_weights, "PART=NUMBER,...")}
 _PAPER = {field.name: field.default for field in fields(PaperConfig)}
-_PANELS = {field.name: f"Settings: {field.metadata['group'].lower()}" for field in fields(Config)}
 settings.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
         _keyword("preset", Preset, "default"),
-        *(_setting(field, _PANELS[field.name]) for field in fields(Config)),
+        *(_setting(field, f"Settings: {field.metadata['group'].lower()}") for field in fields(Config)),
     ]
 )
 
