@@ -65,7 +65,7 @@ def by_host(tmp_path_factory):
     if shutil.which("g++") is None:
         pytest.skip("no g++ to compile the kernel for the host")
     folder = tmp_path_factory.mktemp("kernel")
-    kernels = push_kernel.Kernels(kernel_by_host(folder, "shared"), kernel_by_host(folder, "wide", "WIDE"))
+    kernels = kernel_by_host(folder, "shared"), kernel_by_host(folder, "wide", "WIDE")
     patch = pytest.MonkeyPatch()
     patch.setattr(
         torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=1)

@@ -22,13 +22,7 @@ _MIN_QUEUE = 1536
 _STATIC = 1536  # bytes of shared memory that the kernel takes besides its table
 _FIRST_WIDE = 1 << 17
 _SHARE_OF_MEMORY = 0.25  # that wide tables may take
-
-
-class Kernels(NamedTuple):
-    """The kernel with its tables in shared memory, and the one with tables in global memory."""
-
-    shared: Any
-    wide: Any
+Kernels = tuple[Any, Any]  # with tables in shared memory, and with wide ones in global memory
 
 
 class Layout(NamedTuple):
@@ -49,7 +43,7 @@ def push_kernels(device: torch.device) -> Kernels | None:
     if device.type != "cuda":
         return None
     index = torch.cuda.current_device() if device.index is None else device.index
-    found = Kernels(_compiled(index), _compiled(index, "WIDE"))
+    found = _compiled(index), _compiled(index, "WIDE")
     return None if None in found else found
 
 
@@ -88,8 +82,8 @@ def push(
     rows = torch.arange(len(roots), dtype=torch.int32, device=graph.device)
     layout, wide = shared_layout(graph.device, k), False
     while len(rows):  # roots that reach more than a table holds are pushed again with a larger one
-        run = kernels.wide if wide else kernels.shared
-        _launch(run, layout, wide, len(rows), [*links, rows, len(rows), *settings], [weights, full])
+        given = [*links, rows, len(rows), *settings]
+        _launch(kernels[wide], layout, wide, len(rows), given, [weights, full])
         rows = rows[full[rows.long()] > 0]
         layout = wide_layout(8 * layout.size if wide else _FIRST_WIDE, len(graph), k)
         wide = True
