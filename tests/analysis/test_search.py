@@ -195,9 +195,9 @@ def test_unknown_nodes_and_wrong_vectors_are_refused():
         search.similar("ann")
     with pytest.raises(UnknownNodeError):
         search.similar([1])
-    with pytest.raises(ParameterError, match="3 finite numbers; got"):
+    with pytest.raises(ParameterError, match="3 finite numbers; got shape"):
         search.similar_to([1, 2])
-    with pytest.raises(ParameterError, match=r"3 finite numbers; got .*nan"):
+    with pytest.raises(ParameterError, match="with NaN or infinity"):
         search.similar_to([1, 2, np.nan])
 
 

@@ -104,7 +104,10 @@ class Search:
         """
         given = np.asarray(vector, dtype=np.float32)
         if given.shape != (self.embeddings.dim,) or not np.isfinite(given).all():
-            raise ParameterError(f"vector must be {self.embeddings.dim} finite numbers; got {given}")
+            raise ParameterError(
+                f"vector must be {self.embeddings.dim} finite numbers; got shape {given.shape}"
+                + (" with NaN or infinity" if given.shape == (self.embeddings.dim,) else "")
+            )
         one = Embeddings(np.zeros(1, np.int64), given[None], self.embeddings.parts)
         query = unit_rows(one.weighted(self.by, self.weights).vectors)[0]
         return self._matches(self._nearest(query, as_whole("n", n), None, self.exact))

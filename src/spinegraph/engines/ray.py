@@ -205,7 +205,9 @@ def connect(address: str | None) -> None:
     if ray.is_initialized():
         found = ray.get_runtime_context().gcs_address
         if wanted not in ("auto", "local") and not _is_same(wanted, found):
-            raise ParameterError(f"connected to the cluster at {found}; to leave it, call ray.shutdown()")
+            raise ParameterError(
+                f"connected to the Ray cluster at {found}, not to {wanted}; call ray.shutdown() first"
+            )
     else:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a library does not report on its users
         _start(ray, wanted)
