@@ -476,6 +476,28 @@ def test_look_ups_are_ready_once_the_first_index_is_made(model, monkeypatch):
     assert lookup.is_ready
 
 
+@any_model
+def test_the_index_is_searched_half_as_widely_while_look_ups_are_many(model, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(lookup_module.time, "monotonic", lambda: clock[0])
+    live, lookup = begun(model), Lookup(exact_up_to=10)
+    lookup.follow(live.snapshot)
+    lookup.wait()
+
+    def searched(per_second, seconds):
+        for _ in range(int(per_second * seconds)):
+            clock[0] += 1 / per_second
+            lookup.nearest(live.snapshot, live.snapshot.vector(0), 3, 0)
+        return lookup._index._index.expansion_search
+
+    assert searched(150, 1.0) == 128
+    assert searched(400, 0.3) == 64
+    assert searched(150, 0.3) == 128
+    assert searched(400, 0.3) == 64
+    clock[0] += 60  # nobody asks
+    assert searched(150, 0.1) == 128
+
+
 def test_twins_asked_of_an_older_moment_do_not_keep_what_a_later_change_concerns(model):
     live, hurried, other = begun(model), Twins(model.generator_), Twins(model.generator_)
     before = live.snapshot

@@ -28,11 +28,8 @@ _QUICK = 20_000  # nodes that are compared in a millisecond or two
 _NICENESS = 10  # of 19, of the thread that rebuilds the index
 _SAME_DIRECTION = 0.95  # cosine of a vector to its indexed one, above which it has not moved
 _TIE = 1e-4  # relative; distances of profiles are float32
-_ADDED = 2  # vectors that a look-up adds to the index
-_MANY, _SEARCHED = (
-    20,
-    (128, 64),
-)  # look-ups in a tenth of a second, up to which and above which so many are followed
+_PERIOD, _MANY = 0.1, 200  # seconds after which look-ups are counted; how many a second are many
+_SEARCHED = 128, 64  # candidates that are followed, and where look-ups are many
 _BEHIND = 100  # vectors not added, above which a thread adds them
 _MAX_NOTES = 1_000  # changes that are noted one by one
 _COMPARED = 4  # times n, nodes of nearest degree that are compared at least
@@ -45,7 +42,7 @@ class Lookup:
     Similarity is the mean of the parts' cosines, with weights if given; see ``Embeddings.weighted``. Up to
     20,000 nodes, without usearch, or with weights, every node is compared. Beyond that an index proposes
     candidates, which are ordered by their present vectors. It is built in the background; vectors that join
-    or move later are added to it by those who look up, two each: a thread of its own would hold the index
+    or move later are added to it by those who look up, one each: a thread of its own would hold the index
     while it waits for the interpreter's lock, and everybody else would wait for both.
     """
 
@@ -121,7 +118,7 @@ class Lookup:
     def wait(self) -> None:
         """Wait for an index that is being built, and add all that it lacks."""
         self._work.result()
-        while self._index is not None and self._index.add_some():
+        while self._index is not None and self._index.add_one():
             pass
 
     def close(self) -> None:
@@ -135,7 +132,7 @@ class Lookup:
             snapshot, index = self._latest, self._index
             assert snapshot is not None
             if index is not None and index.base is snapshot.overlay.base:
-                if not index.add_some():
+                if not index.add_one():
                     return
             elif index is None:
                 self._build(snapshot)
@@ -163,7 +160,7 @@ class _Index:
     def __init__(self, index: Any, snapshot: Snapshot) -> None:
         self._index, self._latest, self._count = index, snapshot, len(snapshot.overlay)
         self._moved = deque[int]()
-        self._begun, self._searches = time.monotonic(), 0  # of the present second
+        self._begun, self._searches = time.monotonic(), 0  # of the present period
         self._lock = Lock()  # usearch may move its memory when it grows
 
     @property
@@ -177,33 +174,34 @@ class _Index:
         self._moved.extend(snapshot.refreshed[snapshot.refreshed < self._count].tolist())
         return len(snapshot.overlay) - self._count + len(self._moved)
 
-    def add_some(self) -> int:
-        """Add new nodes, or replace vectors that turned away from the indexed ones; return how many."""
+    def add_one(self) -> bool:
+        """Add a new node, or look at a vector that moved; return whether there was one."""
         with self._lock:
-            return self._add_some()
+            return self._add_one()
 
-    def _add_some(self) -> int:
-        unit, added = self._latest.unit, 0
-        while added < _ADDED and (self._moved or self._count < len(unit)):
-            added += 1
-            if self._count < len(unit):
-                self._index.add(self._count, unit.take(np.array([self._count]))[0], threads=1)
-                self._count += 1
-                continue
+    def _add_one(self) -> bool:
+        unit = self._latest.unit
+        if self._count < len(unit):
+            self._index.add(self._count, unit.take(np.array([self._count]))[0], threads=1)
+            self._count += 1
+        elif self._moved:
             position = self._moved.popleft()
             vector = unit.take(np.array([position]))[0]
             if np.asarray(self._index.get(position, dtype=np.float32)).ravel() @ vector < _SAME_DIRECTION:
                 self._index.remove(position)
                 self._index.add(position, vector, threads=1)
-        return added
+        else:
+            return False
+        return True
 
     def candidates(self, query: NDArray[np.float32], count: int, length: int) -> NDArray[np.int64]:
         """Return positions below ``length`` near a unit vector (d + 1,), and those not indexed yet."""
         with self._lock:
-            self._add_some()
+            self._add_one()
             self._searches += 1
-            if (now := time.monotonic()) > self._begun + 1:
-                self._index.expansion_search = _SEARCHED[self._searches > _MANY]
+            if (now := time.monotonic()) > self._begun + _PERIOD:
+                is_many = self._searches > _MANY * (now - self._begun)
+                self._index.expansion_search = _SEARCHED[is_many]
                 self._begun, self._searches = now, 0
             near = self._index.search(query, count, threads=1).keys.astype(np.int64)
             return np.concatenate((near[near < length], np.arange(self._count, length)))
