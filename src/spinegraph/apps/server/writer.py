@@ -17,7 +17,7 @@ from spinegraph.errors import GraphFormatError, SpineError
 
 logger = logging.getLogger(__name__)
 _MAX_BATCH = 64  # changes that share one transaction
-_MANY_READS, _APART = 200, 0.03  # reads a second, above which batches begin so many seconds apart
+_MANY_READS, _APART = 200, 0.05  # reads a second, above which batches begin so many seconds apart
 _SAVE_EVERY = 2_000  # changes; a restart replays about as many at most
 _MAX_ADDED, _MAX_REMOVED = 10_000, 500  # nodes before the store is compacted
 MAY_BE_STORED = (
