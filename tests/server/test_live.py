@@ -505,7 +505,6 @@ def test_twins_asked_of_an_older_moment_do_not_keep_what_a_later_change_concerns
     after = live.apply(Change("remove", [], [("n0", name) for name in neighbors[1:]]))
     for twins in (hurried, other):
         twins.nearest(before, 0, 5)
-        twins.follow(after)
     hurried.nearest(before, 0, 5)  # by somebody who began before the change
     found, expected = hurried.nearest(after, 0, 5), other.nearest(after, 0, 5)
     assert found.positions.tolist() == expected.positions.tolist()

@@ -4,10 +4,11 @@ import json
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
-from itertools import groupby, pairwise
+from itertools import groupby
 from threading import Lock
 from typing import Any
 
@@ -23,7 +24,7 @@ from spinegraph.graph.graph import Graph
 from spinegraph.graph.overlay import REMOVED, Overlay
 from spinegraph.kernels.sparse import times_vector
 from spinegraph.parts.generator import AroundAll, Generator
-from spinegraph.parts.paper import PaperGenerator
+from spinegraph.parts.paper import Inputs, PaperGenerator
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
 
 Name = str | int
@@ -105,20 +106,28 @@ class RowBlocks:
     def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return some rows, (r, d)."""
         rows = np.empty((len(positions), self.width), np.float32)
-        if len(positions) <= BLOCK_ROWS:
-            for row, position in enumerate(positions.tolist()):
-                rows[row] = self._blocks[position // BLOCK_ROWS][position % BLOCK_ROWS]
-            return rows
-        for number, some in _runs(positions):
-            rows[some] = self._blocks[number][positions[some] % BLOCK_ROWS]
+        for row, position in enumerate(positions.tolist()):
+            rows[row] = self._blocks[position // BLOCK_ROWS][position % BLOCK_ROWS]
         return rows
+
+    def changed(self, before: "RowBlocks") -> NDArray[np.int64]:
+        """Return the positions of rows that are new, or others than in another version; ascending."""
+        blocks = enumerate(zip(self._blocks, before._blocks, strict=False))
+        found = [
+            np.flatnonzero((now != old).any(axis=1)) + number * BLOCK_ROWS
+            for number, (now, old) in blocks
+            if now is not old
+        ]
+        some = np.concatenate([*found, np.arange(len(before), len(self))])
+        return np.unique(some[some < len(self)]).astype(np.int64)
 
     def replaced(self, positions: NDArray[np.int64], rows: NDArray[np.float32], length: int) -> "RowBlocks":
         """Return a matrix of ``length`` >= n rows, some at ascending positions replaced by rows (r, d)."""
         blocks = list(self._blocks)
         while len(blocks) * BLOCK_ROWS < length:
             blocks.append(frozen(np.zeros((BLOCK_ROWS, self.width), np.float32)))
-        for number, some in _runs(positions):
+        for number in np.unique(positions // BLOCK_ROWS).tolist():
+            some = slice(*np.searchsorted(positions, (number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)))
             block = blocks[number].copy()
             block[positions[some] % BLOCK_ROWS] = rows[some]
             blocks[number] = frozen(block)
@@ -135,13 +144,6 @@ class RowBlocks:
         """Return a copy of all rows as one array."""
         rows = np.concatenate([*self._blocks, np.zeros((0, self.width), np.float32)])
         return rows[: self._length]
-
-
-def _runs(positions: NDArray[np.int64]) -> list[tuple[int, slice]]:
-    """Return the block number and the slice of every run of positions within one block."""
-    numbers = positions // BLOCK_ROWS
-    bounds = np.concatenate((np.flatnonzero(np.diff(numbers, prepend=-1)), [len(positions)])).tolist()
-    return [(int(numbers[start]), slice(start, stop)) for start, stop in pairwise(bounds)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,14 +198,13 @@ class Live:
     ) -> None:
         self.generator = generator.with_config(threads=1)  # the other cores serve readers
         self.tolerance = TOLERANCE if tolerance is None else tolerance
+        self._smoothing: Inputs | None = None  # of a model that smooths structural columns
         if isinstance(generator, PaperGenerator):
-            self._continuation = generator.config.continuation
-            self._reads_neighbors = any(map(reads_neighbors, generator.inputs.columns))
-            self._smooths_columns = generator.inputs.columns_smoothed
+            self._continuation, inputs = generator.config.continuation, generator.inputs
+            self._reads_neighbors = any(map(reads_neighbors, inputs.columns))
+            self._smoothing = inputs if inputs.columns_smoothed else None
         else:
-            self._continuation = generator.config.near
-            self._reads_neighbors = generator.role is not None
-            self._smooths_columns = False
+            self._continuation, self._reads_neighbors = generator.config.near, generator.role is not None
         self._lock = Lock()
         self._around: tuple[Graph | None, AroundAll | None] = None, None  # of the present base graph
         self.is_deferred = base.num_edges >= DEFERRED_FROM if is_deferred is None else is_deferred
@@ -232,7 +233,7 @@ class Live:
         vectors, unit = (RowBlocks([], 0, width) for width in (self.generator.dim, self.generator.dim + 1))
         has, none = np.zeros((0, len(parts)), bool), np.zeros(0, np.int64)
         self.snapshot = Snapshot(version, overlay, parts, known, vectors, unit, has, none, version, {})
-        self._smoothed: NDArray[np.float32] | None = None  # (n, s) structural columns that the model smooths
+        self._smoothed = np.zeros((0, 0), np.float32)  # (n, s) structural columns that the model smooths
         self._staged: Overlay = overlay
         self._touched: list[NDArray[np.int64]] = []  # by each staged change
         self.boundary: int | None = None
@@ -252,8 +253,8 @@ class Live:
         if vectors is None:
             vectors = self.generator.embed(graph, self.snapshot.known)
             vectors[np.setdiff1d(np.arange(len(graph)), graph.standing)] = 0
-        if isinstance(self.generator, PaperGenerator) and self._smooths_columns:
-            self._smoothed = self.generator.inputs.structural(graph)
+        if self._smoothing is not None:
+            self._smoothed = self._smoothing.structural(graph)
         self.snapshot = self._with_vectors(np.arange(len(graph)), vectors)
 
     def apply(self, change: Change) -> Snapshot:
@@ -261,29 +262,25 @@ class Live:
         self.stage(change)
         return self.update()
 
-    def stage(self, change: Change) -> None:
-        """Apply a change to the graph alone; :meth:`update` then updates vectors once for all staged changes.
+    def stage(self, *changes: Change) -> None:
+        """Apply changes to the graph alone; :meth:`update` then updates vectors once for all staged changes.
 
-        An invalid change raises and is not staged.
+        An invalid change raises, and none is staged.
         """
-        after = change.apply(self._staged)  # validates
-        self._touched.append(after.touched)
-        self._staged = after
+        self._staged, touched = _with_changes(self._staged, changes)
+        self._touched += touched
 
     def stage_together(self, changes: Sequence[Change]) -> bool:
-        """Stage inserts of plain form in one step; False, and none is staged, unless all are valid."""
+        """Stage inserts in one step; False, and none is staged, unless all are valid apart."""
         later = {name for change in changes for name in change.names}
         for change in changes:
             later -= set(change.names)
             if any(target in later for _, target in change.edges):
                 return False
-        try:
-            (merged,) = _merged(changes)
-            self._staged = merged.apply(self._staged)
-        except SpineError:
-            return False
-        self._touched += [self._staged.touched] + [np.zeros(0, np.int64)] * (len(changes) - 1)
-        return True
+        with suppress(SpineError):
+            self.stage(*changes)
+            return True
+        return False
 
     def unstage(self) -> None:
         """Forget the staged changes."""
@@ -335,30 +332,23 @@ class Live:
             self.drift.computed(stale)
         else:
             self.neighbor_drift.moved = _padded(self.neighbor_drift.moved, len(after))
-        if isinstance(self.generator, PaperGenerator) and self._smoothed is not None:
-            self._smoothed = _padded(self._smoothed, len(after))
-            for more in self._follow_columns(self.generator, after, self._smoothed, stale):
-                stale = np.union1d(stale, more)
-        return stale
+        return stale if self._smoothing is None else self._follow_columns(self._smoothing, after, stale)
 
-    def _follow_columns(
-        self,
-        generator: PaperGenerator,
-        graph: Overlay,
-        columns: NDArray[np.float32],
-        stale: NDArray[np.int64],
-    ) -> Iterator[NDArray[np.int64]]:
-        """Yield nodes that smooth columns of stale nodes, and others that smooth theirs."""
+    def _follow_columns(self, inputs: Inputs, graph: Overlay, stale: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return stale nodes and those that smooth their columns, and others that smooth theirs."""
+        found, columns = stale, _padded(self._smoothed, len(graph))
+        self._smoothed = columns
         for _ in range(_MAX_ROUNDS):
-            now = generator.inputs.structural(graph, stale)
+            now = inputs.structural(graph, stale)
             # Columns lie between -2 and 2, so half their change counts like a change of the profile.
             change = np.abs(now - columns[stale]).max(axis=1, initial=0) / 2
             columns[stale] = now
             reached = self.drift.reach(graph, stale, change)
             stale = self.drift.computed(np.sort(reached[self.drift.is_over(reached)]))
+            found = np.union1d(found, stale)
             if not len(stale):
-                return
-            yield stale
+                break
+        return found
 
     @property
     def is_behind(self) -> bool:
@@ -412,11 +402,7 @@ class Live:
         if self._groups:
             changes = self._groups.popleft()
             self._target += len(changes)
-            after, touched = self._graph.branch(), []
-            for change in _merged(changes):
-                after = change.apply(after)
-                touched.append(after.touched)
-            self._graph = _touching(after, touched)
+            self._graph = _touching(*_with_changes(self._graph.branch(), changes))
             while self._later and self._later[0][0] <= self._target:
                 self._later.popleft()
         else:
@@ -440,10 +426,8 @@ class Live:
 
     def replay(self, changes: Sequence[Change]) -> None:
         """Apply changes to the graph alone, when :meth:`load_state` follows."""
-        overlay, version = self.snapshot.overlay, self.snapshot.version + len(changes)
-        for change in _merged(changes):
-            overlay = change.apply(overlay)
-        self.snapshot = replace(self.snapshot, version=version, overlay=overlay)
+        overlay, _ = _with_changes(self.snapshot.overlay, changes)
+        self.snapshot = replace(self.snapshot, version=self.snapshot.version + len(changes), overlay=overlay)
 
     def resume(self, changes: Sequence[tuple[Change, bool]]) -> None:
         """Apply the changes of the log; after those marked True vectors were updated.
@@ -471,9 +455,7 @@ class Live:
         """Apply changes whose new nodes have vectors in the log."""
         for (kind, is_new), run in groupby(changes, key=lambda one: (one.kind, one.vectors is None)):
             some = list(run)
-            for change in _merged(some):
-                self.stage(change)
-            self._touched += [np.zeros(0, np.int64)] * (len(some) - len(self._touched))  # one a version
+            self.stage(*some)
             kept = b"".join(b64decode(change.vectors or "") for change in some)
             rows = np.frombuffer(kept, np.float32).reshape(-1, self.generator.dim)
             self.update(None if is_new and kind == "add" else rows)
@@ -487,7 +469,7 @@ class Live:
             "moved": self.drift.moved.copy(),
             "pending": self.drift.pending.copy(),
             "near": self.neighbor_drift.moved.copy(),
-            **({"columns": self._smoothed.copy()} if self._smoothed is not None else {}),
+            **({"columns": self._smoothed.copy()} if self._smoothing is not None else {}),
         }
 
     def load_state(self, state: dict[str, NDArray[Any]]) -> None:
@@ -496,7 +478,7 @@ class Live:
         self._reset(overlay, self.snapshot.version, state.get("known"))
         self.drift.moved[:], self.drift.pending[:] = state["moved"], state["pending"]
         self.neighbor_drift.moved[:] = state["near"]
-        self._smoothed = state["columns"] if self._smooths_columns else None
+        self._smoothed = state.get("columns", self._smoothed)
         self.snapshot = self._with_vectors(np.arange(len(overlay)), state["vectors"])
 
     def compacted(self) -> tuple[Graph, dict[str, NDArray[Any]]]:
@@ -526,6 +508,15 @@ def unit_parts(
 def encoded(vectors: NDArray[np.float32]) -> str:
     """Return vectors (a, d) as a change keeps them."""
     return b64encode(np.ascontiguousarray(vectors).data).decode()
+
+
+def _with_changes(overlay: Overlay, changes: Sequence[Change]) -> tuple[Overlay, list[NDArray[np.int64]]]:
+    """Return an overlay with changes, made in few steps, and for each change what it touched or nothing."""
+    touched = []
+    for change in _merged(changes):
+        overlay = change.apply(overlay)
+        touched.append(overlay.touched)
+    return overlay, touched + [np.zeros(0, np.int64)] * (len(changes) - len(touched))
 
 
 def _merged(changes: Sequence[Change]) -> Iterator[Change]:

@@ -31,7 +31,6 @@ _TIE = 1e-4  # relative; distances of profiles are float32
 _PERIOD, _MANY = 0.1, 200  # seconds after which look-ups are counted; how many a second are many
 _SEARCHED = 128, 64  # candidates that are followed, and where look-ups are many
 _BEHIND = 100  # vectors not added, above which a thread adds them
-_MAX_NOTES = 1_000  # changes that are noted one by one
 _COMPARED = 4  # times n, nodes of nearest degree that are compared at least
 _PATIENCE = 4.0  # seconds that a request waits for the profiles of all nodes
 
@@ -258,38 +257,32 @@ class Twins:
     """Finds structural twins: nodes of similar degree whose profiles are nearest by dynamic time warping.
 
     Nodes with half to twice as many links are compared; a profile alone does not tell a hub from its leaves.
-    The profiles of all nodes are computed in the background when first asked for. After a change, those are
-    updated whose vectors were.
+    The profiles of all nodes are computed in the background when first asked for. Later, those are updated
+    whose vectors are others than when they were last asked for.
     """
 
     def __init__(self, generator: Generator | PaperGenerator) -> None:
-        self._generator = generator
-        self._lock, self._note_lock = Lock(), Lock()  # the second is held only briefly: the writer takes it
+        self._generator, self._lock = generator, Lock()
         self._computing: Thread | None = None
-        self._base: Graph | None = None
-        self._rows = np.zeros((0, 0), np.float32)
-        self._stale: list[tuple[int, NDArray[np.int64]]] = []  # version, positions it updated
-
-    def follow(self, snapshot: Snapshot) -> None:
-        """Note which positions a change updated."""
-        with self._note_lock:
-            self._stale.append((snapshot.version, snapshot.refreshed))
-            if len(self._stale) > _MAX_NOTES:
-                noted = np.unique(np.concatenate([positions for _, positions in self._stale]))
-                self._stale = [(snapshot.version, noted)]
+        self._known: tuple[Snapshot, NDArray[np.float32]] | None = (
+            None  # and the profiles (n, k) of its nodes
+        )
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Start to compute the profiles of all nodes unless they are known; returns at once."""
-        with self._note_lock:
+        with self._lock:
             is_computing = self._computing is not None and self._computing.is_alive()
-            if not is_computing and self._base is not snapshot.overlay.base:
+            if not (is_computing or self._is_known(snapshot)):
                 self._computing = Thread(target=self._compute, args=(snapshot,), name="twins", daemon=True)
                 self._computing.start()
+
+    def _is_known(self, snapshot: Snapshot) -> bool:
+        return self._known is not None and self._known[0].overlay.base is snapshot.overlay.base
 
     def _compute(self, snapshot: Snapshot) -> None:
         rows = self._generator.profile(snapshot.overlay).weights
         with self._lock:
-            self._base, self._rows = snapshot.overlay.base, rows
+            self._known = snapshot, rows
 
     def nearest(self, snapshot: Snapshot, position: int, n: int) -> Nearest:
         """Return the ``n`` nodes with the nearest profiles and exp(-distance), best first.
@@ -315,24 +308,19 @@ class Twins:
 
     def _profiles(self, snapshot: Snapshot) -> NDArray[np.float32]:
         """Return the profiles of all positions (n, k); an array once returned never changes."""
-        overlay = snapshot.overlay
         self.prepare(snapshot)
         if self._computing is not None:
             self._computing.join(_PATIENCE)
         with self._lock:
-            if self._base is not overlay.base:
+            if self._known is None or not self._is_known(snapshot):
                 detail = "the profiles of all nodes are being computed; try again in a few seconds"
                 raise ProblemError(503, detail, rule="profiles known", headers={"Retry-After": "5"})
-            known = len(self._rows)
-            with self._note_lock:
-                seen = [positions for version, positions in self._stale if version <= snapshot.version]
-                # Later changes are left to readers of later snapshots.
-                self._stale = [note for note in self._stale if note[0] > snapshot.version]
-            stale = np.concatenate([*seen, np.arange(known, len(overlay))]).astype(np.int64)
-            stale = np.unique(stale[stale < len(overlay)])
+            before, known = self._known
+            stale = snapshot.vectors.changed(before.vectors)
             if len(stale):
-                rows = np.zeros((max(known, len(overlay)), self._rows.shape[1]), np.float32)
-                rows[:known] = self._rows
-                rows[stale] = self._generator.profile(overlay, stale).weights
-                self._rows = rows
-            return self._rows[: len(overlay)]
+                rows = np.zeros((len(snapshot.overlay), known.shape[1]), np.float32)
+                rows[: len(known)] = known[: len(rows)]
+                rows[stale] = self._generator.profile(snapshot.overlay, stale).weights
+                known = rows
+            self._known = snapshot, known
+            return known

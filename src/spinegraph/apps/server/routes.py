@@ -82,7 +82,7 @@ def _weights(now: Snapshot, by: str, weights: str | None) -> dict[str, float] | 
 
 
 def _require_part(name: str, now: Snapshot, field: str) -> None:
-    if name not in now.parts:
+    if name not in ("all", *now.parts):
         detail = f"{field}: no part {quoted(name)}; vectors of this model have {', '.join(now.parts)}"
         raise ProblemError(422, detail, field=f"query.{field}", rule="a part of the vectors")
 
@@ -212,8 +212,7 @@ async def embed(
     service = _service(request)
     now = service.snapshot
     given = _weights(now, by, weights)
-    if map_by != "all":
-        _require_part(map_by, now, "map_by")
+    _require_part(map_by, now, "map_by")
     change = service.reader.nodes(body, now.overlay)
     work = partial(_try_out, service, now, change, n=n, weights=given, map_by=map_by, why=why)
     return reply(await service.in_thread(work))
@@ -409,25 +408,20 @@ async def whole_map(request: Request) -> Any:
     """Return coordinates, degree, role and label of every node, as columns."""
     service = _service(request)
     now = service.snapshot
-    found = await service.in_thread(_map, service, now)
-    service.twins.prepare(now)  # the explorer asks for twins next
-    return found
+    return await service.in_thread(_map, service, now)
 
 
 def _map(service: Service, now: Snapshot) -> Response:
-    names, roles = now.names(), service.atlas.roles
-    coordinates, assigned = service.atlas.coordinates(now), service.atlas.roles_of(now)
-    x, y = coordinates.astype(np.float64).round(4).T.tolist()
+    service.twins.prepare(now)  # the explorer asks for twins next
+    names, roles, assigned = now.names(), service.atlas.roles, service.atlas.roles_of(now)
     kinds = service.table.kinds.items()
     labels = sorted({str(label) for label in service.labels.values()})
     number = {label: index for index, label in enumerate(labels)}
     return reply(
         {
             **_moment(now),
-            "method": service.atlas.method(),
+            **_layout(service, now),
             "names": names,
-            "x": x,
-            "y": y,
             "degree": now.overlay.degrees[now.overlay.standing].tolist(),
             "role": None if assigned is None else assigned.roles.tolist(),
             "titles": [] if roles is None else roles.titles,
@@ -447,15 +441,14 @@ async def whole_layout(request: Request, by: PartQuery = "all") -> Any:
     """Return coordinates of every node on the map by one part of the vectors, in the order of the map."""
     service = _service(request)
     now = service.snapshot
-    if by != "all":
-        _require_part(by, now, "by")
-    return await service.in_thread(_layout, service, now, by)
+    _require_part(by, now, "by")
+    return await service.in_thread(lambda: reply({**_moment(now), "by": by, **_layout(service, now, by)}))
 
 
-def _layout(service: Service, now: Snapshot, by: str) -> Response:
+def _layout(service: Service, now: Snapshot, by: str = "all") -> dict[str, Any]:
     method, coordinates = service.atlas.method(by), service.atlas.coordinates(now, by)
     x, y = coordinates.astype(np.float64).round(4).T.tolist()
-    return reply({**_moment(now), "by": by, "method": method, "x": x, "y": y})
+    return {"method": method, "x": x, "y": y}
 
 
 @router.get("/v1/columns/{name:path}", response_model=schemas.OfMoment, tags=["graph"])

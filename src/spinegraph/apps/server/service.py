@@ -142,11 +142,9 @@ class Service:
         known = self.snapshot.known_in(after)
         self.writer.live.embed(after, after.touched, known)
 
-    def _on_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:
-        self.metrics.on_batch(snapshots, changes, seconds)
-        for snapshot in snapshots:
-            self.lookup.follow(snapshot)
-            self.twins.follow(snapshot)
+    def _on_batch(self, snapshot: Snapshot, changes: int, seconds: float) -> None:
+        self.metrics.on_batch(snapshot, changes, seconds)
+        self.lookup.follow(snapshot)
 
 
 def find_node(snapshot: Snapshot, text: str, field: str = "path.name") -> tuple[Name, int]:
@@ -381,11 +379,11 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
         self.num_reads += method == "GET"
 
-    def on_batch(self, snapshots: list[Snapshot], changes: int, seconds: float) -> None:
+    def on_batch(self, snapshot: Snapshot, changes: int, seconds: float) -> None:
         """Count changes that were written together."""
         self._changes.inc(changes)
         self._batches.observe(seconds)
-        self._refreshed.inc(sum(len(snapshot.refreshed) for snapshot in snapshots))
+        self._refreshed.inc(len(snapshot.refreshed))
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""

@@ -48,7 +48,7 @@ class Writer(Thread):
     """Applies changes from a queue of at most ``waiting``, in its own thread.
 
     After every batch, and whenever it updated vectors that waited, it calls ``on_batch`` with the new
-    snapshots, the number of changes and the time taken.
+    snapshot, the number of changes and the time taken.
 
     A change is written before it is applied. After an error of the disk nothing is written until the store
     could be read back, which tells whether the last changes are in it; meanwhile others are refused. Should
@@ -63,7 +63,7 @@ class Writer(Thread):
         store: Store,
         *,
         waiting: int = 1024,
-        on_batch: Callable[[list[Snapshot], int, float], None] | None = None,
+        on_batch: Callable[[Snapshot, int, float], None] = lambda snapshot, changes, seconds: None,
         rebuild: Callable[[], Live] | None = None,
         num_reads: Callable[[], int] = lambda: 0,
         prepare: Callable[[], None] = lambda: None,
@@ -76,8 +76,8 @@ class Writer(Thread):
         self._max_waiting = waiting
         self._refresher = ThreadPoolExecutor(1, "refresher")
         self._refreshing: Future[Any] | None = None
-        self._on_batch = on_batch or (lambda snapshots, changes, seconds: None)
-        self._rebuild, self._num_reads, self._prepare = rebuild, num_reads, prepare
+        self._on_batch, self._rebuild = on_batch, rebuild
+        self._num_reads, self._prepare = num_reads, prepare
         self.is_prepared = False
         self._began, self._reads = 0.0, 0  # when the last batch began, and requests that had read by then
         self._is_torn = False  # the state in memory is not that of any version
@@ -178,7 +178,7 @@ class Writer(Thread):
         """Show vectors that the other thread updated, and have it update more if some wait."""
         if self._refreshing is not None and self._refreshing.done():
             self._finish_refreshing()
-            self._on_batch([self.snapshot], 0, self._rest)
+            self._on_batch(self.snapshot, 0, self._rest)
             self._maintain()
         if self._refreshing is None and (work := self.live.next_work()) is not None:
             self._refreshing = self._refresher.submit(self._after_rest, work)
@@ -212,8 +212,7 @@ class Writer(Thread):
         except Exception as fault:
             self._fail(fault)
         if applied:  # counted before anyone is answered
-            snapshots = [one for one in dict.fromkeys(results.values()) if isinstance(one, Snapshot)]
-            self._on_batch(snapshots, applied, time.perf_counter() - started)
+            self._on_batch(self.snapshot, applied, time.perf_counter() - started)
         for task in batch:
             result = results.get(task) or ClosedError(self.fault or "the service is stopping")
             if isinstance(result, Exception):
