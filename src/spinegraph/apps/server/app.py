@@ -17,21 +17,22 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from numpy.typing import NDArray
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from spinegraph import __version__
 from spinegraph.apps.server.problems import (
+    HANDLERS,
     MEDIA_TYPE,
     PROBLEMS,
     Problem,
     ProblemError,
     as_problem,
-    install_problems,
 )
 from spinegraph.apps.server.routes import answer_quickly, router
 from spinegraph.apps.server.schemas import Limits
@@ -151,17 +152,14 @@ class Guard:
         if self._is_local and (not names or names[0] not in _LOCAL_NAMES):
             return ProblemError(421, "this service answers to localhost alone: http://127.0.0.1", rule="host")
         is_open = self._is_local or path in _OPEN or path in self._pages
-        needs_token = not (self._is_local and _is_kept_by_the_page(method, path, headers))
-        needs_token = needs_token and (is_write(method, path) or not is_open)
+        # The service's own page may add nodes: no other site's page can name this origin.
+        own = b"http://" + headers.get(b"host", b"")
+        is_page = self._is_local and (method, path) == ("POST", "/v1/nodes") and headers.get(b"origin") == own
         given = headers.get(b"authorization", b"")
-        if needs_token and not self._has_token(given):
-            detail, scheme = "no token was sent", 'Bearer realm="spinegraph"'
-            if given:
-                detail, scheme = (
-                    "the token is not the one of this service",
-                    f'{scheme}, error="invalid_token"',
-                )
-            detail += "; send it as Authorization: Bearer TOKEN; docs/service.md says where it is"
+        if not is_page and (is_write(method, path) or not is_open) and not self._has_token(given):
+            why = "the token is not the one of this service" if given else "no token was sent"
+            detail = f"{why}; send it as Authorization: Bearer TOKEN; docs/service.md says where it is"
+            scheme = 'Bearer realm="spinegraph"' + ', error="invalid_token"' * bool(given)
             return ProblemError(401, detail, rule="token", headers={"WWW-Authenticate": scheme})
         if method in ("POST", "PUT", "PATCH"):
             kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
@@ -192,14 +190,13 @@ class Guard:
         elif method != "GET":
             try:
                 async with asyncio.timeout(self._limits.body_seconds):
-                    sent = await self._body(receive)
+                    body = await self._body(Request(scope, receive))
+            except ClientDisconnect:
+                return
             except TimeoutError:
                 detail = f"the body did not come within {self._limits.body_seconds:g} seconds"
                 close = {"Connection": "close"}
                 raise ProblemError(408, detail, field="body", rule="seconds", headers=close) from None
-            if sent is None:
-                return
-            body = sent
             messages = [{"type": "http.request", "body": body, "more_body": False}]
             wait = receive
 
@@ -225,16 +222,12 @@ class Guard:
         finally:
             self._active[writes] -= 1
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        """Return the body of a request; None if the client is gone."""
-        pieces, size, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            pieces.append(message.get("body", b""))
-            size += len(pieces[-1])
-            more = message.get("more_body", False)
+    async def _body(self, request: Request) -> bytes:
+        """Return the body of a request."""
+        pieces, size = [], 0
+        async for piece in request.stream():
+            pieces.append(piece)
+            size += len(piece)
             if size > self._limits.body:
                 raise self._too_large
         return b"".join(pieces)
@@ -307,14 +300,8 @@ def max_connections() -> int:
     from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 
     limit = getrlimit(RLIMIT_NOFILE)[0]
-    limit = _MAX_CONNECTIONS + _KEPT_DESCRIPTORS if limit == RLIM_INFINITY else limit
-    return min(_MAX_CONNECTIONS, max(limit - _KEPT_DESCRIPTORS, limit // 2))
-
-
-def _is_kept_by_the_page(method: str, path: str, headers: dict[bytes, bytes]) -> bool:
-    """Return whether the service's own page adds nodes; no other site's page can name this origin."""
-    origin, host = headers.get(b"origin", b""), headers.get(b"host", b"")
-    return method == "POST" and path == "/v1/nodes" and bool(host) and origin == b"http://" + host
+    is_low = limit != RLIM_INFINITY
+    return min(_MAX_CONNECTIONS, max(limit - _KEPT_DESCRIPTORS, limit // 2)) if is_low else _MAX_CONNECTIONS
 
 
 _KEEP_ALIVE = 30  # seconds that an idle connection stays open
@@ -435,10 +422,10 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
         routes=router.routes,  # an included router would match every path twice
+        exception_handlers=HANDLERS,
     )
     app.state.service = service
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
-    install_problems(app)
     pages = _pages()
     for path, page in pages.items():
         app.add_api_route(path, page, include_in_schema=False, name=f"page {path}")

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
@@ -65,14 +65,19 @@ class ProblemError(Exception):
         return Response(body, self.status, self.headers, MEDIA_TYPE)
 
 
-def install_problems(app: FastAPI) -> None:
-    """Make every error of the app a problem document."""
+def broken(field: str, why: str, rule: str, status: int = 422) -> ProblemError:
+    """Return the problem of a field that breaks a rule."""
+    return ProblemError(status, f"{field}: {why}", field, rule)
 
-    async def respond(request: Request, error: Exception) -> Response:
-        return as_problem(error).response()
 
-    for kind in (ProblemError, SpineError, RequestValidationError, HTTPException, Exception):
-        app.add_exception_handler(kind, respond)
+async def _respond(request: Request, error: Exception) -> Response:
+    return as_problem(error).response()
+
+
+# Make every error of the app a problem document.
+HANDLERS: dict[Any, Any] = dict.fromkeys(
+    (ProblemError, SpineError, RequestValidationError, HTTPException, Exception), _respond
+)
 
 
 def as_problem(error: Exception) -> ProblemError:
