@@ -185,18 +185,16 @@ def read_map(file: Path, snapshot: Snapshot) -> Maps | None:
     """Return the maps of a snapshot's nodes and their roles, or None if the file has others."""
     try:
         arrays, about = read_signed(file, ("version", "roles"))
-        written, count = json.loads(about["roles"]), len(snapshot.overlay.standing)
-        if about["version"] != str(snapshot.version):
+        written = json.loads(about["roles"])
+        is_same = np.array_equal(arrays["positions"], snapshot.overlay.standing)
+        if about["version"] != str(snapshot.version) or not is_same:
             return None
-        if not np.array_equal(arrays["positions"], snapshot.overlay.standing):
+        if f"places.{ALL}" not in arrays:
             return None
-        known = {ALL, *snapshot.parts}
-        found = {by: arrays[f"places.{by}"] for by in known if f"places.{by}" in arrays}
-        groups = {by: arrays[f"groups.{by}"] for by in known if f"groups.{by}" in arrays}
-        if ALL not in found or {array.shape for array in found.values()} != {(count, 2)}:
-            return None
-        if {array.shape for array in groups.values()} - {(count,)}:
-            return None
+        found, groups = (
+            {by: arrays[f"{kind}.{by}"] for by in (ALL, *snapshot.parts) if f"{kind}.{by}" in arrays}
+            for kind in ("places", "groups")
+        )
         return Maps(found, groups, None if written is None else Roles.from_json(written))
     except (OSError, SafetensorError, SpineError, ValueError, KeyError):
         return None
@@ -351,7 +349,7 @@ class NodeTable:
         for column in self._encoded:
             start, stop = stop, stop + column.width
             if column.name in names and column.shown_kind != "lost":
-                found[column.name] = _listed(column.decode(matrix[:, start:stop].toarray()), column.kind)
+                found[column.name] = column.decode(matrix[:, start:stop].toarray())
         return found
 
 
@@ -382,28 +380,25 @@ class _EncodedColumn:
             return "number"
         return self.kind if self.kind in ("boolean", "category", "date") else "lost"
 
-    def decode(self, block: NDArray[np.float32]) -> NDArray[Any]:
-        """Return the values (n,) that were encoded as a block (n, width): NaN or None for gaps."""
+    def decode(self, block: NDArray[np.float32]) -> Values:
+        """Return the values (n,) that were encoded as a block (n, width): None for gaps."""
         if self.kind == "category":
-            known = block[:, : len(self.levels)]
+            known, levels = block[:, : len(self.levels)], [*self.levels, None]
             codes = np.where(known.any(axis=1), known.argmax(axis=1), -1)
-            return np.array([*self.levels, None], dtype=object)[codes]
+            return [levels[code] for code in codes.tolist()]
         values = block[:, 0].astype(np.float64)
         if self.kind in ("number", "date"):
             # To the digits that float32 keeps: what was written as 52000 comes back as that.
             step = self.scale * max(np.abs(values).max(initial=0), 1e-3) * 2.0**-23
             values = np.round(values * self.scale + self.mean, math.floor(-math.log10(step)))
-        return np.where(block[:, -1] > 0, np.nan, values) if self.has_gaps else values
+        if self.has_gaps:
+            values[block[:, -1] > 0] = np.nan
+        shown = {"boolean": _yes_or_no, "date": _date}.get(self.kind, float)
+        return [None if value != value else shown(value) for value in values.tolist()]
 
 
-def _listed(values: NDArray[Any], kind: str) -> Values:
-    if values.dtype == object:
-        return list(values.tolist())
-    if kind == "boolean":
-        return [None if value != value else "yes" if value else "no" for value in values.tolist()]
-    if kind == "date":
-        return [None if value != value else _date(value) for value in values.tolist()]
-    return [None if value != value else value for value in values.tolist()]
+def _yes_or_no(value: float) -> str:
+    return "yes" if value else "no"
 
 
 def _date(seconds: float) -> str:
@@ -418,5 +413,5 @@ def _plain(value: Any, kind: str) -> float | str | None:
     if kind == "number":
         return float(value) if abs(value) < float("inf") else None
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return _yes_or_no(value)
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)

@@ -93,12 +93,10 @@ def as_problem(error: Exception) -> ProblemError:
         return ProblemError(status, str(error), rule=type(error).__name__)
     if isinstance(error, RequestValidationError):
         return _of_validation(error)
-    if (
-        isinstance(error, HTTPException) and error.status_code == 400
-    ):  # the framework's, for broken UTF-8 or deep nesting
-        detail = "the body is not JSON in UTF-8, or nested too deeply"
-        return ProblemError(400, detail, "body", "a JSON document")
     if isinstance(error, HTTPException):
+        if error.status_code == 400:  # the framework's, for broken UTF-8 or deep nesting
+            detail = "the body is not JSON in UTF-8, or nested too deeply"
+            return ProblemError(400, detail, "body", "a JSON document")
         detail = f"{error.detail}; /openapi.json lists all routes"
         return ProblemError(error.status_code, detail, headers=dict(error.headers or {}))
     return ProblemError(500, "the service failed; its log says how")

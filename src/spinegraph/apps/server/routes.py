@@ -28,6 +28,7 @@ from spinegraph.apps.server.atlas import drawn_parts
 from spinegraph.apps.server.live import Change, Name, Snapshot
 from spinegraph.apps.server.problems import ProblemError
 from spinegraph.apps.server.service import Service, find_node, read_weights, restored, search_names
+from spinegraph.errors import GraphFormatError
 from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import quoted
 
@@ -125,11 +126,15 @@ async def _key(request: Request, key: str | None) -> tuple[list[str] | None, boo
 async def add_nodes(request: Request, body: schemas.OneOrMany, key: KeyHeader = None) -> Any:
     """Store one node or many with their edges, and return their vectors."""
     service, (pair, is_stored) = _service(request), await _key(request, key)
-    if is_stored:
-        names = [node.name for node in (body.nodes if isinstance(body, schemas.NewNodes) else [body])]
-        after = service.snapshot
-    else:
-        names, after = await service.add_nodes(body, pair)
+    after = service.snapshot
+    names = [node.name for node in (body.nodes if isinstance(body, schemas.NewNodes) else [body])]
+    if not is_stored:
+        change = replace(service.reader.nodes(body, after.overlay), key=pair)
+        try:
+            after = await service.write(change)
+        except GraphFormatError:
+            service.reader.nodes(body, service.snapshot.overlay)  # names the problem if another came first
+            raise
     found = after.overlay.find(names)  # those of a repeated request may be gone
     rows = after.vectors.take(found[found >= 0])
     there = [name for name, position in zip(names, found, strict=True) if position >= 0]
@@ -386,8 +391,7 @@ async def vector(request: Request, name: str) -> Any:
     service, node = _found(request, name)
     degree = int(node.now.overlay.degrees_at(np.array([node.position]))[0])
     parts = {name: [columns.start, columns.stop] for name, columns in node.now.parts.items()}
-    fresh = await service.fresh(node.now, node.position)
-    row = node.now.vector(node.position) if fresh is None else fresh
+    row = await service.vector(node.now, node.position)
     return _about(node, degree=degree, vector=row.tolist(), parts=parts)
 
 

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from heapq import nsmallest
 from pathlib import Path
@@ -22,12 +21,12 @@ from spinegraph.analysis.search import EXACT_UP_TO
 from spinegraph.apps.server.atlas import Atlas, NodeTable
 from spinegraph.apps.server.live import Change, Live, Name, Snapshot
 from spinegraph.apps.server.lookup import Lookup, Twins
-from spinegraph.apps.server.problems import ProblemError
+from spinegraph.apps.server.problems import ProblemError, broken
 from spinegraph.apps.server.schemas import Edge, Limits, Link, NewNode, NewNodes
 from spinegraph.apps.server.store import open_store, restore
 from spinegraph.apps.server.writer import Writer
 from spinegraph.embeddings import part_weights
-from spinegraph.errors import GraphFormatError, SpineError
+from spinegraph.errors import SpineError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import quoted
@@ -106,21 +105,12 @@ class Service:
         self.writer.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    async def fresh(self, now: Snapshot, position: int) -> NDArray[np.float32] | None:
-        """Return a new vector (d,) of a node whose own edges changed since it was updated, else None."""
+    async def vector(self, now: Snapshot, position: int) -> NDArray[np.float32]:
+        """Return the vector (d,) of a node, computed now if its own edges changed since it was updated."""
         if now.due.get(position, now.version + 1) > now.version:
-            return None
+            return now.vector(position)
         work = partial(self.writer.live.embed, now.overlay, np.array([position]), now.known)
         return np.asarray((await self.in_thread(work))[0])
-
-    async def add_nodes(self, body: NewNode | NewNodes, key: list[str] | None) -> tuple[list[Name], Snapshot]:
-        """Store new nodes; return their names and the snapshot with their vectors."""
-        change = replace(self.reader.nodes(body, self.snapshot.overlay), key=key)
-        try:
-            return change.names, await self.write(change)
-        except GraphFormatError:
-            self.reader.nodes(body, self.snapshot.overlay)  # names the problem if another request came first
-            raise
 
     async def write(self, change: Change | None) -> Snapshot:
         """Store a change, or compact the store if it is None; return the snapshot after it."""
@@ -259,22 +249,19 @@ class RequestReader:
 
     def _require_edge(self, source: Name, target: Name, weight: float | None, where: str) -> None:
         if source == target:
-            detail = f"{where}: links {quoted(source)} to itself"
-            raise ProblemError(422, detail, field=where, rule="no loops")
+            raise broken(where, f"links {quoted(source)} to itself", "no loops")
         if self.is_weighted != (weight is not None):
             rule = f"edges of this graph {'need a' if self.is_weighted else 'have no'} weight"
-            raise ProblemError(422, f"{where}: {rule}", field=where, rule=rule)
+            raise broken(where, rule, rule)
 
     def _features(self, given: list[tuple[str, Any]]) -> list[tuple[list[int], list[float]]] | None:
         """Return sparse rows (columns, values) of the features of new nodes."""
         if self.columns is None:
             for where, row in given:
                 if row is not None:
-                    detail = f"{where}: nodes of this graph have no features; leave them out"
-                    raise ProblemError(422, detail, field=where, rule="no features")
+                    raise broken(where, "nodes of this graph have no features; leave them out", "no features")
             return None
-        of_table = [] if self.table is None else [pair for pair in given if isinstance(pair[1], dict)]
-        encoded = dict(zip([where for where, _ in of_table], self._encoded(of_table), strict=True))
+        encoded = self._encoded({where: row for where, row in given if isinstance(row, dict)})
         found = []
         for where, sent in given:
             row = encoded[where] if where in encoded else self._row(sent, where, self.columns)
@@ -287,43 +274,42 @@ class RequestReader:
         what = "column names and numbers" if self.table is None else "columns of the model's table"
         rule = f"{len(columns)} numbers, or an object of {what}"
         if given is None:
-            raise ProblemError(422, f"{where}: is missing; send {rule}", field=where, rule=rule)
+            raise broken(where, f"is missing; send {rule}", rule)
         row = np.zeros(len(columns), np.float32)
         if isinstance(given, list):
             if len(given) != len(columns):
-                detail = f"{where}: got {len(given)} numbers; send {rule}"
-                raise ProblemError(422, detail, field=where, rule=rule)
+                raise broken(where, f"got {len(given)} numbers; send {rule}", rule)
             row[:] = given
             return row
         for name, value in given.items():
             _require_column(name, columns, where)
             if isinstance(value, bool) or not isinstance(value, int | float):
-                detail = f"{where}: column {quoted(name[:80])} takes a number; got {quoted(value)}"
-                raise ProblemError(422, detail, field=where, rule="numbers")
+                raise broken(
+                    where, f"column {quoted(name[:80])} takes a number; got {quoted(value)}", "numbers"
+                )
             row[columns[name]] = value
         return row
 
-    def _encoded(self, given: list[tuple[str, dict[str, Any]]]) -> NDArray[np.float32] | list[Any]:
-        """Return rows of the model's table as features (r, f); columns that are left out are missing."""
+    def _encoded(self, given: dict[str, dict[str, Any]]) -> dict[str, NDArray[np.float32]]:
+        """Return rows of the model's table as features (f,); columns that are left out are missing."""
         if self.table is None or not given:
-            return []
-        for where, row in given:
+            return {}
+        for where, row in given.items():
             for name in row:
                 _require_column(name, self.table.kinds_, where)
         needed = [name for name, kind in self.table.kinds_.items() if kind != "ignore"]
         try:
-            encoded = self.table.transform([{name: row.get(name) for name in needed} for _, row in given])
+            rows = [{name: row.get(name) for name in needed} for row in given.values()]
+            encoded = self.table.transform(rows)
         except SpineError as error:
-            where = given[0][0] if len(given) == 1 else "body.nodes"
-            raise ProblemError(422, f"{where}: {error}", field=where, rule="a row of the table") from error
-        rows: NDArray[np.float32] = encoded.toarray() if issparse(encoded) else encoded
-        return rows
+            where = next(iter(given)) if len(given) == 1 else "body.nodes"
+            raise broken(where, str(error), "a row of the table") from error
+        return dict(zip(given, encoded.toarray() if issparse(encoded) else encoded, strict=True))
 
 
 def _require_column(name: str, known: Collection[str], where: str) -> None:
     if name not in known:
-        detail = f"{where}: no column {quoted(name[:80])}; GET /v1/features lists them"
-        raise ProblemError(422, detail, field=where, rule="a known column")
+        raise broken(where, f"no column {quoted(name[:80])}; GET /v1/features lists them", "a known column")
 
 
 def _require_new(names: list[tuple[str, Name]], overlay: Overlay) -> None:
@@ -332,14 +318,12 @@ def _require_new(names: list[tuple[str, Name]], overlay: Overlay) -> None:
     for where, name in names:
         other = str(name) if isinstance(name, int) else _integer(name)
         if other is not None and (other in seen or overlay.position(other) >= 0):
-            detail = f"{where}: paths write {quoted(name)} like node {quoted(other)}; rename it"
-            raise ProblemError(409, detail, field=where, rule="names that differ as text")
+            why = f"paths write {quoted(name)} like node {quoted(other)}; rename it"
+            raise broken(where, why, "names that differ as text", 409)
         if overlay.position(name) >= 0:
-            detail = f"{where}: node {quoted(name)} is there already"
-            raise ProblemError(409, detail, field=where, rule="new names")
+            raise broken(where, f"node {quoted(name)} is there already", "new names", 409)
         if name in seen:
-            detail = f"{where}: {quoted(name)} is given twice"
-            raise ProblemError(422, detail, field=where, rule="each name once")
+            raise broken(where, f"{quoted(name)} is given twice", "each name once")
         seen.add(name)
 
 
@@ -347,8 +331,8 @@ def _require_known(names: list[tuple[str, Name]], overlay: Overlay, new: Collect
     """Refuse edges to names that are neither in the graph nor new."""
     for where, name in names:
         if name not in new and overlay.position(name) < 0:
-            detail = f"{where}: no node {quoted(name)}; add it first, or in the same request"
-            raise ProblemError(404, detail, field=where, rule="a name in the graph")
+            why = f"no node {quoted(name)}; add it first, or in the same request"
+            raise broken(where, why, "a name in the graph", 404)
 
 
 class Metrics:

@@ -212,11 +212,8 @@ class Store:
         ``boundary`` is a version after which vectors were updated meanwhile. After an error
         :meth:`read_back` tells whether the changes are there.
         """
-        keys = {
-            entry.change.key[0]: Applied(entry.version, entry.change.key[1])
-            for entry in entries
-            if entry.change.key is not None
-        }
+        keyed = [(entry.change.key, entry.version) for entry in entries]
+        keys = {pair[0]: Applied(version, pair[1]) for pair, version in keyed if pair is not None}
         with self._writing(last=str(entries[-1].version)) as database:
             rows = [_written_row(entry) for entry in entries]
             found = database.execute("SELECT * FROM changes WHERE version = ?", (boundary,)).fetchone()
