@@ -108,7 +108,7 @@ export class MapView {
     const step = (now) => {
       if (state.trial !== trial) return;
       const share = still.matches ? 1 : eased(Math.min(1, (now - started) / MOVING));
-      this.star = [0, 1].map((axis) => from[axis] + (to[axis] - from[axis]) * share);
+      this.star = [0, 1].map((axis) => (1 - share) * from[axis] + share * to[axis]);
       this.redraw();
       if (share < 1) requestAnimationFrame(step);
       else if (!this.isSeen(...to)) this.showAll();
