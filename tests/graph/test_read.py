@@ -21,6 +21,7 @@ from scipy import sparse
 
 from spinegraph import read_graph
 from spinegraph.errors import DirectedInputWarning, MissingFeaturesError, ParameterError, SpineWarning
+from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.edge_files import EdgeOptions, connection
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import read_features
@@ -585,3 +586,23 @@ def test_a_quoted_text_over_several_lines_is_whole_wherever_a_block_ends(tmp_pat
     graph = read_graph(path)
     assert graph.names.tolist() == ["a", "b", "c", "d"]
     assert graph.num_edges == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ann,bob\nbob,cy\n",
+        " ann , bob\nbob ,cy\n",
+        "ann,bob,2\nbob,cy,+1.5\ncy,ann, 3\n",
+        "ann bob\nbob  cy\n",
+        "x1,x2\n007,7\n7,+7\n",
+        "source,target\n 1,2\n2,3\n",
+        "é,ß\nß,zoë\n",
+    ],
+)
+def test_a_small_text_is_read_as_a_large_one_is(tmp_path, monkeypatch, text):
+    path = tmp_path / "edges.csv"
+    path.write_text(text, encoding="utf-8")
+    small = read_graph(path)
+    monkeypatch.setattr("spinegraph.graph.edge_files.SMALL", 0)
+    assert fingerprint(small) == fingerprint(read_graph(path))

@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count, islice, permutations, takewhile
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 from scipy import sparse
 
@@ -226,7 +227,8 @@ def _weight_column(
 
 # Text: DuckDB reads a plain file; where it or a check fails, a slow scan finds the line for the message.
 
-BLOCK = 2**22
+BLOCK = 2**19
+SMALL = 2**26  # bytes of text that Arrow reads at once
 MAX_LINE, MAX_ROW = 2**20, 2**24  # bytes of a line of edges, of features
 WHITESPACE = " "
 _SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**18
@@ -259,6 +261,7 @@ class TextTable:
     delimiter: str
     sample: list[Record]
     copy: str
+    has_quotes: bool
     are_integers: bool  # all below the first line is integers as usually written
 
     def relation(self, has_header: bool) -> str:
@@ -272,6 +275,23 @@ class TextTable:
             f"compression = 'none', new_line = '\\n', max_line_size = {longest}, "
             f"buffer_size = {8 * longest})"
         )
+
+    def read(self, has_header: bool, columns: Sequence[int]) -> Any:
+        """Return some columns as Arrow arrays of text; for text without quotes, which has few rules."""
+        names = [f"c{number}" for number in range(len(self.sample[0].fields))]
+        return arrow_csv.read_csv(
+            self.copy,
+            arrow_csv.ReadOptions(
+                column_names=names, block_size=2 * self.max_line, skip_rows_after_names=int(has_header)
+            ),
+            arrow_csv.ParseOptions(delimiter=self.delimiter, quote_char=False),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=[names[number] for number in columns],
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        ).columns
 
     def records(self, stream: BinaryIO | None = None) -> Iterator[Record]:
         """Yield every row, the header first; a slow scan, for messages alone."""
@@ -322,10 +342,11 @@ def open_text(
     delimiter = delimiter or _find_delimiter([text for _, text in lines], source.path)
     sample = list(_records(lines, source.path, delimiter, comments))
     are_integers = all(is_integer(field.strip()) for record in sample[1:] for field in record.fields)
-    is_odd = is_inside = False
+    is_odd = is_inside = has_quotes = False
     for number, (data, is_plain) in enumerate(_blocks(source.stream)):
         clean, is_inside = _clean_lines(data, delimiter, comments, is_inside)
         is_odd = is_odd or not is_plain or clean is not data
+        has_quotes = has_quotes or b'"' in clean
         below = clean[clean.find(b"\n") :] if number == 0 else clean
         are_integers = are_integers and _are_integers(below, delimiter)
     copy = source.file
@@ -336,7 +357,8 @@ def open_text(
             for data, _ in _blocks(source.stream):
                 clean, is_inside = _clean_lines(data, delimiter, comments, is_inside)
                 output.write(clean)
-    return TextTable(source.path, source.stream, comments, max_line, delimiter, sample, copy, are_integers)
+    found = comments, max_line, delimiter, sample, copy, has_quotes, are_integers
+    return TextTable(source.path, source.stream, *found)
 
 
 def _are_integers(data: bytes, delimiter: str) -> bool:
@@ -407,7 +429,8 @@ def _clean_lines(data: bytes, delimiter: str, comments: Sequence[str], is_inside
     is_odd[[*b" \t\n", *(mark[0] for mark in marks)]] = True
     found = np.frombuffer(data, np.uint8)
     if not is_odd[found[:1]].any() and not is_odd[found[np.flatnonzero(found[:-1] == 10) + 1]].any():
-        return data, is_inside ^ (delimiter != WHITESPACE and data.count(b'"') % 2 == 1)
+        has_quotes = delimiter != WHITESPACE and b'"' in data
+        return data, is_inside ^ (has_quotes and data.count(b'"') % 2 == 1)
     kept = []
     for line in data.splitlines(keepends=True):
         text = line.strip(b" \t\n")
@@ -443,6 +466,8 @@ def _split_line(text: str, delimiter: str) -> list[str]:
     """Return the fields of one row as DuckDB sees them."""
     if delimiter == WHITESPACE:
         return re.split(r"[ \t]+", text.strip(" \t"))  # not str.split: a name may hold rarer kinds of space
+    if '"' not in text:
+        return text.split(delimiter)
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except (csv.Error, StopIteration):  # a field beyond the csv module's own limit
@@ -575,7 +600,7 @@ class Listing:
     """Columns of names, and perhaps weights, of a table that DuckDB reads."""
 
     path: str
-    database: "DuckDBPyConnection"
+    database: Any  # DuckDB's connection; None where Arrow alone reads a small text
     relation: str  # the table for a FROM clause
     ends: tuple[str, str]  # SQL expressions of type VARCHAR or, in tables of integers, BIGINT
     weight: str | None  # SQL expression of type DOUBLE
@@ -584,6 +609,7 @@ class Listing:
     find_fault: Callable[[], None]  # raises an error that names the first bad row
     numbers: tuple[str, str] | None = None  # SQL of both ends as BIGINT, NULL where one is no integer
     guessed_header: tuple[str, str] | None = None
+    text: Callable[[], Any] | None = None  # reads the ends, and perhaps weights, of a small text
 
     def explain(self, fault: str) -> NoReturn:
         """Raise an error that names the first bad row."""
@@ -632,13 +658,16 @@ class Listing:
         weight = [] if self.weight is None else [self.weight]
         titled = ", ".join(f"{column} AS k{number}" for number, column in enumerate([*columns, *weight]))
         found = self.execute(f"SELECT {titled} FROM {self.relation}").columns
-        if self.weight is None:
-            return found, None
-        values = found.pop().to_numpy()
+        return found, None if self.weight is None else self.checked_weights(found.pop())
+
+    def checked_weights(self, column: Any) -> NDArray[np.float32]:
+        """Return weights of an Arrow column; one that is missing or no weight is an error."""
+        values = column.to_numpy()
         # NaN, which NULL becomes as well, fails the first comparison.
         if not ((values >= 0) & (values <= MAX_WEIGHT)).all():
             self.explain("a weight is negative, not finite or too large")
-        return found, values.astype(np.float32)
+        found: NDArray[np.float32] = values.astype(np.float32)
+        return found
 
     def load(self) -> Loaded:
         """Make the tables ``spine_edges`` (a, b, w) and ``spine_names`` (n), ascending by n.
@@ -724,7 +753,7 @@ def trim(column: str) -> str:
 
 def collect(listing: Listing) -> FileContents:
     """Read the edges of a listing into memory."""
-    names, edges, weights = _by_value(listing) or _by_hash(listing)
+    names, edges, weights = _by_code(listing) or _by_value(listing) or _by_hash(listing)
     if not edges.size and listing.options.num_nodes is None:
         raise GraphFormatError(f"{listing.path}: holds no edges; {listing.note}")
     warn_of_header(listing, stacklevel=5)
@@ -741,6 +770,64 @@ def warn_of_header(listing: Listing, stacklevel: int) -> None:
 
 
 Numbered = tuple[NDArray[Any], NDArray[np.integer[Any]], NDArray[np.float32] | None]
+
+
+def _by_code(listing: Listing) -> Numbered | None:
+    """Return the same as ``_by_hash`` by Arrow alone, of a small text; None of others."""
+    if listing.text is None:
+        return None
+    try:
+        one, other, *rest = listing.text()
+        weights = [listing.checked_weights(_floats(column)) for column in rest]
+    except pa.ArrowException as fault:
+        listing.explain(str(fault))
+    ends = pa.chunked_array([*one.chunks, *other.chunks], pa.string())
+    if ends.null_count:
+        listing.explain("a name is empty")
+    coded = ends.dictionary_encode()
+    found = coded.chunk(0).dictionary if len(coded) else pa.array([], pa.string())
+    if pc.any(pc.match_substring_regex(found, rf"^{_BLANK}*$|\x00")).as_py():
+        listing.explain("a name is empty")
+    found = pc.utf8_trim(found, _BLANKS)
+    if listing.options.names != "text":
+        found = _integers(found)
+    is_text = pa.types.is_string(found.type)
+    is_asked = listing.options.names == "integer" or listing.options.num_nodes is not None
+    if is_text and len(found) and is_asked:
+        listing.explain("a name is not an integer")
+    rank = np.from_dlpack(pc.rank(found, tiebreaker="dense")).astype(np.int32) - np.int32(1)
+    names = np.empty(rank.max(initial=-1) + 1, object if is_text else np.int64)
+    names[rank] = found.to_pylist()
+    indices = (np.from_dlpack(chunk.indices) for chunk in coded.chunks)
+    edges: NDArray[Any] = rank[np.concatenate([np.zeros(0, np.int32), *indices])].reshape(2, -1)
+    return *_within(names, edges, listing), weights[0] if weights else None
+
+
+def _integers(texts: Any) -> Any:
+    """Return texts as integers if all are integers as usually written, unlike 007, else as they are."""
+    if all(map(is_integer, texts.slice(0, 100).to_pylist())):
+        with suppress(pa.ArrowInvalid):
+            numbers = texts.cast(pa.int64())
+            return numbers if numbers.cast(texts.type).equals(texts) else texts
+    return texts
+
+
+def _floats(texts: Any) -> Any:
+    """Return texts as float64."""
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return pc.replace_substring_regex(pc.utf8_trim(texts, _BLANKS), r"^\+", "").cast(pa.float64())
+
+
+def _within(names: NDArray[Any], edges: NDArray[Any], listing: Listing) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return names and edges as they are or, where the number of nodes is given, of 0 .. num_nodes-1."""
+    n = listing.options.num_nodes
+    if n is None:
+        return names, edges
+    if len(names) and not 0 <= names[0] <= names[-1] < n:
+        listing.explain("a node id is out of range")
+    return np.arange(n), names[edges] if len(names) else edges
 
 
 def _by_value(listing: Listing) -> Numbered | None:
@@ -807,12 +894,7 @@ def _by_hash(listing: Listing) -> Numbered:
             positions[shared] = rank[np.searchsorted(hashes, wanted[shared])]
             row[start : start + len(positions)] = positions
             start += len(positions)
-    names, n = found["n"].to_numpy(), listing.options.num_nodes
-    if n is not None:
-        if len(names) and not 0 <= names[0] <= names[-1] < n:
-            listing.explain("a node id is out of range")
-        names, edges = np.arange(n), names[edges] if len(names) else edges
-    return names, edges, weights
+    return *_within(found["n"].to_numpy(), edges, listing), weights
 
 
 # The kinds of tables: each gives a listing.
@@ -826,10 +908,18 @@ def open_listing(
 
     DuckDB uses ``memory`` bytes, and a temporary folder in ``place``.
     """
-    with connection(memory, place) as (database, folder):
-        if isinstance(source, Opened) and source.kind == "text":
-            yield _text_listing(source, folder, database, options)
+    is_text = isinstance(source, Opened) and source.kind == "text"
+    with ExitStack() as stack:
+
+        def connect() -> Any:
+            return stack.enter_context(connection(memory, place))[0]
+
+        if is_text:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="spine-", dir=place))
+            is_small = memory is None and os.path.getsize(source.file) <= SMALL
+            yield _text_listing(source, folder, connect, options, is_small)
         else:
+            database = connect()
             yield _typed_listing(*open_table(source, database), database, options)
 
 
@@ -884,7 +974,7 @@ def open_table(source: Any, database: "DuckDBPyConnection") -> tuple[str, str, s
 
 
 def _text_listing(
-    source: Opened, folder: str, database: "DuckDBPyConnection", options: EdgeOptions
+    source: Opened, folder: str, connect: Callable[[], Any], options: EdgeOptions, is_small: bool
 ) -> Listing:
     table = open_text(
         source,
@@ -923,11 +1013,14 @@ def _text_listing(
         numbers = one, other
     weight = None if columns.weight is None else f"c{columns.weight}"
     weight = f"replace({weight}, ',', '.')" if weight and has_comma else weight
+    # DuckDB takes a while to start, and Arrow has other rules for quotes.
+    is_plain = is_small and not (numbers or table.has_quotes or is_guess or (weight and has_comma))
+    wanted = [position for position in columns[:3] if position is not None]
     known = {WHITESPACE: "white space", "\t": "tabs", ",": "commas"}
     separator, header = known.get(table.delimiter, repr(table.delimiter)), "a" if has_header else "no"
     listing = Listing(
         source.path,
-        database,
+        None if is_plain else connect(),
         table.relation(has_header),
         ends,
         weight and f"TRY_CAST({weight} AS DOUBLE)",
@@ -936,12 +1029,13 @@ def _text_listing(
         find_fault,
         numbers,
         (titles[columns.source], titles[columns.target]) if is_guess and titles else None,
+        (lambda: table.read(has_header, wanted)) if is_plain else None,
     )
     if listing.guessed_header is not None:
         words = ", ".join(map(literal, listing.guessed_header))
         are_names = f"{trim(ends[0])} IN ({words}) OR {trim(ends[1])} IN ({words})"
         if listing.first(f"SELECT bool_or({are_names}) FROM {listing.relation}")[0]:
-            return _text_listing(source, folder, database, replace(options, header=False))
+            return _text_listing(source, folder, connect, replace(options, header=False), is_small)
     return listing
 
 
