@@ -21,6 +21,7 @@ from scipy import sparse
 
 from spinegraph import read_graph
 from spinegraph.errors import DirectedInputWarning, MissingFeaturesError, ParameterError, SpineWarning
+from spinegraph.graph import edge_files
 from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.edge_files import EdgeOptions, connection
 from spinegraph.graph.encoder import FeatureEncoder
@@ -201,6 +202,18 @@ class TestWhatIsUnderstood:
     def test_ids_far_apart_cost_no_table_of_ids(self, file):
         graph = read_graph(file("9000000000000000000,5\n5,-9000000000000000000\n"))
         assert graph.names.tolist() == [-9000000000000000000, 5, 9000000000000000000]
+
+    def test_names_that_share_a_hash_are_hashed_in_another_way(self, file, monkeypatch):
+        once = edge_files._hashed
+        first = "hash(left({}, 1))"  # collides
+
+        def hashed(value, salt):
+            return once(value, salt) if salt else first.format(value)
+
+        monkeypatch.setattr(edge_files, "_hashed", hashed)
+        graph = read_graph(file('"an","bo"\n"ann","an"\n"bo","ann"\n'), header=False)
+        assert graph.names.tolist() == ["an", "ann", "bo"]
+        assert graph.num_edges == 3
 
     def test_names_with_leading_zeros_stay_apart(self, file):
         assert read_graph(file("007,7\n7,0x1f\n")).names.tolist() == ["007", "0x1f", "7"]

@@ -869,7 +869,7 @@ def _by_hash(listing: Listing) -> Numbered:
             break
     text = "" if ends == listing.numbers else "::VARCHAR"
     for salt in count():
-        found = listing.execute(f"SELECT n, hash(n{text}, {salt}) AS h FROM spine_names")
+        found = listing.execute(f"SELECT n, {_hashed('n' + text, salt)} AS h FROM spine_names")
         hashes = found["h"].to_numpy()
         rank = np.argsort(hashes).astype(np.int32)
         hashes = hashes[rank]
@@ -883,7 +883,7 @@ def _by_hash(listing: Listing) -> Numbered:
     table[slots[1:][slots[1:] == slots[:-1]]] = -1
     is_shared = table[slots] < 0
     rank, hashes = rank[is_shared], hashes[is_shared]
-    sides, weights = listing.read(*(f"hash({end}, {salt})" for end in ends))
+    sides, weights = listing.read(*(_hashed(end, salt) for end in ends))
     edges: NDArray[Any] = np.empty((2, len(sides[0])), np.int32)
     for row in edges:
         start = 0
@@ -895,6 +895,11 @@ def _by_hash(listing: Listing) -> Numbered:
             row[start : start + len(positions)] = positions
             start += len(positions)
     return *_within(found["n"].to_numpy(), edges, listing), weights
+
+
+def _hashed(value: str, salt: int) -> str:
+    """Return SQL of a hash of a value; values that share one share none with another salt, but by chance."""
+    return f"hash(concat('{salt} ', {value}))" if salt else f"hash({value})"
 
 
 # The kinds of tables: each gives a listing.
