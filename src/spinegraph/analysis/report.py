@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -70,6 +71,8 @@ class Findings:
     shown: NDArray[np.int64]  # (m,), positions of the nodes on the map: all, or a sample
     coordinates: NDArray[np.float32]  # (m, 2)
     colorings: list[plots.Coloring]  # of the nodes on the map; the first is shown first
+    labels: NDArray[Any] | None  # (n,)
+    label_title: str
     examples: list[Example]
 
 
@@ -108,7 +111,7 @@ def write_report(
     colorings.sort(key=lambda each: each.title != color)
     remarks = notes(graph, describe(graph, labels), embeddings)
     places = shown, coordinates, colorings
-    found = Findings(graph, embeddings, remarks, roles, assignment, *places, examples)
+    found = Findings(graph, embeddings, remarks, roles, assignment, *places, labels, label_title, examples)
     report("writing the page", 0, 0)
     text = _page(model, found, title)
     make_folder(Path(path).resolve().parent)
@@ -362,22 +365,35 @@ def _notes_list(notes: list[Note]) -> str:
 
 
 def _role_cards(found: Findings) -> str:
-    """Return one card per role: title, what sets it apart and typical nodes."""
+    """Return one card per role: title, what sets it apart, typical numbers and nodes."""
     shares = found.assignment.shares()
     cards = []
     for role, (title, words) in enumerate(zip(found.roles.titles, found.roles.descriptions, strict=True)):
         color = plots.COLORS[role % len(plots.COLORS)]
         count = int(np.count_nonzero(found.assignment.roles == role))
-        typical = ", ".join(map(plots.shorten, found.assignment.examples(role))) or "nobody"
         cards.append(
             f'<div class="card"><h3><i style="background:{color}"></i>{escape(title)}'
             f"<small>{plural(count, 'node')}, {100 * shares[role]:.1f} %</small></h3>"
             f'<div class="bar"><i style="width:{100 * shares[role]:.1f}%;background:{color}"></i></div>'
-            f"<p>{escape(words[:1].upper() + words[1:])}.</p>"
-            f"<dl><dt>typical</dt><dd>{escape(typical)}</dd></dl></div>"
+            f"<p>{escape(words[:1].upper() + words[1:])}.</p>{_numbers(found, role)}</div>"
         )
     kind = "cards even" if len(cards) in (2, 4) else "cards"
     return f'<div class="{kind}">{"".join(cards)}</div>'
+
+
+def _numbers(found: Findings, role: int) -> str:
+    """Return a role's typical nodes, and the commonest label of its nodes where there are labels."""
+    rows = {"typical": ", ".join(map(plots.shorten, found.assignment.examples(role))) or "nobody"}
+    labels = np.array([]) if found.labels is None else found.labels
+    known = np.array([label not in (None, "") for label in labels.tolist()], dtype=bool)
+    mine = labels[known & (found.assignment.roles == role)] if known.any() else known
+    if len(mine):
+        label, count = Counter(map(str, mine.tolist())).most_common(1)[0]
+        overall = 100 * np.mean([str(other) == label for other in labels[known].tolist()])
+        share = f"{100 * count / len(mine):.0f} % (of all nodes {overall:.0f} %)"
+        rows[f"commonest {found.label_title}"] = f"{plots.shorten(label)}, {share}"
+    listed = (f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in rows.items())
+    return f"<dl>{''.join(listed)}</dl>"
 
 
 def _example_cards(found: Findings) -> str:
