@@ -90,7 +90,7 @@ def test_a_folder_holds_the_files_of_the_local_engine(cluster, kind, request, tm
     )
     assert [path.name for path in sorted(there.iterdir())] == [path.name for path in sorted(here.iterdir())]
     np.testing.assert_array_equal(joined(there), joined(here))
-    assert not ShardFolder.open(there, run_of(model.generator_, model.graph_), 300, 64).missing()
+    ShardFolder.open(there, run_of(model.generator_, model.graph_), 300, 64).verify()
     assert told[0] == ("embedding nodes", 0, 300)
     assert any(stage == "smoothing" for stage, _, _ in told)
     assert told[-1] == ("embedding nodes", 300, 300)
@@ -147,7 +147,7 @@ def test_a_node_that_is_killed_in_the_middle_costs_nothing_but_time(cluster, fea
     assert killed
     here = local.LocalEngine().embed_to_folder(generator, graph, tmp_path / "here", rows=10)
     np.testing.assert_array_equal(joined(found), joined(here))
-    assert not ShardFolder.open(found, run_of(generator, graph), 300, 10).missing()
+    ShardFolder.open(found, run_of(generator, graph), 300, 10).verify()
 
 
 def test_a_machine_without_the_package_is_named(cluster, tmp_path):

@@ -86,9 +86,10 @@ def vectors_of(model, shard):
 
 
 def read(folder, model, graph):
-    """Resume a run and read all its vectors."""
+    """Resume a run, verify it and read all its vectors."""
     shards = ShardFolder.open(folder, "run", len(graph), rows=6)
     shards.fill((shard, vectors_of(model, shard)) for shard in shards.missing())
+    shards.verify()
     parts = [Embeddings.load(folder / shard.file) for shard in shards.shards]
     names = [name for part in parts for name in part.names.tolist()]
     return names, np.concatenate([part.vectors for part in parts]).tobytes()

@@ -136,6 +136,15 @@ class ShardFolder:
             done += len(shard)
             report("embedding nodes", done, self.num_nodes)
 
+    def verify(self) -> None:
+        """Check that every part is there and has the checksum that the manifest lists."""
+        for shard in self.shards:
+            part, path = self._parts.get(shard.file), self.folder / shard.file
+            if part is None or not path.is_file():
+                raise GraphFormatError(f"{path}: is missing; run the same command again to make it")
+            if digest_of(path) != part["digest"]:
+                raise GraphFormatError(f"{path}: is damaged; remove it and run the same command again")
+
     def _has(self, shard: Shard) -> bool:
         part, path = self._parts.get(shard.file), self.folder / shard.file
         return part is not None and path.is_file() and path.stat().st_size == part["bytes"]
