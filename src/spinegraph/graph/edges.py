@@ -413,8 +413,8 @@ def _combine_directions(
             raise GraphFormatError(
                 "edges are listed in both directions with different weights, for example "
                 f"({source}, {target}) with {there[first]:g} and ({target}, {source}) with "
-                f"{back[first]:g}; pass reciprocal='sum', 'mean' or 'max' to say how to combine them, or "
-                "directed=True to keep both"
+                f"{back[first]:g}; pass reciprocal='sum', reciprocal='mean' or reciprocal='max' to combine "
+                "them, or directed=True to keep both"
             )
     if reciprocal == "sum":
         weights[backward - 1] = there + back
