@@ -439,8 +439,6 @@ def _read_parquet(path: Path) -> _Read:
             )
         table = file.read(["name", "vector"])
         table.validate(full=True)  # Parquet itself does not check that text is UTF-8
-        if len(table) != file.metadata.num_rows:
-            raise GraphFormatError(f"holds {len(table)} rows, not {file.metadata.num_rows} as it says")
         rows = table["vector"].combine_chunks()
         if table["name"].null_count or rows.null_count or rows.flatten().null_count:
             raise GraphFormatError("every row needs a name and a whole vector; some are empty")

@@ -1097,6 +1097,9 @@ def open_parquet(stream: BinaryIO, path: str) -> Iterator[Any]:
         # Arrow's own file: its threads may release a stream after the interpreter has ended.
         with pa.OSFile(stream.name) as source, parquet.ParquetFile(source) as file:
             rows = file.metadata.num_rows
+            groups = sum(file.metadata.row_group(number).num_rows for number in range(file.num_row_groups))
+            if groups != rows:  # Arrow would make room for as many as a group claims
+                raise GraphFormatError(f"{path}: damaged Parquet: says {rows:,} rows, its groups {groups:,}")
             if rows > max(_FREE_ROWS, _MAX_ROWS_PER_BYTE * size):
                 raise GraphFormatError(
                     f"{path}: {rows:,} rows in {size:,} bytes, more than {_MAX_ROWS_PER_BYTE} a byte; "
