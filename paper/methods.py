@@ -22,7 +22,7 @@ Fit = Callable[[Graph, int, int, Score | None], Embed]
 
 # Raise a number by hand when a change of the code or of a default changes the method's vectors: cells stored
 # with another version are measured again. `make soak` measures some stored cells again and compares.
-SPINE_VERSION = 4  # SPINE with its defaults, one part of it, and without learning
+SPINE_VERSION = 5  # SPINE with its defaults, one part of it, and without learning
 PAPER_VERSION = 3  # the rows with the paper's settings
 _VERSIONS = {
     "random W_M": 4,  # of the paper's method
@@ -35,7 +35,9 @@ _VERSIONS = {
     "SDNE": 1,
     "GraphSAGE": 1,
     "GAT": 1,
-    "twins": 2,  # compares with SPINE
+    "twins": 3,  # compares with SPINE
+    "SPINE without learning": 4,
+    "SPINE, role": 4,
     "node2vec": 2,
     "struc2vec": 1,
     "n+s": 2,

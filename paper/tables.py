@@ -220,7 +220,7 @@ def coverage(items: Iterable[Item], results: Results) -> str:
 
 
 def verdicts(item: Item, results: Results) -> str:
-    """Return the table of rows that SPINE is not above, paired over seeds."""
+    """Return the table of rows that SPINE does not exceed, paired over seeds."""
     measures = {measure.key: measure for measure in item.measures}
     lines = []
     for key in _JUDGED.get(item.name, ()):
@@ -240,7 +240,7 @@ def verdicts(item: Item, results: Results) -> str:
     if not lines:
         return ""
     head = [
-        "**Where SPINE is not above a row** (SPINE less the row, paired over seeds, with its standard error)",
+        "**Rows that SPINE does not exceed** (SPINE minus the row, paired over seeds, with standard error)",
         "",
     ]
     head += ["| case | measure | row | difference | SPINE is | seeds |", "|---|---|---|--:|---|--:|"]
