@@ -25,6 +25,7 @@ $(BIN)/python:
 
 demo: .venv/core.stamp
 	$(BIN)/spine demo
+	@echo "\nHere spine is $(BIN)/spine, or spine after: . $(BIN)/activate"
 
 # Two things at a time on two cores, the longest first; the demo compiles most kernels once for both test workers, and its tests
 # read what it printed here.

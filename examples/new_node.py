@@ -1,4 +1,4 @@
-"""Somebody joins: her vector from her links and words, without refitting and without copying the network."""
+"""A new person joins: her vector from her links and words, without refitting or copying the network."""
 
 import numpy as np
 

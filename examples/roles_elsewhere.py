@@ -1,4 +1,4 @@
-"""Roles learned in one organisation are found in another one that SPINE never saw."""
+"""Roles learned in one organisation are recognised in another that SPINE never saw."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ import spinegraph as sg
 
 here, elsewhere = sg.made.planted(seed=0), sg.made.planted(seed=1)
 
-model = sg.SPINE(seed=0).fit(here.graph)  # sees no role
+model = sg.SPINE(seed=0).fit(here.graph)  # does not see the roles
 classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 classifier.fit(model.embeddings_.part("role").vectors, here.role)  # roles of the first organisation only
 

@@ -128,6 +128,36 @@ def contrast(anchors: np.ndarray, positives: np.ndarray, negatives: np.ndarray, 
     return -total / len(anchors)
 
 
+def contrast_of_links(change: np.ndarray, left: np.ndarray, right: np.ndarray, same: np.ndarray) -> float:
+    """Mean over links i of -log of the share of exp(10 cosine) that its own end has among the ends j.
+
+    Values x are moved to x + x M; j of the same node as i are left out, but for i itself.
+    """
+    total = 0.0
+    for i in range(len(left)):
+        cosines = {}
+        for j in range(len(right)):
+            one, other = left[i] + left[i] @ change, right[j] + right[j] @ change
+            if j == i or not same[i, j]:
+                cosines[j] = float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+        total -= 10 * cosines[i] - np.log(sum(np.exp(10 * cosine) for cosine in cosines.values()))
+    return total / len(left)
+
+
+def resemblance(graph: Any, features: np.ndarray, nodes: np.ndarray, other: np.ndarray) -> float:
+    """Return how often a node is nearer to its neighbours' mean than to another node's."""
+    center, count = features.mean(axis=0), 0.0
+    for node, stranger in zip(nodes, other, strict=True):
+        own, products = features[node] - center, []
+        for each in (node, stranger):
+            around = graph.indices[graph.indptr[each] : graph.indptr[each + 1]]
+            mean = features[around].mean(axis=0) - center
+            products.append(own @ mean / max(np.linalg.norm(mean), 1e-6))
+        nearer = products[0] - products[1]
+        count += 0.5 if abs(nearer) < 1e-5 * np.linalg.norm(own) else nearer > 0
+    return float(count / len(nodes))
+
+
 def objective(made: Any, auxiliary: Any, lambda1: float, lambda2: float, weight: float) -> float:
     """Eq. 6: e-e, s-s, e-s and s-e, each with negatives of its second kind; each kind is three arrays."""
     total = 0.0

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from spinegraph import atomic
@@ -44,7 +45,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(MissingFileError, match=r"there is no folder .*nowhere; make it first"):
+    with pytest.raises(MissingFileError, match=r"the folder .*nowhere does not exist; create it first"):
         write_half_a_file(tmp_path / "nowhere" / "note.txt", AssertionError())
 
 
@@ -184,3 +185,13 @@ def test_a_place_that_cannot_be_written_is_named_and_its_temporary_file_is_not(t
     with pytest.raises(OutputError, match=r"below: cannot be written \(Not a directory\)"):
         atomic.make_folder(tmp_path / "file" / "below")
     assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o027, 0o077])
+def test_arrays_have_the_permissions_of_any_new_file(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        atomic.write_arrays(tmp_path / "arrays.safetensors", {"a": np.zeros(3)})
+    finally:
+        os.umask(before)
+    assert (tmp_path / "arrays.safetensors").stat().st_mode & 0o777 == 0o666 & ~umask

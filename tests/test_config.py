@@ -71,7 +71,7 @@ def test_only_some_settings_may_be_none(kind, name):
         (Config, "tolerance", [1e-9], [0, 1]),
         (Config, "learning", [True, False], [1, "yes"]),
         (Config, "seed", [0, 2**63 - 1], [-1, 2**63]),
-        (Config, "device", ["cpu", "cuda", "cuda:1", "mps"], ["", "CPU", "cuda:", "../x"]),
+        (Config, "device", ["cpu", "cuda", "cuda:1"], ["", "CPU", "cuda:", "gpu", "cpu:0"]),
         (Config, "parts", [("role",), ("content", "place", "role")], [(), "roles", ("role", "roles"), 3]),
         (
             Config,
@@ -122,7 +122,7 @@ def test_every_wrong_setting_is_listed_at_once():
         "lambda1",
     ]
     assert lines[-1] == (
-        "lambda1 + lambda2 must be at most 1, the rest weighs the cross terms; got 0.7 + 0.7"
+        "lambda1 + lambda2 must be at most 1, since the rest weights the cross terms; got 0.7 + 0.7"
     )
 
 

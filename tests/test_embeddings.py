@@ -185,6 +185,8 @@ def test_a_part_is_some_of_the_columns():
     assert (place.dim, place.parts, place[8].shape) == (2, {"place": slice(0, 2)}, (2,))
     with pytest.raises(ParameterError, match="no part 'x'; these vectors have content, place and role"):
         emb.part("x")
+    with pytest.raises(ParameterError, match=r"got {'role': 2}; for weights pass weights={...}"):
+        emb.weighted({"role": 2})
     with pytest.raises(ParameterError, match="no part 'role'; these vectors have content and place"):
         parted(parts={"content": slice(0, 2), "place": slice(2, 3)}).part("role")
     with pytest.raises(ParameterError, match="no part 'role'; these vectors have no parts"):
@@ -228,9 +230,9 @@ def test_weights_default_to_one_and_are_checked():
     )
     assert not emb.weighted(weights={"place": 0}).part("place").vectors.any()
     for weights, rule in (
-        ({"place": -1}, "a number >= 0"),
+        ({"place": -1}, "to numbers >= 0"),
         ({"colour": 1}, "some of 'content', 'place', 'role'"),
-        ({"content": 0, "place": 0, "role": 0}, "not 0 to all"),
+        ({"content": 0, "place": 0, "role": 0}, "not all of them 0"),
         ("role", "some of"),
     ):
         with pytest.raises(ParameterError, match=rule):
@@ -238,7 +240,7 @@ def test_weights_default_to_one_and_are_checked():
     two = parted(parts={"place": slice(0, 2), "role": slice(2, 3)})
     with pytest.raises(ParameterError, match="no part 'content'"):
         two.weighted(weights={"content": 1})
-    with pytest.raises(ParameterError, match="not be 0 for all parts there are"):
+    with pytest.raises(ParameterError, match="not be 0 for all parts of these vectors"):
         two.weighted(weights={"place": 0, "role": 0})
     with pytest.raises(ParameterError, match="weights are for all parts together"):
         emb.weighted("role", {"role": 2})
@@ -338,7 +340,7 @@ def test_names_that_are_neither_text_nor_integers_are_refused_on_saving(tmp_path
 
 @pytest.mark.parametrize("name", ["two words", "", "tab\tbed", "line\nbreak"])
 def test_word2vec_text_refuses_names_with_white_space(tmp_path, name):
-    with pytest.raises(GraphFormatError, match=r"white space; got the names .*save as .csv"):
+    with pytest.raises(GraphFormatError, match=r"white space, such as .*save as .csv"):
         some([name, "ann"]).save(tmp_path / "emb.txt")
 
 
@@ -374,7 +376,7 @@ def test_a_failing_save_leaves_the_old_file(tmp_path):
 def test_wrong_endings_and_missing_places_are_named(tmp_path):
     with pytest.raises(ParameterError, match=r"as .npz, .parquet, .csv, .txt; got '.pkl'"):
         some(["ann"]).save(tmp_path / "emb.pkl")
-    with pytest.raises(MissingFileError, match="no folder"):
+    with pytest.raises(MissingFileError, match=r"the folder .*nowhere does not exist"):
         some(["ann"]).save(tmp_path / "nowhere" / "emb.npz")
     with pytest.raises(MissingFileError, match="no such file"):
         Embeddings.load(tmp_path / "emb.npz")

@@ -132,3 +132,15 @@ def test_times_are_those_of_two_cores_where_they_were_measured(league):
     assert league.scores_of(cells) == {"few labels: cora": {"DGI 512": {0: 80.0}}}
     assert league.is_timed(league.METHODS["node2vec 200"], "whole alone cora")
     assert not league.is_timed(league.METHODS["DGI 512"], "whole alone cora")
+
+
+def test_the_pages_show_every_stored_score(league):
+    from benchmarks import accuracy
+
+    study = (ROOT / "docs" / "study.md").read_text()
+    assert f"{accuracy.FIRST}\n" + "\n".join(accuracy.lines(accuracy.read())) in study, (
+        "python -m benchmarks --pages"
+    )
+    cells = league.Store(league.RESULTS).cells
+    assert "\n".join(league.tables(cells)).rstrip() in league.PAGE.read_text(), "python -m benchmarks --pages"
+    assert "\n".join(league.readme_table(league.scores_of(cells))) in league.README.read_text()

@@ -52,7 +52,7 @@ def test_a_model_shows_settings_data_and_parts(model):
     for words in ("fitted on 34 nodes", "dim=8", "content", "role", "&lt;script&gt;", "similar(name)"):
         assert words in text
     assert "not fitted" in text_of(sg.SPINE())
-    assert "all as by default" in text_of(sg.SPINE())
+    assert "all default" in text_of(sg.SPINE())
 
 
 def test_a_model_without_its_data_and_one_of_several_graphs_can_be_shown(model, tmp_path):

@@ -193,7 +193,7 @@ def test_the_page_says_who_is_ahead_and_who_did_not_come_through():
     from benchmarks.peers_page import block
 
     text = block(sample())
-    assert "Quicker: pycleora (0.60 s, 0.530).\n- More accurate: nobody." in text
+    assert "Faster: pycleora (0.60 s, 0.530).\n- More accurate: none." in text
     assert "PecanPy 2.0 times" in text
     assert "PecanPy over 30 times" in text
     assert "| PecanPy | graph | over 300 |" in text

@@ -5,7 +5,7 @@
 2
 """
 
-# ruff: noqa: F401  (names for editors, which see no lazy loading)
+# ruff: noqa: F401  (imports for editors, which do not follow lazy loading)
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # for editors; at run time names are loaded on first use
 
 __version__ = "0.2.0"
 
-# Public name -> its module, loaded on first use (PEP 562) so that the import is quick.
-_HOMES = {
+# Public name -> its module, loaded on first use (PEP 562) so that importing the package is quick.
+_MODULE_OF = {
     "Config": "spinegraph.config",
     "Embeddings": "spinegraph.embeddings",
     "FeatureEncoder": "spinegraph.graph.encoder",
@@ -48,14 +48,14 @@ _HOMES = {
 
 _MODULES = {"datasets", "errors", "made", "plot"}
 
-__all__ = sorted(["__version__", *_HOMES])
+__all__ = sorted(["__version__", *_MODULE_OF])
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home on first use."""
-    if name not in _HOMES:
+    """Load a public name from its module on first use."""
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'spinegraph' has no attribute {name!r}")
-    module = import_module(_HOMES[name])
+    module = import_module(_MODULE_OF[name])
     value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value

@@ -23,14 +23,14 @@ from spinegraph.graph.describe import data_frame, html_table
 from spinegraph.graph.edge_files import open_parquet
 from spinegraph.graph.files import expansion_limit, opened, read_npz
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import as_array, first_few
+from spinegraph.graph.names import MAX_COMPARED, as_array, first_few, suggestion
 
 Named = tuple[NDArray[Any], NDArray[np.float32]]  # names (n,), vectors (n, d)
 _Read = tuple[NDArray[Any], NDArray[np.float32], dict[str, slice], bool | None]  # with parts, same_network
 Parts = Mapping[str, slice]
 _FIRST_LINE = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
 _DIGEST = b"spinegraph.digest"  # in the metadata of Parquet, which itself checks only some of its bytes
-_PARTS = b"spinegraph.parts"  # there, too
+_PARTS = b"spinegraph.parts"  # in the same metadata
 _PART_TITLE = re.compile(rf'[,"]({"|".join(PARTS)})_\d')
 _MAX_DESCRIPTION = 4_096  # bytes of JSON that describe parts
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}")
@@ -47,10 +47,9 @@ class Embeddings:
     vectors : float32 array (n, d)
         Finite.
     parts : dict of str to slice
-        The columns of content, place and role, one part after the other; empty if not known.
+        The columns of content, place and role, one part after the other; empty if unknown.
     same_network : bool or None
-        Whether the graph is the training network, so that nodes have a place; None without that part, or
-        where the question did not arise.
+        Whether the graph is the training network, so that nodes have a place; None if unknown.
 
     Examples
     --------
@@ -67,16 +66,15 @@ class Embeddings:
     same_network: bool | None = None
 
     def __post_init__(self) -> None:
-        """Check shapes and values once."""
         vectors = np.ascontiguousarray(self.vectors, dtype=np.float32)
         if vectors.ndim != 2 or len(self.names) != len(vectors):
             raise GraphFormatError(
-                f"vectors must be one row per name; got {len(self.names)} names and shape {vectors.shape}"
+                f"vectors need one row per name; got {len(self.names)} and {vectors.shape}"
             )
-        # A sum of squares is quicker to look at, and finite only where all values are.
+        # A quick test first: the sum of squares is finite only if all values are.
         if not np.isfinite(np.vdot(vectors, vectors)) and not np.isfinite(vectors).all():
             name = self.names[int(np.argmin(np.isfinite(vectors).all(axis=1)))]
-            raise GraphFormatError(f"vectors must be finite; that of {name!r} holds NaN or infinity")
+            raise GraphFormatError(f"vectors must be finite; the one of {name!r} holds NaN or infinity")
         object.__setattr__(self, "names", np.asarray(self.names))
         object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "parts", _checked(self.parts, vectors.shape[1]))
@@ -99,9 +97,9 @@ class Embeddings:
         return np.array(self.vectors, dtype=dtype, copy=copy)
 
     def __getitem__(self, name: Any) -> NDArray[np.float32]:
-        """Return one node's vector (d,) by name; by a slice, list or array, rows (m, d) as of ``vectors``.
+        """Return a node's vector (d,) by name, or rows (m, d) of ``vectors`` by slice, list or array.
 
-        So scikit-learn can choose rows. A single number is a name, never a row: ``vectors[0]`` is the first.
+        scikit-learn selects rows this way. A single number is a name, never a row: use ``vectors[0]``.
 
         >>> emb = Embeddings(np.array([7, 8, 9]), np.eye(3, dtype=np.float32))
         >>> emb[8].tolist(), emb[[0, 2]].shape, emb[:2].shape
@@ -113,21 +111,18 @@ class Embeddings:
                 return np.asarray(self.vectors[name])
             except IndexError as fault:
                 raise ParameterError(
-                    f"rows are chosen by a slice, by integers below {len(self)} or by {len(self)} booleans "
-                    f"({fault}); vectors by names are .of(names)"
+                    f"select rows by a slice, by integers below {len(self)} or by {len(self)} booleans "
+                    f"({fault}); for vectors by name use .of(names)"
                 ) from fault
         return np.asarray(self.vectors[self.position(name)])
 
     def __repr__(self) -> str:
-        return f"Embeddings({self._size()})"
+        return f"Embeddings({self._summary()})"
 
-    def _size(self) -> str:
+    def _summary(self) -> str:
         widths = ", ".join(f"{name} {part.stop - part.start}" for name, part in self.parts.items())
-        elsewhere = ", place zero: another network" if "place" in self.parts else ""
-        return (
-            f"{len(self):,} nodes, {self.dim} dimensions{': ' * bool(widths)}{widths}"
-            f"{elsewhere * (self.same_network is False)}"
-        )
+        elsewhere = ", place zero: another network" * ("place" in self.parts and self.same_network is False)
+        return f"{len(self):,} nodes, {self.dim} dimensions{': ' * bool(widths)}{widths}{elsewhere}"
 
     def _repr_html_(self) -> str:
         columns = min(_HTML_COLUMNS, self.dim)
@@ -138,11 +133,11 @@ class Embeddings:
         ]
         if len(self) > _HTML_ROWS:
             rows.append((f"... and {len(self) - _HTML_ROWS:,} more",))
-        return html_table(f"Embeddings: {self._size()}", rows, ("name", *range(columns), *dots))
+        return html_table(f"Embeddings: {self._summary()}", rows, ("name", *range(columns), *dots))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Nodes and dimensions, as of an array: scikit-learn asks for it."""
+        """Number of nodes and of dimensions, as of an array; scikit-learn needs it."""
         return len(self), self.dim
 
     @property
@@ -159,14 +154,15 @@ class Embeddings:
         try:
             return self._positions[name]
         except (KeyError, TypeError):  # unknown, or not hashable
-            raise UnknownNodeError(f"no vector for {name!r}; the {len(self)} names are in .names") from None
+            hint = suggestion(str(name), self.names[:MAX_COMPARED].tolist())
+            raise UnknownNodeError(f"no vector for {name!r}; {hint}") from None
 
     def of(self, names: Iterable[Any]) -> NDArray[np.float32]:
-        """Return the vectors of some nodes, in the order asked for."""
+        """Return the vectors (m, d) of named nodes, in the order of the names."""
         return self.vectors[[self.position(name) for name in names]]
 
     def to_pandas(self) -> Any:
-        """Return a pandas table with a row per node, by name, and a column per dimension."""
+        """Return a pandas DataFrame with a row per node, indexed by name, and a column per dimension."""
         titles = _titles(self.dim, self.parts)[1:]
         return data_frame(dict(zip(titles, self.vectors.T, strict=True)), self.names)
 
@@ -185,15 +181,15 @@ class Embeddings:
     def weighted(self, by: str = "all", weights: Mapping[str, float] | None = None) -> "Embeddings":
         """Return vectors whose cosine is the mean of the parts' cosines.
 
-        Every part is scaled to length 1; one that is zero stays so, and does not count between two nodes at
-        which it is. Vectors of one part, or whose parts are not known, stay as they are.
+        Parts are scaled to length 1. Zero parts stay zero and do not count between two nodes that both lack
+        them. Vectors of one part, or whose parts are unknown, stay as they are.
 
         Parameters
         ----------
         by : str
             ``"all"`` parts, or the name of one.
         weights : dict of part to float, optional
-            For a weighted mean; 1 where not given.
+            For a weighted mean, 1 by default.
 
         Examples
         --------
@@ -205,7 +201,7 @@ class Embeddings:
         """
         if by != "all":
             if weights is not None:
-                raise ParameterError(f"weights are for all parts together; got them with by={by!r}")
+                raise ParameterError(f"weights are for all parts together; got weights with by={by!r}")
             return self.part(by)
         factors = part_weights(self.parts, weights)
         if len(factors) < 2:
@@ -218,7 +214,7 @@ class Embeddings:
     def save(self, path: str | Path) -> None:
         """Write to ``.npz``, ``.parquet``, ``.csv`` or word2vec ``.txt``, whole or not at all.
 
-        Parts are kept: with word2vec text in ``NAME.txt.parts.json`` beside it.
+        The parts are saved too: for word2vec text in ``NAME.txt.parts.json`` next to it.
         """
         path = Path(path)
         require_savable(path)
@@ -235,10 +231,10 @@ class Embeddings:
                 ) from fault
             except GraphFormatError as fault:
                 raise GraphFormatError(f"{path}: {fault}") from fault
-            if path.suffix == ".txt":  # that of an older file; without it the text is still valid
-                _beside(path).unlink(missing_ok=True)
+            if path.suffix == ".txt":  # of an older file
+                _parts_file(path).unlink(missing_ok=True)
         if path.suffix == ".txt" and self.parts:
-            with whole_file(_beside(path)) as partial:
+            with whole_file(_parts_file(path)) as partial:
                 partial.write_bytes(_description(self))
 
     @classmethod
@@ -260,7 +256,7 @@ class Embeddings:
 def embeddings_per_graph(
     graph: Graph | Sequence[Graph], vectors: NDArray[np.float32], parts: Parts
 ) -> "Embeddings | list[Embeddings]":
-    """Return the vectors of the training network, or those of several, one below the other, of each."""
+    """Return the embeddings of one graph, or a list with those of each; ``vectors`` has all their rows."""
     same = True if "place" in parts else None
     if isinstance(graph, Graph):
         return Embeddings(graph.names, vectors, parts, same)
@@ -269,7 +265,7 @@ def embeddings_per_graph(
 
 
 def part_weights(parts: Parts, weights: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Return the weight of every part of some vectors, 1 where none is given, or raise."""
+    """Return the weight of every part, 1 by default, or raise if they are wrong."""
     fault, given = check_weights(weights)
     if fault:
         raise ParameterError(f"weights must {fault}; got {weights!r}")
@@ -277,19 +273,23 @@ def part_weights(parts: Parts, weights: Mapping[str, float] | None = None) -> di
         _require_part(name, parts)
     found = {name: (given or {}).get(name, 1.0) for name in parts}
     if found and not any(found.values()):
-        raise ParameterError(f"weights must not be 0 for all parts there are; got {weights!r}")
+        raise ParameterError(f"weights must not be 0 for all parts of these vectors; got {weights!r}")
     return found
 
 
 def _require_part(name: str, parts: Parts) -> None:
+    if not isinstance(name, str):
+        raise ParameterError(
+            f"expected the name of a part, such as 'role'; got {name!r}; for weights pass weights={{...}}"
+        )
     if name not in parts:
         there = " and ".join(filter(None, [", ".join([*parts][:-1]), *[*parts][-1:]]))
         raise ParameterError(f"no part {name!r}; these vectors have {there or 'no parts'}")
 
 
 def unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors (n, d) scaled to length 1; zero vectors stay."""
-    # Scaled first: squares of tiny or huge numbers leave float32's range.
+    """Return vectors (n, d) scaled to length 1; zero vectors stay zero."""
+    # Divided by the largest entry first: squares of tiny or huge numbers leave float32's range.
     largest = np.abs(vectors).max(axis=1, initial=0, keepdims=True)
     scaled = np.divide(vectors, np.where(largest > 0, largest, 1), dtype=np.float32)
     length = np.sqrt(np.square(scaled, dtype=np.float64).sum(axis=1, keepdims=True))
@@ -315,7 +315,7 @@ def _checked(parts: Any, dim: int) -> dict[str, slice]:
 
 
 def _description(embeddings: Embeddings) -> bytes:
-    """Return JSON of where each part ends, and whether the network is the training one."""
+    """Return where each part ends and whether the network is the training one, as JSON."""
     ends = {name: part.stop for name, part in embeddings.parts.items()}
     return json.dumps({"parts": ends, "same_network": embeddings.same_network}).encode()
 
@@ -334,29 +334,28 @@ def _ended(path: Path, ends: Any, same_network: Any = None) -> tuple[dict[str, s
     """Return parts from where each ends, or raise unless these are whole numbers by name."""
     is_known = isinstance(ends, dict) and all(type(end) is int for end in ends.values())
     if not is_known or not (same_network is None or isinstance(same_network, bool)):
-        raise GraphFormatError(f"{path}: what describes the parts of its vectors is damaged; write it again")
+        raise GraphFormatError(f"{path}: the description of the vectors' parts is damaged; write it again")
     starts = [0, *ends.values()]
     parts = {name: slice(start, end) for start, (name, end) in zip(starts, ends.items(), strict=False)}
     return parts, same_network
 
 
-def _beside(path: Path) -> Path:
-    """Return where the parts of word2vec text are described."""
+def _parts_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.parts.json")
 
 
 def require_savable(path: str | Path, what: str = "embeddings", endings: Iterable[str] | None = None) -> None:
-    """Raise unless embeddings, or a table, can be saved to a path, before the work of making them."""
+    """Raise early if embeddings, or a table, cannot be saved to a path."""
     path, endings = Path(path), endings or _FORMATS
     if path.suffix not in endings:
         raise ParameterError(f"{path}: {what} are saved as {', '.join(endings)}; got {path.suffix!r}")
     if not path.parent.is_dir():
-        raise MissingFileError(f"{path}: there is no folder {path.parent}; make it first")
+        raise MissingFileError(f"{path}: the folder {path.parent} does not exist; create it first")
     require_writable(path)
 
 
 def write_csv(stream: BinaryIO | Path, embeddings: Embeddings) -> None:
-    """Write embeddings as CSV to a path, or to an open stream such as the standard output."""
+    """Write embeddings as CSV to a path or to an open stream such as standard output."""
     names = plain_names(embeddings.names, "standard output")
     csv.write_csv(_table(names, embeddings.vectors, embeddings.parts), stream)
 
@@ -369,8 +368,8 @@ def plain_names(names: NDArray[Any], path: Path | str) -> NDArray[Any]:
     other = [name for name in array.tolist() if not isinstance(name, str)]
     if other:
         raise GraphFormatError(
-            f"{path}: in files node names are all text or all whole numbers; got {first_few(other, 3)}. "
-            "Give the graph such names first: graph.relabel(map(str, graph.names))"
+            f"{path}: node names in a file must be all text or all whole numbers; got {first_few(other, 3)}. "
+            "Relabel the graph first: graph.relabel(map(str, graph.names))"
         )
     return array
 
@@ -378,14 +377,14 @@ def plain_names(names: NDArray[Any], path: Path | str) -> NDArray[Any]:
 def _write_npz(path: Path, names: NDArray[Any], embeddings: Embeddings) -> None:
     texts = names if names.dtype == np.int64 else names.astype(str)
     if names.dtype != np.int64 and (texts != names).any():
-        raise GraphFormatError("npz drops null characters at the end of a name: save as .parquet")
+        raise GraphFormatError("npz drops null characters at the end of a name; save as .parquet")
     arrays: dict[str, Any] = {"names": texts, "vectors": embeddings.vectors}
     if embeddings.parts:
         arrays["part_names"] = np.array([*embeddings.parts])
         arrays["part_ends"] = np.array([part.stop for part in embeddings.parts.values()])
     if embeddings.same_network is not None:
         arrays["same_network"] = np.array(embeddings.same_network)
-    with path.open("wb") as file:  # not compressed: floats hardly shrink, and it takes many times as long
+    with path.open("wb") as file:  # not compressed: floats hardly shrink, and it takes far longer
         np.savez(file, allow_pickle=False, **arrays)
 
 
@@ -397,7 +396,7 @@ def _read_npz(path: Path) -> _Read:
         raise GraphFormatError(f"expected arrays 'names' and 'vectors'; found {found}")
     if names.ndim != 1 or names.dtype.kind not in "iuU" or vectors.dtype.kind not in "f":
         raise GraphFormatError(
-            f"names must be a row of whole numbers or text and vectors floats; "
+            f"names must be a 1-d array of whole numbers or text, and vectors floats; "
             f"got {names.dtype} {names.shape} and {vectors.dtype} {vectors.shape}"
         )
     titles, ends = (np.ravel(arrays.get(key, [])).tolist() for key in ("part_names", "part_ends"))
@@ -422,43 +421,37 @@ def _read_parquet(path: Path) -> _Read:
     with opened(path) as source, open_parquet(source.stream, source.path) as file:
         schema = file.schema_arrow
         if not {"name", "vector"} <= set(schema.names):
-            raise GraphFormatError(
-                f"expected the columns name and vector; found {', '.join(schema.names[:10])}"
-            )
+            raise GraphFormatError(f"expected columns name and vector; found {', '.join(schema.names[:9])}")
         name, vector = schema.field("name").type, schema.field("vector").type
         kinds = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
         is_vector = any(kind(vector) for kind in kinds) and pa.types.is_floating(vector.value_type)
         if not is_vector or name not in (pa.int64(), pa.string(), pa.large_string()):
-            raise GraphFormatError(
-                f"name must be whole numbers or text, vector a list of numbers; got {name} and {vector}"
-            )
+            raise GraphFormatError(f"name must be int64 or text, vector a float list; got {name}, {vector}")
         size, needed = path.stat().st_size, 4 * file.metadata.num_rows * getattr(vector, "list_size", 1)
         if needed > expansion_limit(size):
-            raise GraphFormatError(
-                f"claims {needed:,} bytes of vectors in a file of {size:,}; write it again"
-            )
+            raise GraphFormatError(f"claims {needed:,} bytes of vectors in a file of {size:,}")
         table = file.read(["name", "vector"])
         table.validate(full=True)  # Parquet itself does not check that text is UTF-8
         rows = table["vector"].combine_chunks()
         if table["name"].null_count or rows.null_count or rows.flatten().null_count:
-            raise GraphFormatError("every row needs a name and a whole vector; some are empty")
+            raise GraphFormatError("every row needs a name and a complete vector; some are empty")
         lengths = pc.unique(pc.list_value_length(rows)).to_pylist()
         if len(lengths) > 1 or lengths == [0]:
-            raise GraphFormatError(f"vectors must have one length; found {lengths[:5]}; write it again")
+            raise GraphFormatError(f"vectors must have the same length; found {lengths[:5]}; write it again")
         width = lengths[0] if lengths else getattr(vector, "list_size", 0)
         values = rows.flatten().to_numpy(zero_copy_only=False).reshape(-1, width).astype(np.float32)
         written, description = ((schema.metadata or {}).get(key) for key in (_DIGEST, _PARTS))
-        # Rows that were left out on purpose are no damage: the digest is of as many rows as it says.
+        # A file with another number of rows than the digest states was filtered on purpose.
         expected, _, count = (written or b"").partition(b":")
         is_whole = not count or count == b"%d" % len(values)
         if written is not None and is_whole and expected != _content_digest(table["name"], values):
-            raise GraphFormatError("its content is not what was written; write it again")
+            raise GraphFormatError("its checksum does not match, so it is damaged; write it again")
     described = ({}, None) if description is None else _described(path, description)
     return as_array(table["name"].to_numpy()), values, *described
 
 
 def _content_digest(names: Any, vectors: NDArray[np.float32]) -> bytes:
-    """Return a digest of names and vectors, whatever Arrow type the names have."""
+    """Return a digest of names and vectors that does not depend on the Arrow type of the names."""
     if pa.types.is_integer(names.type):
         return digest({"names": names.to_numpy(), "vectors": vectors}).encode()
     texts = names.cast(pa.large_string()).combine_chunks()
@@ -472,8 +465,8 @@ def _write_text(path: Path, names: NDArray[Any], embeddings: Embeddings) -> None
     spaced = [text for text in texts if not text or any(map(str.isspace, text))]
     if spaced:
         raise GraphFormatError(
-            f"word2vec text separates its fields by white space; got the names {first_few(spaced, 3)}: "
-            "save as .csv, .parquet or .npz"
+            f"word2vec text cannot hold names that are empty or contain white space, such as "
+            f"{first_few(spaced, 3)}; save as .csv, .parquet or .npz"
         )
     with path.open("wb") as file:
         file.write(b"%d %d\n" % embeddings.vectors.shape)
@@ -487,22 +480,22 @@ def _read_text(path: Path) -> _Read:
         n, d = map(int, first.groups()) if first else (0, 0)
         if not first or n * d * 2 > path.stat().st_size:
             raise GraphFormatError(
-                f"{path}:1: expected the numbers of vectors and of dimensions, such as '2708 200', "
-                "and as many numbers to follow"
+                f"{path}:1: expected the number of vectors and of dimensions, such as '2708 200', "
+                "followed by that many numbers"
             )
         if not n:
             return np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.float32), {}, None
         source.stream.seek(-1, os.SEEK_END)
         if source.stream.read() != b"\n":
-            raise GraphFormatError("does not end with a line break, so it is cut off; write it again")
+            raise GraphFormatError("does not end with a line break, so it is truncated; write it again")
         options = csv.ParseOptions(delimiter=" ", quote_char=False)
-        # From the first line on, which is skipped: Arrow drops a byte-order mark that it begins with.
+        # The first line is read and skipped: Arrow drops a byte-order mark at the start of what it reads.
         found = _parsed(path, _titles(d, {}), options, has_titles=False)
     if len(found[0]) != n:
-        raise GraphFormatError(f"its first line says {n} vectors, {len(found[0])} follow; write it again")
-    beside = _beside(path)
-    text = beside.read_bytes()[: _MAX_DESCRIPTION + 1] if beside.is_file() else None
-    return *found, *(({}, None) if text is None else _described(beside, text))
+        raise GraphFormatError(f"its first line says {n} vectors, but {len(found[0])} follow; write it again")
+    sidecar = _parts_file(path)
+    text = sidecar.read_bytes()[: _MAX_DESCRIPTION + 1] if sidecar.is_file() else None
+    return *found, *(({}, None) if text is None else _described(sidecar, text))
 
 
 def _read_csv(path: Path) -> _Read:
@@ -517,13 +510,13 @@ def _read_csv(path: Path) -> _Read:
 
 
 def _titles(dim: int, parts: Parts) -> list[str]:
-    """Return the titles of a table's columns: ``name, 0, 1, ...``, or ``name, content_0, content_1, ...``."""
+    """Return the column titles of a table: ``name, 0, 1, ...`` or ``name, content_0, content_1, ...``."""
     listed = [f"{name}_{index}" for name, part in parts.items() for index in range(part.stop - part.start)]
     return ["name", *(listed or map(str, range(dim)))]
 
 
 def _parsed(path: Path, titles: list[str], options: Any, has_titles: bool = True) -> Named:
-    """Read lines of a name and numbers."""
+    """Read lines of a name followed by numbers."""
     d, given = len(titles) - 1, None if has_titles else titles
     types = {title: pa.float32() for title in titles[1:]} | {"name": pa.string()}
     try:
@@ -535,9 +528,7 @@ def _parsed(path: Path, titles: list[str], options: Any, has_titles: bool = True
         )
         found = table.column_names
     except (pa.ArrowException, UnicodeDecodeError) as fault:
-        raise GraphFormatError(
-            f"expected a name and {d} numbers a line ({str(fault)[:200]!r}); write it again"
-        ) from fault
+        raise GraphFormatError(f"expected a name and {d} numbers per line ({str(fault)[:200]!r})") from fault
     if found != titles or not d:
         expected = ", ".join(titles[: 3 if d else 1])
         raise GraphFormatError(f"expected the columns {expected}, ...; found {found[:5]}")

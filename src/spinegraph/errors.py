@@ -1,15 +1,15 @@
-"""Everything spinegraph raises or warns about.
+"""The errors and warnings of spinegraph.
 
-Each error is also a child of the builtin it refines, so both kinds of ``except`` work::
+Each error is also a subclass of the builtin it refines, so both kinds of ``except`` work::
 
     SpineError
     ├── GraphFormatError       (ValueError)         a graph, edge list or table that breaks a rule
-    │   └── MissingFeaturesError                    features that do not match the nodes or the model
+    │   └── MissingFeaturesError                    features that do not fit the nodes or the model
     ├── ParameterError         (ValueError)         an argument or setting outside its range
     ├── ModelFormatError       (ValueError)         a model folder that cannot be trusted
     ├── UnknownNodeError       (KeyError)           a name that is not in the graph
-    ├── MissingFileError       (FileNotFoundError)  nothing is there
-    ├── OutputError            (OSError)            a place that cannot be written to
+    ├── MissingFileError       (FileNotFoundError)  a file or folder that does not exist
+    ├── OutputError            (OSError)            a path that cannot be written to
     ├── MissingPackageError    (ImportError)        an optional package is not installed
     └── ClusterError           (ConnectionError)    a cluster does not answer, or cannot do the work
 
@@ -17,18 +17,18 @@ Each error is also a child of the builtin it refines, so both kinds of ``except`
     ├── DirectedInputWarning                        a directed graph was made symmetric
     ├── EdgeCleaningWarning                         edges were dropped or merged
     ├── SkippedColumnWarning                        a table column was left out
-    ├── UncachedKernelsWarning                      compiled code cannot be kept for the next process
+    ├── UncachedKernelsWarning                      compiled code cannot be cached on disk
     └── UnfamiliarDataWarning                       data unlike what the model was fitted on
 
-``NotFittedError`` is a child of SpineError and of scikit-learn's own, made on first use since scikit-learn is
-slow to load.
+``NotFittedError`` is a subclass of SpineError and of scikit-learn's error of that name, created on first use
+because importing scikit-learn is slow.
 """
 
 from typing import Any
 
 
 class SpineError(Exception):
-    """Any error that spinegraph raises on purpose."""
+    """Base class of every error that spinegraph raises on purpose."""
 
 
 class GraphFormatError(SpineError, ValueError):
@@ -36,7 +36,7 @@ class GraphFormatError(SpineError, ValueError):
 
 
 class MissingFeaturesError(GraphFormatError):
-    """Features that do not match the graph's nodes or the fitted model."""
+    """Features that do not fit the graph's nodes or the fitted model."""
 
 
 class ParameterError(SpineError, ValueError):
@@ -44,7 +44,7 @@ class ParameterError(SpineError, ValueError):
 
 
 class ModelFormatError(SpineError, ValueError):
-    """A model folder that is missing, truncated, newer or not to be trusted."""
+    """A model folder that is missing, truncated, damaged or of a newer version."""
 
 
 class UnknownNodeError(SpineError, KeyError):
@@ -56,11 +56,11 @@ class UnknownNodeError(SpineError, KeyError):
 
 
 class MissingFileError(SpineError, FileNotFoundError):
-    """A path where nothing is."""
+    """A file or folder that does not exist."""
 
 
 class OutputError(SpineError, OSError):
-    """A place that cannot be written to: read-only, full or not there; what it held is untouched."""
+    """A path that cannot be written to: read-only, full or missing; what was there is untouched."""
 
 
 class MissingPackageError(SpineError, ImportError):
@@ -68,11 +68,11 @@ class MissingPackageError(SpineError, ImportError):
 
 
 class ClusterError(SpineError, ConnectionError):
-    """A cluster that does not answer, or whose machines cannot do the work; what is finished stays."""
+    """A cluster that does not answer, or whose machines cannot do the work; finished results are kept."""
 
 
 class SpineWarning(UserWarning):
-    """Any warning that spinegraph gives."""
+    """Base class of every warning that spinegraph gives."""
 
 
 class DirectedInputWarning(SpineWarning):
@@ -88,7 +88,7 @@ class SkippedColumnWarning(SpineWarning):
 
 
 class UncachedKernelsWarning(SpineWarning):
-    """Compiled code cannot be kept on disk; every process compiles it again."""
+    """Compiled code cannot be cached on disk, so every process compiles it again."""
 
 
 class UnfamiliarDataWarning(SpineWarning):
@@ -96,12 +96,12 @@ class UnfamiliarDataWarning(SpineWarning):
 
 
 def __getattr__(name: str) -> Any:
-    """Make ``NotFittedError`` when it is first asked for."""
+    """Create ``NotFittedError`` on first use."""
     if name != "NotFittedError":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from sklearn.exceptions import NotFittedError as Original
 
-    made = type("NotFittedError", (SpineError, Original), {"__doc__": "A model that was not fitted yet."})
+    made = type("NotFittedError", (SpineError, Original), {"__doc__": "A model that is not fitted yet."})
     made.__module__ = __name__
     globals()[name] = made
     return made

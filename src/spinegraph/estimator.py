@@ -1,4 +1,4 @@
-"""SPINE: the method, and the class that users touch."""
+"""SPINE, the estimator: fit, transform, save and load, as in scikit-learn."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,12 +7,12 @@ from copy import copy
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spinegraph.config import MACHINE, PARTS, Config
+from spinegraph.config import MACHINE_SETTINGS, PARTS, Config
 from spinegraph.embeddings import Embeddings, embeddings_per_graph
 from spinegraph.engines.engine import engine_for
 from spinegraph.errors import ParameterError, SpineWarning
@@ -22,6 +22,7 @@ from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph, GraphLike
 from spinegraph.graph.names import as_array
 from spinegraph.graph.overlay import Overlay
+from spinegraph.kernels.runtime import one_blas_thread
 
 if TYPE_CHECKING:
     from spinegraph.analysis.explain import Explanation, Similar
@@ -30,46 +31,45 @@ if TYPE_CHECKING:
     from spinegraph.engines.shards import Progress
     from spinegraph.paper import PaperSPINE
 
-Self = TypeVar("Self", bound="SPINE")
-_FEW = 8  # times as many nodes as are asked for make products of the whole graph too dear
+_WHOLE_BELOW = 8  # nodes of the graph per node asked for, below which embedding the whole graph costs less
 
 
 class SPINE:
-    """Vectors of nodes with three parts: content, place and role; for seen and unseen nodes and networks.
+    """Node vectors with three parts, content, place and role, for seen and unseen nodes and networks.
 
-    Content is what a node and those around it are about, place where in the training network it lives, role
-    what it looks like from its links alone. Settings are checked at ``fit``, as in scikit-learn. The defaults
-    need no tuning; the page on settings says when to change one.
+    Content says what a node and the nodes around it are about, place where in the training network it is, and
+    role what it looks like from its links alone. Settings are checked at ``fit``, as in scikit-learn. The
+    defaults need no tuning; the page on parameters says when to change one.
 
     Parameters
     ----------
     dim : int
         Length d of a vector, all parts together.
     parts : tuple of str
-        What vectors are made of, of ``"content"``, ``"place"`` and ``"role"``. By default all that can be:
-        content needs features, place one network.
+        Parts of a vector: some of ``"content"``, ``"place"`` and ``"role"``. By default all that apply:
+        content needs features, place a single network.
     weights : dict of part to float, optional
-        Factor of each part, 1 where not given; vectors can also be weighted later, without a second fit.
+        Weight of each part, 1 by default; vectors can also be weighted later, without a second fit.
     seed : int
-        Every random draw follows from it.
+        Determines every random draw.
     threads : int, optional
-        Threads of the kernels, all cores by default; the result does not depend on it.
+        CPU threads, all cores by default; the result does not depend on it.
     device : str
-        Where a fit computes: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+        Device of ``fit`` and of ``transform`` of whole graphs: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
     engine : {"local", "ray"}
-        Who runs the stages: this process, or tasks on a Ray cluster; the vectors are the same.
+        Execution backend: this process, or tasks on a Ray cluster; the vectors are the same.
     address : str, optional
         The Ray cluster: ``HOST:PORT``, ``"auto"`` for one running on this machine, ``"local"`` to start one.
-        None takes RAY_ADDRESS, else ``"local"``.
+        None uses RAY_ADDRESS, or else ``"local"``.
     near, far : float
-        How far a node looks: probability that a walk continues rather than stops, for what is near a node
-        (profile, place, features near it) and for features far around.
+        How far a node looks: probability that a walk continues rather than stops, for everything near a node
+        (profile, place, features near it) and for features farther away.
     tolerance : float
         Largest error of smoothed values, relative to how far smoothing moves them.
     k : int
         Length of a profile, the structural description of a node.
     rpr_method : {"push", "walks"}
-        Profiles by pushing, exact to a tolerance, or by counting visits of walks.
+        Profiles by push, exact to a tolerance, or by counting the visits of walks.
     walks, walk_length : int
         Walks per node and their length, for ``"walks"``.
     feature_scaling : {"auto", "row", "row_sum", "column", "none"}
@@ -77,20 +77,20 @@ class SPINE:
     learning : bool
         Whether content learns which directions of the features predict hidden links.
     training_nodes : int
-        At most this many nodes take part in fitting means and directions.
+        Largest number of nodes that means and directions are fitted on.
 
     Attributes
     ----------
     embeddings_ : Embeddings, or a list of them after fitting a list of graphs
         None after a fit with ``vectors=False``.
     generator_ : Generator
-        All that ``transform`` needs.
+        Everything that ``transform`` needs.
     config_ : Config
-        The settings in use; those left open have a value.
+        The checked settings of the fit.
     familiarity_ : TrainingStats
-        Statistics of the training data, so that ``transform`` can warn of data unlike it.
+        Statistics of the training data, with which ``transform`` warns of data unlike it.
     fingerprint_ : str
-        Of the training data.
+        Digest of the training data.
     table_encoder_ : FeatureEncoder or None
         Turns tables of new nodes into features, if ``fit`` was given one.
     graph_ : Graph, or a list of them
@@ -102,7 +102,7 @@ class SPINE:
     >>> ring = Graph.from_edges([(i, (i + 1) % 12) for i in range(12)])
     >>> model = SPINE(dim=8).fit(ring)
     >>> model.embeddings_
-    Embeddings(12 nodes, 8 dimensions: place 7, role 1)
+    Embeddings(12 nodes, 8 dimensions: place 6, role 2)
     >>> grown = ring.with_nodes(["new"], [("new", 0), ("new", 1)])
     >>> model.transform(grown, nodes=["new"])["new"].shape
     (8,)
@@ -145,12 +145,13 @@ class SPINE:
         >>> SPINE.paper(dim=64).structural_rate
         0.5
         """
-        found = cls._paper_class()
-        _require_known(changes, found._settings())
-        return found(**changes)
+        from spinegraph.paper import PaperSPINE
+
+        _require_known(changes, PaperSPINE._settings())
+        return PaperSPINE(**changes)
 
     def fit(
-        self: Self,
+        self,
         graph: Graph | Sequence[Graph],
         y: Any = None,
         *,
@@ -158,7 +159,7 @@ class SPINE:
         progress: "Progress | None" = None,
         vectors: bool = True,
     ) -> Self:
-        """Fit the parts of vectors on one network, or on several together, which have no place in common.
+        """Fit on one network, or on several together, which then have no place part.
 
         Parameters
         ----------
@@ -166,33 +167,35 @@ class SPINE:
             Or a NetworkX, igraph or PyG graph, a SciPy sparse matrix, a pandas, polars or Arrow table of
             edges; node attributes become features.
         y : any
-            Ignored; pipelines of scikit-learn pass the labels of the graph's nodes, in their order.
+            Ignored; scikit-learn pipelines pass labels of the graph's nodes here.
         encoder : FeatureEncoder, optional
             The fitted encoder that made the graph's features from a table; by default the graph's own. It is
-            kept as ``table_encoder_`` and saved with the model: tables of new nodes are encoded alike.
+            kept as ``table_encoder_`` and saved with the model, to encode tables of new nodes the same way.
         progress : callable (stage, done, total), optional
         vectors : bool
             Whether to embed the training nodes. False leaves ``embeddings_`` None: for a store (see
-            ``open_store``) whose vectors would not fit in memory, and go to a folder instead.
+            ``open_store``) whose vectors do not fit in memory and are written to a folder instead.
         """
+        if not isinstance(graph, Graph) and hasattr(y, "columns"):
+            raise ParameterError("fit takes one graph; read_graph(edges, table) adds a table of its nodes")
         report_progress = progress or (lambda stage, done, total: None)
         config = Config(**self.get_params()).check()
         graph, whole = _one_graph(graph, encoder)
         encoder = encoder or whole.encoder
         _require_same_features(encoder, whole)
         if whole.encoder is None and encoder is not None:
-            encoded = copy(whole)._encoded_by(encoder)  # its columns are scaled already, each by its kind
+            encoded = copy(whole)._encoded_by(encoder)  # so its columns are not scaled a second time
             graph, whole = encoded if graph is whole else graph, encoded
         engine = engine_for(config)
-        beside = ThreadPoolExecutor(1)  # reads all the data meanwhile
-        about = beside.submit(lambda: (fingerprint(whole), TrainingStats.of(whole)))
-        beside.shutdown(wait=False)
-        generator = engine.fit(whole, config, report_progress, several=graph is not whole)
+        background = ThreadPoolExecutor(1)  # reads all the data during the fit
+        about = background.submit(lambda: (fingerprint(whole), TrainingStats.of(whole)))
+        background.shutdown(wait=False)
+        with one_blas_thread():
+            generator = engine.fit(whole, config, report_progress, several=graph is not whole)
         if graph is not whole and len(graph) > 1 and "place" in config.parts:
-            message = "several networks have no place in common, so the vectors have no place part"
-            warnings.warn(
-                f"{message}; parts={(*generator.parts,)} says that this is meant", SpineWarning, stacklevel=2
-            )
+            message = "several networks share no place, so the vectors have no place part"
+            advice = f"pass parts={(*generator.parts,)} if that is intended"
+            warnings.warn(f"{message}; {advice}", SpineWarning, stacklevel=2)
         embeddings = None
         if vectors:
             report_progress("embedding", 0, 0)
@@ -200,7 +203,7 @@ class SPINE:
             embeddings = embeddings_per_graph(graph, engine.embed(generator, whole, known), generator.parts)
 
         found = about.result()
-        # Nothing before this line: an interrupted fit leaves the model as it was.
+        # Attributes are set only from here on: an interrupted fit leaves the model as it was.
         self.fingerprint_, self.familiarity_ = found
         self.config_, self.generator_, self.table_encoder_ = config, generator, encoder
         self.graph_, self.embeddings_ = graph, embeddings
@@ -214,18 +217,18 @@ class SPINE:
     def transform(
         self, graph: GraphLike, nodes: Iterable[Any] | None = None, *, same_network: bool | None = None
     ) -> Embeddings:
-        """Return vectors of the nodes of any network with the fitted features.
+        """Return vectors of the nodes of any network that has the fitted features.
 
         Parameters
         ----------
         graph : Graph or Overlay
-            Or what ``fit`` takes; node attributes are encoded as those of the training data were.
+            Or whatever ``fit`` takes; node attributes are encoded like those of the training data.
         nodes : iterable of names, optional
-            Embed just these, at their cost alone.
+            Embed only these; the cost does not grow with the graph.
         same_network : bool, optional
-            Whether the graph is the training network, grown or changed, so that its nodes have a place; in
-            another one the place part is zero. Found out by names and links unless given, and said by
-            ``same_network`` of the result.
+            Whether the graph is the training network, perhaps grown or changed, so that its nodes have a
+            place; in another network the place part is zero. Decided by names and links unless given; the
+            result's ``same_network`` holds the decision.
 
         Warns
         -----
@@ -236,40 +239,41 @@ class SPINE:
         graph = as_graph(graph, self.table_encoder_)
         if not isinstance(graph, Graph | Overlay):
             raise ParameterError(
-                f"transform takes a Graph or an Overlay; got {type(graph).__name__}; transform graphs one by "
-                "one, and read a file with read_graph"
+                f"transform takes a Graph or an Overlay; got {type(graph).__name__}; call it once per graph, "
+                "and read files with read_graph"
             )
         _require_direction(generator, graph)
         if generator.encoder is not None:
-            generator.require_features(graph)
             fitted, given = self.table_encoder_, getattr(graph, "encoder", None)
-            if fitted is not None and given is not None and not given.is_like(fitted):
+            is_other = graph.num_features not in (0, generator.encoder.num_features)
+            if fitted is not None and (is_other if given is None else not given.is_like(fitted)):
                 raise ParameterError(
-                    "the graph's table was encoded by another encoder than the model's, so that its columns "
-                    "mean something else; read it with read_graph(..., encoder=model.table_encoder_)"
+                    "the graph's table was not encoded by the model's encoder, so its columns mean "
+                    "something else; read it with read_graph(..., encoder=model.table_encoder_)"
                 )
+            generator.require_features(graph)
         positions: NDArray[np.int64] | None = None
         if nodes is not None:
             if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
                 raise ParameterError(f"nodes must be a list of names, such as [{nodes!r}]; got {nodes!r}")
             positions = graph.positions(nodes)
         elif isinstance(graph, Overlay) and graph.num_nodes < len(graph):
-            positions = graph.standing
+            positions = graph.remaining
         self.familiarity_.warn(graph, positions)
         known = generator.known(graph, same_network)
         found_same = None if "place" not in generator.parts else known is not None
         if positions is None and isinstance(graph, Graph):
-            here = {name: getattr(self, name) for name in MACHINE if hasattr(self, name)}
+            here = {name: getattr(self, name) for name in MACHINE_SETTINGS if hasattr(self, name)}
             engine = engine_for(replace(self.config_, **here).check())
             vectors, names = engine.embed(generator, graph, known), graph.names
         else:
             rows = np.arange(len(graph)) if positions is None else positions
-            if len(rows) * _FEW > len(graph):  # those of all cost less than each of many for itself
+            if len(rows) * _WHOLE_BELOW > len(graph):
                 vectors = generator.embed(graph, known)[rows]
             else:
                 vectors = generator.embed_some(graph, rows, known)
             if nodes is not None and positions is not None and isinstance(graph, Overlay):
-                names = as_array(graph.names_at(positions))  # all of an overlay's names would cost a copy
+                names = as_array(graph.names_at(positions))  # without a copy of all the overlay's names
             else:
                 names = graph.names[rows]
         return Embeddings(names, vectors, generator.parts, found_same)
@@ -291,9 +295,9 @@ class SPINE:
         by : {"all", "content", "place", "role"}
             What is compared: all parts of the vectors, or one of them.
         n : int
-            How many.
+            Number of nodes to return.
         weights : dict of part to float, optional
-            How much parts count with ``by="all"``; 1 where not given.
+            Weights of the parts with ``by="all"``, 1 by default.
         graph : Graph, optional
             Another network to search in; by default the training network.
 
@@ -330,7 +334,7 @@ class SPINE:
         Parameters
         ----------
         count : int, optional
-            How many roles; by default as many as are distinct.
+            Number of roles; by default as many as are distinct.
         graph : Graph, optional
             Another network: the roles of the training network are assigned to its nodes.
 
@@ -351,22 +355,22 @@ class SPINE:
         path: str | Path,
         *,
         title: str = "SPINE report",
-        labels: Sequence[Any] | NDArray[Any] | None = None,
+        labels: Sequence[Any] | NDArray[Any] | Mapping[Any, Any] | None = None,
         label_title: str = "label",
         color: str | None = None,
         progress: "Progress | None" = None,
     ) -> "Findings":
-        """Write one HTML page about the model that opens offline: map, roles, look-alikes, data quality.
+        """Write one HTML page about the model, which opens offline: map, roles, look-alikes, data quality.
 
         Parameters
         ----------
         path : path
-            Ends in ``.html``; the folder is made where it is missing.
+            Ends in ``.html``; a missing folder is created.
         title : str
-        labels : list or array (n,), optional
-            One per training node, None where there is none.
+        labels : list or array (n,), dict or Series, optional
+            One per training node, None where unknown; a dict or an indexed Series is matched by name.
         label_title : str
-            What the labels are called.
+            Title of the labels.
         color : str, optional
             What colours the map first: ``"role"``, the labels' title, or the name of any column.
         progress : callable (stage, done, total), optional
@@ -374,17 +378,16 @@ class SPINE:
         Returns
         -------
         Findings
-            All that the page shows.
+            What the page shows.
         """
         from spinegraph.analysis.report import write_report
 
         self._network(None)
-        listed = None if labels is None else np.asarray(labels, dtype=object)
         how = {"title": title, "label_title": label_title, "color": color, "progress": progress}
-        return write_report(self, path, labels=listed, **how)  # type: ignore[arg-type]
+        return write_report(self, path, labels=labels, **how)  # type: ignore[arg-type]
 
     def plot(self, color: Any = "role", *, by: str = "all", **options: Any) -> Any:
-        """Return a Plotly figure: a map of the training nodes, near where their vectors are alike.
+        """Return a Plotly figure: a map on which training nodes with similar vectors are close.
 
         Parameters
         ----------
@@ -392,7 +395,7 @@ class SPINE:
             ``"role"``, a column of the features, a structural column such as ``"degree"``, or one value per
             node.
         by : {"all", "content", "place", "role"}
-            Which part of the vectors is drawn.
+            Which part of the vectors to draw.
         options
             ``places``, ``method`` and ``seed``, as in :func:`spinegraph.plot.map`.
         """
@@ -413,8 +416,8 @@ class SPINE:
     def save(self, folder: str | Path, *, data: bool = True, place: bool = True) -> None:
         """Write the model to a folder.
 
-        ``data=False`` leaves out the training graph and vectors, ``place=False`` the positions of the
-        training nodes, so that the loaded model gives no place.
+        ``data=False`` leaves out the training graph and vectors. ``place=False`` leaves out the positions of
+        the training nodes, so that the place part of the loaded model is zero.
         """
         from spinegraph.storage.model_folder import save
 
@@ -422,8 +425,8 @@ class SPINE:
         save(self, Path(folder), data=data, place=place)
 
     @classmethod
-    def load(cls: type[Self], folder: str | Path) -> Self:
-        """Read a model that ``save`` wrote; nothing in the folder is ever executed."""
+    def load(cls, folder: str | Path) -> Self:
+        """Read a model that ``save`` wrote; nothing in the folder is executed."""
         from spinegraph.storage.model_folder import load
 
         return load(cls, Path(folder))
@@ -432,17 +435,11 @@ class SPINE:
         """Return the settings by name."""
         return {name: getattr(self, name) for name in self._settings()}
 
-    @staticmethod
-    def _paper_class() -> "type[PaperSPINE]":
-        from spinegraph.paper import PaperSPINE
-
-        return PaperSPINE
-
     @classmethod
     def _settings(cls) -> tuple[str, ...]:
         return tuple(field.name for field in fields(cls._config))
 
-    def set_params(self: Self, **settings: Any) -> Self:
+    def set_params(self, **settings: Any) -> Self:
         """Change settings; they take effect at the next ``fit``."""
         _require_known(settings, self._settings())
         vars(self).update(settings)
@@ -453,14 +450,11 @@ class SPINE:
         return f"{type(self).__name__}({self._changed()}){state}"
 
     def _changed(self) -> str:
-        """Return the settings that differ from their defaults."""
-        changed = {
-            name: value for name, value in self.get_params().items() if value != getattr(self._config, name)
-        }
-        return ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        given, default = self.get_params().items(), self._config
+        return ", ".join(f"{name}={value!r}" for name, value in given if value != getattr(default, name))
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[object, ...]] = [("settings", self._changed() or "all as by default")]
+        rows: list[tuple[object, ...]] = [("settings", self._changed() or "all default")]
         if not hasattr(self, "generator_"):
             return html_table("SPINE, not fitted", rows)
         graphs = self.graph_ if isinstance(self.graph_, list) else [self.graph_]
@@ -469,8 +463,8 @@ class SPINE:
         rows.append(("parts", widths))
         if self.generator_.encoder is not None:
             names = self.generator_.encoder.feature_names_
-            rows.append(("reads", ", ".join(names[:8]) + ", ..." * (len(names) > 8)))
-        rows.append(("ask it", "similar(name), explain(a, b), roles(), plot(), report(file)"))
+            rows.append(("features", ", ".join(names[:8]) + ", ..." * (len(names) > 8)))
+        rows.append(("methods", "similar(name), explain(a, b), roles(), plot(), report(file)"))
         return html_table(f"SPINE, fitted on {len(self.familiarity_):,} nodes", rows)
 
     def __sklearn_tags__(self) -> Any:
@@ -501,7 +495,7 @@ def _require_same_features(encoder: FeatureEncoder | None, graph: Graph) -> None
     found = graph.features.shape[1] if graph.features is not None else 0
     if encoder is not None and encoder.num_features != found:
         raise ParameterError(
-            f"encoder makes {encoder.num_features} features, the graph has {found}; "
+            f"encoder makes {encoder.num_features} features, but the graph has {found}; "
             "pass the encoder that made the graph's features, or none"
         )
 
@@ -512,17 +506,18 @@ def _require_direction(generator: Any, graph: GraphLike) -> None:
         was, now = "a directed graph", "undirected; build it with directed=True"
         if not fitted:
             was, now = "an undirected graph", "directed; pass graph.to_undirected()"
-        raise ParameterError(f"the model was fitted on {was}, this one is {now}")
+        raise ParameterError(f"the model was fitted on {was}, but this one is {now}")
 
 
 def _one_graph(given: Any, encoder: FeatureEncoder | None = None) -> tuple[Any, Graph]:
-    """Return what was given as a Graph or a list of Graphs, and the union of a list."""
+    """Return the input as a Graph or a list of Graphs, and the one Graph to fit: the union of a list."""
     is_list = isinstance(given, list | tuple | Iterator)
     listed = [as_graph(each, encoder) for each in (given if is_list else [given])]
     if not listed or not all(isinstance(each, Graph) for each in listed):
         kinds = ", ".join(sorted({type(each).__name__ for each in listed})) or "an empty list"
-        advice = "; pass overlay.materialize()" if "Overlay" in kinds else ""
-        raise ParameterError(f"fit takes a Graph or a list of Graphs; got {kinds}{advice}")
+        advice = "read_graph(file), Graph.from_edges(pairs) and Graph.from_scipy(matrix) make one"
+        advice = "pass overlay.materialize()" if "Overlay" in kinds else advice
+        raise ParameterError(f"fit takes a Graph or a list of Graphs; got {kinds}; {advice}")
     if not is_list:
         return listed[0], listed[0]
     return listed, Graph.union(listed, keys=range(len(listed)))

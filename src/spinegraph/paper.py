@@ -1,4 +1,4 @@
-"""The paper's own method: a matrix trained so that a node's smoothed features predict similar nodes."""
+"""The paper's method: a matrix trained so that a node's smoothed features predict similar nodes."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -96,7 +96,7 @@ class PaperSPINE(SPINE):
             found = generator.embed(whole, profile=profile if nodes is None else None)
             embeddings = embeddings_per_graph(graph, found, generator.parts)
 
-        # Nothing before this line: an interrupted fit leaves the model as it was.
+        # Attributes are set only from here on: an interrupted fit leaves the model as it was.
         self.config_, self.fingerprint_, self.history_ = config, fingerprint(whole), history
         self.generator_, self.table_encoder_ = generator, encoder
         self.familiarity_ = TrainingStats.of(whole)
@@ -105,13 +105,12 @@ class PaperSPINE(SPINE):
 
 
 def _documented(each: Any) -> str:
-    """Return a setting as the parameter of a docstring."""
+    """Format a setting as a docstring parameter."""
     choices, about = each.metadata["choices"], each.metadata["help"]
     kind = f"{{{', '.join(map(repr, choices))}}}" if choices else getattr(each.type, "__name__", each.type)
     return f"    {each.name} : {kind}\n        {about[0].upper()}{about[1:]}.\n"
 
 
 # Each setting, its default and its help are declared in PaperConfig alone.
-PaperSPINE.__doc__ = str(PaperSPINE.__doc__).replace(
-    "    PaperConfig\n", "".join(map(_documented, fields(PaperConfig)))
-)
+_settings = "".join(map(_documented, fields(PaperConfig)))
+PaperSPINE.__doc__ = str(PaperSPINE.__doc__).replace("    PaperConfig\n", _settings)

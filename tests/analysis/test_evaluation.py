@@ -54,7 +54,7 @@ def test_two_classes_come_with_their_auc():
     [
         (np.arange(5), r"labels must be one per vector, \(6,\)"),
         (np.array([0, 1, 0, 1, -1, 0]), "1 of the nodes have no known label"),
-        (np.zeros(6, int), "two classes at least"),
+        (np.zeros(6, int), "must have at least two classes"),
     ],
 )
 def test_wrong_labels_are_named(labels, message):

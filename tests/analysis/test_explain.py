@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
-from spinegraph import SPINE, Graph, made
+from spinegraph import SPINE, Graph, made, read_graph
 from spinegraph.analysis.explain import Columns, Explanation, Part, Rank, Relation, Surroundings, explain
 from spinegraph.analysis.search import Search
 from spinegraph.config import Config, PaperConfig
@@ -71,9 +72,9 @@ def test_the_shares_of_parts_add_up_to_the_score_of_search(graph, weights, dim, 
 @given(strategies.graphs(min_nodes=3, features=True), st.sampled_from([2, 8]), st.sampled_from([0.5, 2.0]))
 def test_the_shares_of_columns_add_up_to_those_of_their_part(graph, dim, weight):
     generator = fitted(graph, dim=dim, parts=("content", "role"))
-    # The mean and the ramps belong to no column.
-    content = replace(generator.content, offset=np.zeros_like(generator.content.offset), ramps=None)
-    generator = replace(generator, content=content, role=replace(generator.role, ramps=None))
+    # The mean and the random features belong to no column.
+    content = replace(generator.content, offset=np.zeros_like(generator.content.offset), random_features=None)
+    generator = replace(generator, content=content, role=replace(generator.role, random_features=None))
     a, b = graph.names[[0, -1]].tolist()
     found = explain(graph, generator, a, b, weights={"role": weight})
     vectors = generator.embed_some(graph, np.array([0, len(graph) - 1]))
@@ -162,7 +163,7 @@ def test_place_is_where_nodes_live_and_zero_in_another_network(office):
     assert found.similarity == pytest.approx(1, abs=1e-5)
     assert (place.name, place.weight, place.share, place.is_zero) == ("place", 0, 0, (True, True))
     assert (found.same_network, found.overlap, found.relation.links_apart) == (False, 0, None)
-    assert any("the network is another one than the model was fitted on" in each for each in found.words)
+    assert any("the model was fitted on another network" in each for each in found.words)
 
 
 def test_a_node_far_from_all_that_is_known_has_no_place(office):
@@ -171,7 +172,7 @@ def test_a_node_far_from_all_that_is_known_has_no_place(office):
     overlay = graph.overlay(["new", "newer"], [("new", "newer")], features=features)
     found = explain(overlay, office.generator_, graph.names[0], "new")
     assert found.parts[1].is_zero == (False, True)
-    assert "Place is zero at new: hardly any node around is known from the fit." in found.words
+    assert "Place is zero at new: hardly any node nearby was in the training network." in found.words
 
 
 def test_weights_decide_what_counts(office):
@@ -180,7 +181,7 @@ def test_weights_decide_what_counts(office):
     found = explain(graph, office.generator_, a, b, weights={"content": 0, "place": 0})
     assert found.similarity == found.parts[2].share == found.parts[2].cosine
     assert {column.is_structural for column in found.columns.shared(9)} == {True}
-    with pytest.raises(ParameterError, match="weights must give some of"):
+    with pytest.raises(ParameterError, match="weights must map some of"):
         explain(graph, office.generator_, a, b, weights={"colour": 1})
 
 
@@ -264,13 +265,12 @@ def test_words_say_what_the_numbers_say():
         "Of the 0.80, 0.50 is content (what they and the nodes around them are about) and 0.31 place (where "
         "in the network they live); role (the shape of the links around them) takes 0.01 away."
     )
-    assert words[2] == "What makes them alike most: pricing."
+    assert words[2] == "What makes them most alike: pricing."
     assert words[3] == (
-        "They are 2 links apart, with 1 neighbour in common (Bob), and 25 % of what lies around one lies "
-        "around the other."
+        "They are 2 links apart, with 1 neighbour in common (Bob), and share 25 % of their surroundings."
     )
     assert words[4].startswith(
-        "They play different roles: Ann has 3 neighbours, node 12 has 1; within 3 links lie 20"
+        "They play different roles: Ann has 3 neighbours, node 12 has 1; within 3 links are 20"
     )
 
 
@@ -343,8 +343,64 @@ def test_the_planted_organisation_is_explained_in_words_of_a_free_text_column(tm
         found = explain(graph, model.generator_, name, match)
         text = " ".join(found.words)
         assert " # " not in text
-        sentence = next((each for each in found.words if "both write in about: " in each), "")
+        sentence = next(
+            (each for each in found.words if "Words in about that they, or nodes around them, share" in each),
+            "",
+        )
         words = sentence.partition(": ")[2].rstrip(".").replace(" and ", ", ").split(", ")
         said += bool(set(words) & vocabulary)
         assert not set(words) & set(common) or set(words) & vocabulary
     assert said == 5
+
+
+def test_what_a_table_gives_to_nearly_all_makes_nobody_alike():
+    rng = np.random.default_rng(0)
+    table = {
+        "node": [f"n{i}" for i in range(200)],
+        "team": rng.choice([f"t{i}" for i in range(5)], 200).tolist(),
+        "age": rng.normal(40, 9, 200).tolist(),
+        "here": np.where(rng.random(200) < 0.95, "yes", "no").tolist(),
+    }
+    edges = np.array(table["node"])[rng.integers(200, size=(700, 2))]
+    graph = read_graph(pd.DataFrame(edges[edges[:, 0] != edges[:, 1]]), pd.DataFrame(table))
+    model = SPINE(dim=64).fit(graph)
+    for a, b in rng.permutation(graph.names.tolist())[:20].reshape(-1, 2):
+        found = model.explain(a, b)
+        columns = found.columns
+        added = columns.alike[~columns.is_structural].sum()
+        assert added == pytest.approx(found.parts[0].share, abs=5e-3)
+        for column in columns.shared(5, structural=False):  # nobody is alike in a team that both lack
+            if column.name.startswith("team"):
+                own = {table["team"][table["node"].index(name)] for name in (a, b)}
+                near = {*graph.neighbors(a).tolist(), *graph.neighbors(b).tolist()}
+                near_teams = {table["team"][table["node"].index(name)] for name in near}
+                assert column.name.removeprefix("team = ") in own | near_teams
+        common = columns.alike[columns.names == "here = yes"]
+        if (columns.values[:, columns.names == "here = yes"] > 0).all():
+            assert common < 0.02
+
+
+def test_of_a_column_that_both_lack_neither_has_more():
+    model = SPINE(dim=8).fit(made.karate())
+    found = model.explain(0, 33)
+    columns = Columns(
+        np.array(["x", "y", "z"], dtype=object),
+        np.array([[0.0, 1.0, 0.0], [0.0, 0.5, 2.0]]),
+        *(np.zeros(3), np.array([3.0, 2.0, 1.0]), np.zeros(3, bool)),
+    )
+    (table,) = [rows for heading, _, rows in replace(found, columns=columns).tables() if "apart" in heading]
+    assert [(row[0], row[-1]) for row in table] == [("x", ""), ("y", "0"), ("z", "33")]
+
+
+def test_all_other_values_of_a_category_make_nobody_alike():
+    cities = [f"city {i % 50}" for i in range(100)]
+    edges = {"source": range(100), "target": [(i + 1) % 100 for i in range(100)]}
+    from spinegraph.graph.encoder import FeatureEncoder
+
+    encoder = FeatureEncoder({"city": "category"}, max_levels=4)
+    graph = read_graph(edges, {"id": range(100), "city": cities, "age": range(100)}, encoder=encoder)
+    model = SPINE(dim=8, seed=0).fit(graph)
+    assert "city = other" in graph.feature_names
+    columns = explain(graph, model.generator_, 40, 41, embeddings=model.embeddings_).columns
+    assert "city = other" in columns.names.tolist()
+    assert "city = other" not in [column.name for column in columns.shared(50)]

@@ -45,6 +45,13 @@ def test_a_map_is_coloured_by_any_column(model, column):
     assert plain(sg.plot.map(model, color=column))["data"]
 
 
+def test_a_map_is_coloured_by_a_category_of_the_table():
+    table = {"node": list("abcd"), "team": ["x", "y", None, "x"], "age": [1.0, 2.0, 3.0, 4.0]}
+    graph = sg.read_graph({"from": list("abcd"), "to": list("bcda")}, table)
+    shown = plain(sg.plot.map(sg.SPINE(dim=8).fit(graph), color="team"))["data"]
+    assert {trace["name"]: len(trace["text"]) for trace in shown} == {"x": 2, "y": 1, "none": 1}
+
+
 def test_a_map_of_vectors_alone_and_of_given_places(model):
     places = np.zeros((21, 2))
     (shown,) = plain(sg.plot.map(model.embeddings_, places=places))["data"]
@@ -52,7 +59,7 @@ def test_a_map_of_vectors_alone_and_of_given_places(model):
 
 
 def test_an_unknown_column_is_an_error_with_some_known_ones(model):
-    with pytest.raises(ParameterError, match="no column 'agee' among age"):
+    with pytest.raises(ParameterError, match="no column 'agee' in age"):
         sg.plot.map(model, color="agee")
 
 
@@ -121,7 +128,7 @@ def test_an_ego_network_of_an_overlay_has_its_new_edges():
 def test_small_groups_of_many_become_one_and_gaps_another():
     values = [f"g{place % 40}" for place in range(100)] + [None, ""]
     found = color_nodes("group", values)
-    assert found.groups[-2:] == ("29 other groups", "not known")
+    assert found.groups[-2:] == ("29 other groups", "unknown")
     assert np.bincount(found.codes).sum() == 102
     assert (found.codes == len(found.groups) - 1).sum() == 2
 

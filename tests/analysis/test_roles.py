@@ -175,7 +175,7 @@ def test_vectors_in_another_order_are_refused(office, roles):
     here, _, generator = office
     names, vectors = here.graph.names[::-1], generator.embed(here.graph)[::-1]
     for use in (Roles.find, lambda *given: roles.assign(*given[:2], embeddings=given[2])):
-        with pytest.raises(ParameterError, match="of all nodes in their order"):
+        with pytest.raises(ParameterError, match="must have all nodes in order"):
             use(here.graph, generator, Embeddings(names, vectors))
 
 
@@ -232,7 +232,7 @@ def test_a_number_of_roles_out_of_range_is_refused(club, count):
 def test_the_number_of_roles_may_be_given(club):
     found = Roles.find(made.karate(), club, count=3)
     assert (len(found), found.scores) == (3, {})
-    with pytest.raises(ParameterError, match="at most 1, the different positions"):
+    with pytest.raises(ParameterError, match="at most 1, the distinct positions"):
         Roles.find(Graph.from_edges([(0, 1)]), club, count=2)
 
 
@@ -345,3 +345,17 @@ def test_the_number_of_groups_is_found_where_they_lie_apart(groups):
     mixture, scores = choose_mixture(*distinct(rows))
     assert len(mixture.shares) == groups
     assert min(scores, key=scores.get) == groups
+
+
+def test_a_few_isolated_nodes_have_a_role_of_their_own_and_change_no_others():
+    graph = made.planted(seed=0).graph
+    ends = np.stack([np.repeat(np.arange(len(graph)), np.diff(graph.indptr)), graph.indices], axis=1)
+    alone = Graph.from_edges(ends, num_nodes=len(graph))
+    more = Graph.from_edges(ends, num_nodes=len(graph) + 12)
+    before, after = (SPINE(dim=32).fit(each).roles() for each in (alone, more))
+    assert after.roles.titles[:-1] == before.roles.titles
+    assert after.roles.titles[-1] == "isolated"
+    assert after.counts[-1] == 12
+    assert (after.assigned.roles[:-12] == before.assigned.roles).mean() > 0.99
+    assert max(after.roles.scores) == max(before.roles.scores) + 1
+    assert len(SPINE(dim=32).fit(more).roles(1).roles) == 1

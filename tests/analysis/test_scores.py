@@ -2,13 +2,14 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 
-from spinegraph import Graph, made
+from spinegraph import SPINE, Graph, made, read_graph
 from spinegraph.analysis.evaluation import (
     class_numbers,
     clusters,
@@ -60,13 +61,13 @@ def test_labels_become_numbers_in_the_order_of_their_names():
 
 @pytest.mark.parametrize("labels", [[-1, -1], [0] * 10, [0, 1], [0, 1, 1]])
 def test_too_few_labels_are_refused(labels):
-    with pytest.raises(ParameterError, match="too few to split"):
+    with pytest.raises(ParameterError, match="too few; label three"):
         random_split(np.array(labels), 0.2, 0.1, 0)
 
 
 @pytest.mark.parametrize(("train", "val"), [(0, 0.1), (0.5, 0.5), (1.2, 0.1)])
 def test_shares_leave_some_to_test(train, val):
-    with pytest.raises(ParameterError, match="leave some to test"):
+    with pytest.raises(ParameterError, match="leave some for test"):
         random_split(np.repeat([0, 1], 10), train, val, 0)
 
 
@@ -119,6 +120,36 @@ def test_weights_and_names_stay_with_their_edges():
             assert left.to_scipy()[row, column] == graph.to_scipy()[row, column]
 
 
+def test_a_table_stays_one_in_every_graph_made_from_its_graph(tmp_path):
+    nodes, rng = [f"n{i}" for i in range(40)], np.random.default_rng(0)
+    table = {"node": nodes, "team": rng.choice(["a", "b", "c"], 40).tolist(), "age": rng.random(40).tolist()}
+    edges = [(nodes[i], nodes[(i + step) % 40]) for i in range(40) for step in (1, 2)]
+    graph = read_graph(pd.DataFrame(edges, columns=["from", "to"]), pd.DataFrame(table))
+    model = SPINE(dim=16).fit(graph)
+    model.save(tmp_path / "m")
+    others = [
+        hide_edges(graph, 0.2).graph,
+        SPINE.load(tmp_path / "m").graph_,
+        graph.with_nodes(["new"], [("new", "n0")], features=graph.features[:1]),
+    ]
+    for other in others:
+        assert other.encoder is not None
+        assert SPINE(dim=16).fit(other).generator_.content.mean.any()
+
+
+def test_hidden_edges_of_a_directed_network_leave_the_direction_of_the_rest():
+    pairs = [(i, (i + step) % 40) for i in range(40) for step in (1, 3)] + [(1, 0)]
+    graph = Graph.from_edges(pairs, weights=np.arange(1.0, 82), directed=True)
+    hidden = hide_edges(graph, 0.2)
+    whole, left = graph.to_scipy(), hidden.graph.to_scipy()
+    assert hidden.graph.directed
+    assert (left[left.nonzero()] == whole[left.nonzero()]).all()
+    gone = {tuple(sorted(pair)) for pair in zip(*(whole - left).nonzero(), strict=True)}
+    assert gone == {
+        tuple(map(int, pair)) for asked in (hidden.val, hidden.test) for pair in asked.nodes[asked.is_edge]
+    }
+
+
 @pytest.mark.parametrize("share", [0, -0.1, 0.6])
 def test_a_share_outside_its_range_is_refused(karate, share):
     with pytest.raises(ParameterError, match="share of hidden edges"):
@@ -126,7 +157,7 @@ def test_a_share_outside_its_range_is_refused(karate, share):
 
 
 def test_too_few_edges_and_too_dense_networks_are_refused():
-    with pytest.raises(ParameterError, match="1 edges are too few"):
+    with pytest.raises(ParameterError, match="too few edges to hide 10% and learn from the rest: 1"):
         hide_edges(Graph.from_edges([(0, 1)]), 0.1)
     with pytest.raises(ParameterError, match="too dense"):
         hide_edges(Graph.from_edges(list(nx.complete_graph(10).edges)), 0.1)
@@ -201,7 +232,7 @@ def test_only_the_direction_of_a_vector_counts_but_a_column_is_taken_as_it_is():
 
 def test_equal_vectors_and_too_many_clusters_are_no_surprise():
     assert score_clusters({"same": np.ones((6, 2))}, 3)[0].nmi is None
-    with pytest.raises(ParameterError, match="2 to the 6 nodes; got 7"):
+    with pytest.raises(ParameterError, match="from 2 to 6, the node count; got 7"):
         clusters(np.ones((6, 2)), 7)
 
 

@@ -173,8 +173,8 @@ def test_a_whole_vector_is_weighted_like_those_it_is_compared_with(how):
     ("how", "rule"),
     [
         ({"by": "colour"}, "no part 'colour'; these vectors have content, place and role"),
-        ({"weights": {"colour": 1}}, "weights must give some of"),
-        ({"weights": dict.fromkeys(PARTS, 0)}, "not 0 to all"),
+        ({"weights": {"colour": 1}}, "weights must map some of"),
+        ({"weights": dict.fromkeys(PARTS, 0)}, "not all of them 0"),
         ({"by": "role", "weights": {"role": 1}}, "weights are for all parts together"),
     ],
 )

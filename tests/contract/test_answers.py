@@ -93,7 +93,9 @@ def test_an_answer_in_another_network_knows_no_place(model):
     name = there.names[0]
     assert {match.name for match in model.similar(name, graph=there)} <= set(there.names)
     assert any("Place is zero" in words for words in model.explain(name, there.names[1], graph=there).words)
-    with pytest.raises(ParameterError, match="its nodes have no place; search by content or by role"):
+    with pytest.raises(
+        ParameterError, match="nodes of another network have no place; search by content or by role"
+    ):
         model.similar(name, by="place", graph=there)
 
 
@@ -126,7 +128,9 @@ def test_nodes_of_several_networks_are_named_by_number():
 
 
 def test_a_report_is_an_html_page(model, office, tmp_path):
-    with pytest.raises(ParameterError, match=r"x.pdf: a report is an HTML page; end its name in .html"):
+    with pytest.raises(
+        ParameterError, match=r"x.pdf: a report is an HTML page; choose a name that ends in .html"
+    ):
         model.report(tmp_path / "x.pdf")
     assert list(tmp_path.iterdir()) == []
     names = [office.community_names[one] for one in office.community]
@@ -172,6 +176,6 @@ def test_rows_are_chosen_as_of_an_array_and_a_single_value_is_a_name():
     keyed[:] = [(0, "ann"), (0, "bob"), (1, "ann"), (1, "bob")]
     assert sg.Embeddings(keyed, rows)[1, "ann"].tolist() == rows[2].tolist()
     for wrong in ([9], ["ann"], np.array([True])):
-        with pytest.raises(ParameterError, match="rows are chosen by a slice, by integers below 4"):
+        with pytest.raises(ParameterError, match="select rows by a slice, by integers below 4"):
             numbered[wrong]
     assert numbered.to_pandas().loc[2].tolist() == rows[1].tolist()

@@ -1,5 +1,6 @@
 """The command ``spine`` and ``spine data describe``, run as a user runs them."""
 
+import gzip
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from pyarrow import parquet
 
 import spinegraph
 from command import SPINE, spine
+from spinegraph.apps.cli.reading import read_known
 
 EDGES = "source,target,weight\nann,bob,2\nbob,cy,0.5\ndan,dan,1\n"
 
@@ -90,11 +92,35 @@ def test_describe_joins_features_and_labels(edges, tmp_path):
     }
 
 
+def test_columns_of_features_are_listed_by_kind_and_options_are_named(tmp_path):
+    lines = "".join(f"p{i},p{(i * 7 + 1) % 400},{i % 3}\n" for i in range(400))
+    (tmp_path / "edges.csv").write_text(f"from,to,Anzahl Mails\n{lines}")
+    rows = (f"p{i},{20 + i % 50 if i % 9 else 'n/a'},c{i % 200},x{i}y\n" for i in range(400))
+    (tmp_path / "people.csv").write_text("name,age,city,id\n" + "".join(rows))
+    given = ("edges.csv", "--features", "people.csv", "--node-column", "name")
+    columns = "columns: age number, city category (136 values share one column), id left out"
+    for command in (("data", "describe", *given), ("fit", *given, "-o", "model", "--dim", "8")):
+        run = spine(*command, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert columns in [line.strip() for line in run.stdout.splitlines()]
+        assert "(--weight 'Anzahl Mails' or" in run.stdout
+        assert "column 'id' is left out: 400 of 400 values differ" in run.stderr
+        assert "; --column id=category keeps it; --column id=ignore silences this warning" in run.stderr
+
+
 def test_describe_reads_labels_of_npz(tmp_path):
     several = np.array([[1, 0, 1], [0, 0, 1], [0, 0, 0]], np.uint8)
     np.savez(tmp_path / "g.npz", edges=[[0, 1]], num_nodes=3, labels=several)
     run = spine("data", "describe", tmp_path / "g.npz")
-    assert "3, several a node: 2 (2), 0 (1), 1 (0); 1 nodes have none" in run.stdout
+    assert "3, several per node: 2 (2), 0 (1), 1 (0); 1 nodes have none" in run.stdout
+
+
+@pytest.mark.parametrize("name", ["g.npz", "g.npz.gz", "g.NPZ", "network"])
+def test_labels_of_npz_are_known_by_their_content(tmp_path, name):
+    np.savez(tmp_path / "g.npz", edges=[[0, 1]], num_nodes=3, labels=[2, 0, -1])
+    packed = (tmp_path / "g.npz").read_bytes()
+    (tmp_path / name).write_bytes(gzip.compress(packed) if name.endswith("gz") else packed)
+    assert read_known(tmp_path / name, np.arange(3)).tolist() == ["2", "0", None]
 
 
 def test_describe_takes_the_readers_options(tmp_path):

@@ -15,6 +15,8 @@ import pytest
 
 from command import ALONE, QUICK, SPINE, in_small_place, real, spine, write_cora
 from spinegraph import estimator
+from spinegraph.apps.cli.app import load, with_options
+from spinegraph.apps.cli.evaluate import _verdict
 from spinegraph.embeddings import Embeddings
 
 
@@ -39,8 +41,8 @@ def test_fit_says_what_it_did_and_what_comes_next(place):
     for part in (
         "network   12 nodes, 26 edges",
         "encoded from a table",
-        "vectors   8 numbers: content 4, place 3, role 1",
-        "of hidden links recognised",
+        "vectors   8 numbers: content 4, place 2, role 2",
+        "times as well as by chance",
         "spine embed model edges.csv --features people.",
     ):
         assert part in said
@@ -58,7 +60,15 @@ def test_a_table_of_mixed_columns_is_encoded_alike_at_fit_and_embed(place, tmp_p
     assert "zed" in found
     run = spine("embed", "model", "later.csv", "-o", tmp_path / "w.csv", cwd=place)
     assert run.returncode == 1
-    assert "fitted with 3 features per node, this graph has 0" in run.stderr
+    assert (
+        "fitted with 3 features per node, but this graph has 0; pass features with --features\n" in run.stderr
+    )
+
+
+def test_directions_that_a_model_does_not_know_are_refused_in_the_commands_words(place, tmp_path):
+    run = spine("embed", "model", "edges.csv", "--directed", "-o", tmp_path / "v.csv", cwd=place)
+    assert run.returncode == 1
+    assert "the model was fitted on undirected links; leave out --directed" in run.stderr
 
 
 @pytest.mark.parametrize("ending", ["parquet", "npz", "csv", "txt"])
@@ -89,7 +99,7 @@ def test_edges_come_from_a_pipe_and_vectors_go_to_one(place, tmp_path):
     (tmp_path / "some.txt").write_bytes(b"caf\xe9")
     broken = spine("embed", "model", *files, "--nodes", tmp_path / "some.txt", piped=edges, cwd=place)
     assert broken.returncode == 1
-    assert "some.txt: expected names as UTF-8 text, one a line" in broken.stderr.splitlines()[-1]
+    assert "some.txt: expected UTF-8 text, a name per line" in broken.stderr.splitlines()[-1]
 
 
 def test_nodes_are_asked_for_as_a_file_or_a_number_spells_them(tmp_path):
@@ -102,7 +112,7 @@ def test_nodes_are_asked_for_as_a_file_or_a_number_spells_them(tmp_path):
     for name in ("--5", "007", "x" * 300):
         run = spine("embed", *files, f"--nodes={name}", cwd=tmp_path)
         assert run.returncode == 1
-        assert f"error: 1 of 1 names are not in the graph: '{name}'" in run.stderr
+        assert f"error: no node '{name}' in the graph; " in run.stderr
 
 
 def test_edges_come_from_a_query_of_a_database(tmp_path):
@@ -154,7 +164,18 @@ def test_several_networks_are_fitted_together(place, tmp_path):
     assert run.returncode == 1
     assert "saved with 2 networks; pass --graph EDGES" in run.stderr
     run = spine("fit", *both[:4], "-o", tmp_path / "other", cwd=place)
-    assert "1 files of features for 2 of edges" in run.stderr
+    assert "--features is given for 1 of 2 EDGES" in run.stderr
+
+
+def test_names_of_several_networks_are_found_in_their_tables(tmp_path):
+    for one in "ab":
+        rows = "".join(f"{i},{one}{i},team {i % 2}\n" for i in range(12))
+        (tmp_path / f"people_{one}.csv").write_text(f"id,name,team\n{rows}")
+        (tmp_path / f"{one}.csv").write_text("".join(f"{one}{i},{one}{(i + 1) % 12}\n" for i in range(12)))
+    tables = ("--features", "people_a.csv", "--features", "people_b.csv")
+    run = spine("fit", "a.csv", "b.csv", *tables, "-o", "model", *QUICK, "--json", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["features"] == 3  # id, and two teams
 
 
 def test_the_papers_method_is_a_preset_with_the_settings_it_has(place, tmp_path):
@@ -167,20 +188,20 @@ def test_the_papers_method_is_a_preset_with_the_settings_it_has(place, tmp_path)
     assert type(estimator.SPINE.load(tmp_path / "m")).__name__ == "PaperSPINE"
     run = spine(*order, "--far", 0.5, cwd=place)
     assert run.returncode == 1
-    assert run.stderr.splitlines()[-1].startswith("error: --far is no setting of the paper's method")
+    assert run.stderr.splitlines()[-1].startswith("error: --far is not a setting of the paper's method")
 
 
 def test_parts_and_weights_are_chosen(place, tmp_path):
     order = ("fit", "edges.csv", "--features", "people.csv", "--json", *QUICK)
     chosen = ("--parts", "role,content", "--weights", "role=2", "-o", tmp_path / "m")
     found = json.loads(spine(*order, *chosen, cwd=place).stdout)
-    assert found["parts"] == {"content": 7, "role": 1}
+    assert found["parts"] == {"content": 6, "role": 2}
     assert (found["settings"]["parts"], found["settings"]["weights"]) == (["content", "role"], {"role": 2})
     plain = json.loads(spine(*order, "--parts", "role,content", "-o", tmp_path / "n", cwd=place).stdout)
     assert plain["parts"] == found["parts"]
     weighted, other = vectors(tmp_path, "m"), vectors(tmp_path, "n")
-    np.testing.assert_allclose(weighted[:, 7], 2 * other[:, 7], rtol=1e-6)
-    np.testing.assert_allclose(weighted[:, :7], other[:, :7], rtol=1e-6)
+    np.testing.assert_allclose(weighted[:, 6:], 2 * other[:, 6:], rtol=1e-6)
+    np.testing.assert_allclose(weighted[:, :6], other[:, :6], rtol=1e-6)
 
 
 def test_a_model_may_be_saved_without_place(place, tmp_path):
@@ -189,7 +210,7 @@ def test_a_model_may_be_saved_without_place(place, tmp_path):
     assert json.loads(run.stdout)["same_network"] is False
     run = spine("embed", tmp_path / "m", "edges.csv", "-o", tmp_path / "v.csv", "--same-network", cwd=place)
     assert run.returncode == 1
-    assert "saved without place" in run.stderr
+    assert "needs a model that was saved with place=True" in run.stderr
 
 
 def test_another_network_has_no_place_and_embed_says_so(place, tmp_path):
@@ -200,7 +221,7 @@ def test_another_network_has_no_place_and_embed_says_so(place, tmp_path):
         order = ("embed", tmp_path / "m", tmp_path / "other.csv", "-o", tmp_path / "v.npz", "--json")
         run = spine(*order, *option)
         assert json.loads(run.stdout)["same_network"] is is_same
-        assert ("is another network than the fitted one" in run.stderr) is is_said
+        assert ("is not the network that the model was fitted on" in run.stderr) is is_said
         found = Embeddings.load(tmp_path / "v.npz")
         assert not found.part("place").vectors.any()
         assert found.part("role").vectors.any()
@@ -262,41 +283,130 @@ def test_evaluate_takes_vectors_of_a_file_and_shows_a_table(cora, tmp_path):
     Embeddings(np.arange(2708), vectors(cora)).save(tmp_path / "v.npz")
     more = ("--labels", cora / "labels.csv", "--task", "classes", "--repeats", 2)
     alone = spine("evaluate", tmp_path / "v.npz", *more).stdout
-    assert "There is nothing to compare with: pass the network with --graph." in alone
+    assert "There is nothing to compare with; pass the network with --graph." in alone
     run = spine("evaluate", tmp_path / "v.npz", *more, "--graph", real("cora.npz"))
     for name in ("vectors", "plain columns", "smoothed columns", "log degree", "largest class"):
         assert f"\n  {name} " in run.stdout
-    assert re.search(r"Use [^:]+: \d+\.\d; ", " ".join(run.stdout.split()))
+    assert re.search(
+        r"(Use [^:]+:|There is no difference: vectors has) \d+\.\d; ", " ".join(run.stdout.split())
+    )
     run = spine("evaluate", tmp_path / "v.npz", *more, "--weights", "role=2")
     assert run.returncode == 1
     assert "no part 'role'; these vectors have no parts" in run.stderr
     run = spine("evaluate", tmp_path / "v.npz", "--task", "links")
     assert run.returncode == 1
-    assert "none is left to predict" in run.stderr
+    assert "none is left to hide" in run.stderr
+
+
+def test_vectors_alone_are_compared_with_nothing(tmp_path):
+    Embeddings(np.arange(5), np.eye(5, dtype=np.float32)).save(tmp_path / "v.npz")
+    run = spine("evaluate", tmp_path / "v.npz")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "comparing clusters needs labels or a network: --labels FILE, --graph EDGES" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("message", "typed"),
+    [
+        ("near must be 1\nk must be 2", "--near must be 1\n--k must be 2"),
+        ("x: columns names 'Bla', which is gone", "x: --column names 'Bla', which is gone"),
+        ("columns={'zip code': 'ignore'} says so", "--column 'zip code'=ignore says so"),
+        ("columns={'zip': 'category'} keeps it", "--column zip=category keeps it"),
+        ("choose one by node_column=...", "choose one by --node-column"),
+        ("pass delimiter=';' or header=False", "pass --delimiter ; or --no-header"),
+    ],
+)
+def test_arguments_in_messages_are_options_of_the_command(message, typed):
+    assert with_options(message, load("fit")) == typed
+
+
+@pytest.mark.parametrize(
+    ("own", "advice"),
+    [
+        (0.996, "Use SPINE: 99.6; "),
+        (0.99, "There is no difference: SPINE has 99.0; "),
+        (0.9, "Use x: "),
+    ],
+)
+def test_half_a_point_does_not_decide(own, advice):
+    assert _verdict({"SPINE": own, "x": 0.99}).startswith(advice)
+
+
+def test_differences_of_few_splits_or_few_edges_do_not_decide():
+    assert _verdict({"SPINE": 0.75, "x": 0.8}, slack=0.1).startswith(
+        "There is no difference: SPINE has 75.0; "
+    )
+
+
+def test_a_part_that_is_level_with_the_best_of_the_others_is_called_level():
+    level = _verdict({"SPINE": 0.9, "place alone": 1.0, "x": 1.0})
+    assert level.startswith(
+        "There is no difference: SPINE's place alone has 100.0; all parts together have 90.0"
+    )
+    assert _verdict({"SPINE": 0.9, "place alone": 1.0, "x": 0.98}).startswith(
+        "Use SPINE's place alone: 100.0"
+    )
+
+
+def test_labels_are_found_in_the_column_of_names_that_features_have(tmp_path):
+    rows = [f"2024-01-0{i % 9 + 1},{i + 100},{'ab'[i % 2]}" for i in range(40)]
+    (tmp_path / "people.csv").write_text("\n".join(["seen,number,team", *rows]))
+    (tmp_path / "edges.csv").write_text(
+        "\n".join(["from,to", *(f"{i + 100},{(i + 1) % 40 + 100}" for i in range(40))])
+    )
+    how = "--features", "people.csv", "--node-column", "number"
+    assert spine("fit", "edges.csv", *how, "-o", "m", *QUICK, cwd=tmp_path).returncode == 0
+    labels = (
+        "--labels",
+        "people.csv",
+        "--label-column",
+        "team",
+        "--node-column",
+        "number",
+        "--task",
+        "classes",
+    )
+    assert spine("evaluate", "m", *labels, cwd=tmp_path).returncode == 0
+
+
+def test_labels_that_are_among_the_columns_are_noticed(tmp_path):
+    names = [f"n{i}" for i in range(150)]
+    rows = [f"{name},{'abc'[i % 3]},{i % 7}" for i, name in enumerate(names)]
+    (tmp_path / "people.csv").write_text("\n".join(["name,team,age", *rows]))
+    (tmp_path / "edges.csv").write_text("".join(f"n{i},n{(i + 1) % 150}\n" for i in range(150)))
+    spine("fit", "edges.csv", "--features", "people.csv", "-o", "m", *QUICK, cwd=tmp_path)
+    shown = spine(
+        "evaluate", "m", "--labels", "people.csv", "--label-column", "team", "--task", "classes", cwd=tmp_path
+    )
+    assert "The columns alone predict nearly every class" in shown.stdout
 
 
 def test_fewer_nodes_than_the_default_number_of_clusters_are_evaluated(tmp_path):
     Embeddings(np.arange(5), np.eye(5, dtype=np.float32)).save(tmp_path / "v.npz")
-    run = spine("evaluate", tmp_path / "v.npz", "--task", "clusters", "--json")
-    assert json.loads(run.stdout)["num_clusters"] == 5
+    (tmp_path / "e.csv").write_text("0,1\n2,3\n3,4\n")
+    more = ("--task", "clusters", "--json", "--graph", tmp_path / "e.csv")
+    assert json.loads(spine("evaluate", tmp_path / "v.npz", *more).stdout)["num_clusters"] == 5
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("fit",), "Missing option"),
-        (("fit", "-o", "m"), "pass EDGES, files of links, or --query"),
-        (("fit", "edges.csv", "--query", "select 1", "-o", "m"), "or --query; one of them"),
+        (("fit", "-o", "m"), "pass either EDGES (files of links) or --query"),
+        (("fit", "edges.csv", "--query", "select 1", "-o", "m"), "(files of links) or --query"),
         (("fit", "edges.csv"), "Missing option"),
-        (("fit", "edges.csv", "-o", "m", "--dim", "many"), "should be a valid integer"),
-        (("fit", "edges.csv", "-o", "m", "--rpr-method", "anyhow"), "is not one of"),
+        (
+            ("fit", "edges.csv", "-o", "m", "--dim", "many"),
+            "Invalid value for '--dim': must be a valid integer",
+        ),
+        (("fit", "edges.csv", "-o", "m", "--rpr-method", "anyhow"), "'--rpr-method': 'anyhow' is not one of"),
         (("fit", "edges.csv", "-o", "m", "--parts", "contents"), "expected some of content, place, role"),
         (("fit", "edges.csv", "-o", "m", "--weights", "role"), "such as role=2,place=0.5; got 'role'"),
-        (("evaluate", "model", "--weights", "role=-1"), "expected numbers >= 0 for some of content"),
-        (("evaluate", "model", "--weights", "content=0,place=0,role=0"), "not 0 for all"),
+        (("evaluate", "model", "--weights", "role=-1"), "expected numbers >= 0 for content"),
+        (("evaluate", "model", "--weights", "content=0,place=0,role=0"), "not all 0"),
         (("fit", "edges.csv", "-o", "m", "--dimension", "8"), "No such option"),
         (("embed", "model", "edges.csv"), "Missing option"),
-        (("embed", "model", "edges.csv", "-o", "-", "--json"), "would print JSON among the vectors"),
+        (("embed", "model", "edges.csv", "-o", "-", "--json"), "would mix JSON with the vectors"),
         (("evaluate", "model", "--task", "everything"), "is not one of"),
     ],
 )
@@ -313,22 +423,31 @@ def test_wrong_usage_is_exit_code_2(place, arguments, message):
         (("fit", "gone.csv", "-o", "m"), "'gone.csv': no such file"),
         (("fit", "edges.csv", "-o", "m", "--dim", "0"), "dim must be a whole number from 1 to 65536; got 0"),
         (("fit", "edges.csv", "-o", "edges.csv"), "edges.csv: is a file"),
-        (("fit", "edges.csv", "-o", "m", "--device", "warp9"), "device must name a Torch device"),
+        (
+            ("fit", "edges.csv", "-o", "m", "--device", "warp9"),
+            "device must be 'cpu', 'cuda' or a numbered GPU",
+        ),
         (
             ("fit", "edges.csv", "-o", "m", "--parts", "content"),
-            "parts asks for content, and the graph has no",
+            "parts includes content, but the graph has no",
         ),
-        (("fit", "edges.csv", "-o", "m", "--weights", "place=0,role=0"), "weights are 0 for place and role"),
+        (
+            ("fit", "edges.csv", "-o", "m", "--weights", "place=0,role=0"),
+            "weights are 0 for all parts, place and role",
+        ),
         (("embed", "gone", "edges.csv", "-o", "v.csv"), "gone: no such folder"),
         (("embed", "model", "edges.csv", "-o", "v.pkl"), "embeddings are saved as"),
-        (("embed", "model", "edges.csv", "-o", "nowhere/v.csv"), "there is no folder nowhere"),
+        (
+            ("embed", "model", "edges.csv", "-o", "nowhere/v.csv"),
+            "the folder nowhere does not exist; create it first",
+        ),
         (
             ("embed", "model", "edges.csv", "--features", "people.csv", "-o", "v.csv", "--nodes", "nobody"),
             "'nobody'",
         ),
         (("evaluate", "gone"), "gone: no such file"),
         (("evaluate", "model", "--task", "classes"), "classes need --labels FILE"),
-        (("evaluate", "model", "--labels", "people.csv"), "choose one by --label-column team"),
+        (("evaluate", "model", "--labels", "people.csv"), "pass --label-column team"),
     ],
 )
 def test_a_user_error_is_one_clear_message_and_exit_code_1(place, arguments, message):
@@ -345,7 +464,7 @@ def test_a_place_that_holds_something_else_is_refused_before_the_work(place, tmp
     (tmp_path / "mine.txt").write_text("kept")
     run = spine("fit", place / "edges.csv", "-o", tmp_path, *QUICK)
     assert run.returncode == 1
-    assert "holds 'mine.txt', which saving a model here would delete" in run.stderr
+    assert "contains 'mine.txt', which saving a model here would delete" in run.stderr
     assert "s  place" not in run.stderr
 
 
@@ -355,7 +474,7 @@ def test_a_read_only_place_is_refused_before_the_work(place, tmp_path, command):
     order = (*files, *QUICK) if command == "fit" else (place / "model", *files)
     run = in_small_place([SPINE, command, *order, "-o", tmp_path / "out.csv"], tmp_path, "ro")
     assert run.returncode == 1
-    assert "may not be written to; choose another place" in run.stderr
+    assert "is not writable; choose another path" in run.stderr
     assert "s  place" not in run.stderr
     assert run.stdout == ""
 
@@ -401,12 +520,12 @@ def test_other_commands_leave_nothing_half_written_either(place, tmp_path, comma
 
 
 def test_a_report_stops_at_ctrl_c_with_nothing_written(place, tmp_path):
-    began = time.monotonic()
-    order = [SPINE, "report", str(place / "model"), "-o", str(tmp_path / "report.html")]
-    code, (_, errors) = stopped(order, lambda: time.monotonic() > began + 1.5)
+    marker, order = tmp_path / "begun", ("report", str(place / "model"), "-o", str(tmp_path / "report.html"))
+    run = waits_at("drawing the map", marker)
+    code, (_, errors) = stopped([sys.executable, "-c", run, *order], marker.exists)
     assert code == 130, errors
     assert errors.splitlines()[-1].startswith("interrupted")
-    assert not list(tmp_path.iterdir())
+    assert os.listdir(tmp_path) == ["begun"]
 
 
 def test_a_full_standard_output_is_one_clear_message(place):
@@ -443,20 +562,24 @@ def stopped(command, is_time, **options):
     return run.returncode, said
 
 
-def test_ctrl_c_in_a_fit_leaves_nothing(place, tmp_path):
-    marker = tmp_path / "begun"
-    code = (
+def waits_at(stage, marker):
+    """Return the code of the command, which makes a file as it comes to a stage, and waits there."""
+    return (
         "import pathlib, sys, time\n"
         "from spinegraph.apps.cli import main, options\n"
         "def call(stage, done, total):\n"
-        "    if stage == 'role':\n"
+        f"    if stage == {stage!r}:\n"
         f"        pathlib.Path({str(marker)!r}).touch()\n"
         "        time.sleep(60)\n"
         "options._line_callback = lambda console: call\n"
         "main(sys.argv[1:])\n"
     )
-    order = ("fit", "edges.csv", "-o", str(tmp_path / "m"))
-    ended, (_, errors) = stopped([sys.executable, "-c", code, *order], marker.exists, cwd=place)
+
+
+def test_ctrl_c_in_a_fit_leaves_nothing(place, tmp_path):
+    marker, order = tmp_path / "begun", ("fit", "edges.csv", "-o", str(tmp_path / "m"))
+    run = waits_at("role", marker)
+    ended, (_, errors) = stopped([sys.executable, "-c", run, *order], marker.exists, cwd=place)
     assert ended == 130
     assert errors.splitlines()[-1] == "interrupted"
     assert os.listdir(tmp_path) == ["begun"]
@@ -514,7 +637,7 @@ def test_a_model_is_replaced_only_by_force(place, tmp_path):
     again = ("fit", place / "edges.csv", "-o", tmp_path / "model", "--dim", 4, "-q")
     run = spine(*again)
     assert run.returncode == 1
-    assert "holds a model already; add --force to replace it" in run.stderr
+    assert "holds a model; add --force to replace it" in run.stderr
     assert (tmp_path / "model" / "config.json").read_bytes() == before
     run = spine(*again, "--force")
     assert run.returncode == 0, run.stderr
@@ -527,7 +650,10 @@ def test_a_model_is_replaced_only_by_force(place, tmp_path):
         (["fit", "edges.csv", "-o", "new", "--near", "2"], "--near must be "),
         (["fit", "edges.csv", "-o", "new", "--device", "cuda:99"], "use --device cpu"),
         (["roles", "model", "--count", "40"], "--count must be a whole number from 1 to 12"),
-        (["report", "model", "-o", "x.pdf"], "x.pdf: a report is an HTML page; end its name in .html"),
+        (
+            ["report", "model", "-o", "x.pdf"],
+            "x.pdf: a report is an HTML page; choose a name that ends in .html",
+        ),
     ],
 )
 def test_errors_name_options(place, arguments, message):

@@ -73,7 +73,7 @@ def test_settings_begin_with_a_preset_and_are_checked_together():
     assert settings(**given) == Config()
     with pytest.raises(ParameterError, match=r"dim must be .*\nk must be"):
         settings(dim=0, k=0)
-    with pytest.raises(ParameterError, match=r"^--parts is no setting of the paper's method"):
+    with pytest.raises(ParameterError, match=r"^--parts is not a setting of the paper's method"):
         settings(preset="paper", parts=("role",))
     assert some_settings("threads")(threads=2) == {"threads": 2}
 

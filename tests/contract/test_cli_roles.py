@@ -85,8 +85,8 @@ def test_the_same_roles_are_found_again_and_in_an_unseen_network(office):
     assert away["unlike_every_role"] < 0.1
     shown = spine("roles", office / "model", *files)
     assert shown.returncode == 0, shown.stderr
-    assert "at home" in shown.stdout
-    assert "Unlike every role are" in shown.stdout
+    assert "in training" in shown.stdout
+    assert "of these nodes fit no role" in shown.stdout
 
 
 def test_every_nodes_roles_are_written(office, tmp_path):
@@ -128,9 +128,9 @@ def test_wrong_input_is_one_clear_line(office, tmp_path):
         (("roles", tmp_path / "bare"), "saved without its network"),
         (("roles", model, "--count", 0), "count must be a whole number from 1 to 12"),
         (("roles", model, "--on", tmp_path / "gone.csv"), "gone.csv"),
-        (("roles", model, "--on", office / "there.csv"), "features per node, this graph has 0"),
+        (("roles", model, "--on", office / "there.csv"), "features per node, but this graph has 0"),
         (("roles", model, "-o", tmp_path / "roles.txt"), ".csv, .parquet; got '.txt'"),
-        (("roles", model, "-o", tmp_path / "no" / "roles.csv"), "there is no folder"),
+        (("roles", model, "-o", tmp_path / "no" / "roles.csv"), "does not exist; create it first"),
     ]
     for arguments, words in cases:
         run = spine(*arguments, "--quiet")

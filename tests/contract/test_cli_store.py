@@ -39,7 +39,7 @@ def test_damage_is_one_line(stored, tmp_path):
     (tmp_path / "net.store" / "indices.bin").write_bytes(bytes(208))
     run = spine("data", "check", "net.store", cwd=tmp_path)
     assert run.returncode == 1
-    assert run.stderr.startswith("error: net.store/indices.bin: its checksum is not the header's")
+    assert run.stderr.startswith("error: net.store/indices.bin: its checksum does not match the header")
     assert len(run.stderr.splitlines()) == 1
 
 
@@ -67,7 +67,7 @@ def test_vectors_go_to_a_folder_in_parts_and_a_second_run_finds_them_done(stored
     np.testing.assert_allclose(parts.vectors, whole.vectors, rtol=1e-4, atol=1e-5)
     run = spine("embed", stored / "model", stored / "net.store", "-o", f"{tmp_path}/parts/", "--nodes", "ann")
     assert run.returncode == 2
-    assert "goes with a file" in run.stderr
+    assert "works with a file" in run.stderr
 
 
 def test_features_belong_into_the_store(stored, place):
@@ -75,7 +75,7 @@ def test_features_belong_into_the_store(stored, place):
         "fit", stored / "net.store", "--features", place / "people.csv", "-o", stored / "other", *QUICK
     )
     assert run.returncode == 1
-    assert "is a store, which holds its features" in run.stderr
+    assert "is a store, which has its own features" in run.stderr
 
 
 def test_sizes_are_read_as_people_write_them(place, tmp_path):

@@ -87,7 +87,7 @@ def test_the_papers_values_are_a_call_away():
     fitted = SPINE.paper(steps=5, dim=8, threads=1, batch_size=32).fit(SPARSE)
     assert fitted.embeddings_.parts == {"content": slice(0, 8)}
     assert [moment.step for moment in fitted.history_] == [5]
-    with pytest.raises(MissingFeaturesError, match="the paper's method reads features"):
+    with pytest.raises(MissingFeaturesError, match="the paper's method needs features"):
         SPINE.paper().fit(PLAIN)
 
 
@@ -204,7 +204,7 @@ def test_progress_and_history_tell_of_the_papers_training():
     [None, 5, "edges.csv", [], [1, 2], np.eye(3), [PLAIN, None]],
 )
 def test_what_is_no_graph_is_refused(data):
-    with pytest.raises(ParameterError, match="fit takes a Graph or a list of Graphs; got"):
+    with pytest.raises(ParameterError, match=r"a list of Graphs; got .*; (read_graph\(file\)|pass over)"):
         SPINE(**FEW).fit(data)
 
 
@@ -226,7 +226,7 @@ PART_CHOICES = [("content", "place", "role"), ("content",), ("place",), ("role",
 def test_any_parts_give_a_vector_to_every_node(graph, parts):
     if graph is PLAIN and "content" in parts and len(parts) < 3:
         with pytest.raises(
-            MissingFeaturesError, match="parts asks for content, and the graph has no features"
+            MissingFeaturesError, match="parts includes content, but the graph has no features"
         ):
             fitted(graph, parts=parts)
         return
@@ -247,7 +247,9 @@ def test_weights_multiply_parts_and_may_not_all_be_zero():
     np.testing.assert_allclose(weighted.part("role").vectors, 3 * plain.part("role").vectors, rtol=1e-5)
     np.testing.assert_array_equal(weighted.part("content").vectors, plain.part("content").vectors)
     assert not fitted(SPARSE, weights={"place": 0}).embeddings_.part("place").vectors.any()
-    with pytest.raises(ParameterError, match="weights are 0 for place and role, all parts that there are"):
+    with pytest.raises(
+        ParameterError, match="weights are 0 for all parts, place and role; leave one above 0"
+    ):
         fitted(PLAIN, weights={"place": 0, "role": 0})
 
 
@@ -376,10 +378,10 @@ def test_several_graphs_are_learned_together_and_parted_again():
 
 
 def test_several_graphs_have_no_place_and_fit_says_so():
-    with pytest.warns(SpineWarning, match=r"no place in common.*; parts=\('role',\) says that this is meant"):
+    with pytest.warns(SpineWarning, match=r"share no place.*; pass parts=\('role',\) if that is intended"):
         model = fitted([PLAIN, PLAIN])
     assert list(model.embeddings_[0].parts) == ["role"]
-    with pytest.raises(ParameterError, match="parts asks for place, and several networks have no place"):
+    with pytest.raises(ParameterError, match="parts includes place, but several networks share no place"):
         fitted([PLAIN, PLAIN], parts=("place",))
 
 
@@ -510,7 +512,7 @@ def test_unscaled_features_too_large_to_square_are_refused(value, sparse):
     small, large = (PLAIN.with_features(csr_array(part) if sparse else part) for part in (few, many))
     model = fitted(small, feature_scaling="none")
     for use in (model.transform, lambda graph: model.transform(graph, nodes=[3]), model.fit):
-        with pytest.raises(ParameterError, match="up to 1e\\+15 where feature_scaling='none'; got"):
+        with pytest.raises(ParameterError, match="at most 1e\\+15 with feature_scaling='none'; got"):
             use(large)
     assert np.isfinite(fitted(large).transform(small).vectors).all()
 
@@ -524,15 +526,17 @@ def test_one_name_is_no_list_of_names(model, nodes):
 @pytest.mark.parametrize("fitted_on", [PLAIN, SPARSE], ids=["structure", "features"])
 @pytest.mark.parametrize("data", [None, [PLAIN, PLAIN], (SPARSE,), np.eye(3), "edges.csv"])
 def test_what_is_no_graph_is_not_embedded(fitted_on, data):
-    way_out = "one by one" if isinstance(data, list | tuple) else "read_graph"
+    way_out = "once per graph" if isinstance(data, list | tuple) else "read_graph"
     with pytest.raises(ParameterError, match=f"takes a Graph or an Overlay; got .*{way_out}"):
         fitted(fitted_on).transform(data)
 
 
 def test_other_features_are_refused(model):
-    with pytest.raises(MissingFeaturesError, match="fitted with 12 features per node, this graph has 0"):
+    with pytest.raises(
+        MissingFeaturesError, match=r"12 features per node, but this graph has 0; .* features="
+    ):
         model.transform(PLAIN)
-    with pytest.raises(MissingFeaturesError, match="fitted with 12 features per node, this graph has 5"):
+    with pytest.raises(MissingFeaturesError, match="fitted with 12 features per node, but this graph has 5"):
         model.transform(DENSE)
 
 
@@ -540,7 +544,7 @@ def test_columns_in_another_order_are_refused():
     columns = [f"word {i}" for i in range(12)]
     model = fitted(PLAIN.with_features(words(34), columns))
     model.transform(PLAIN.with_features(words(34)))  # without names there is nothing to compare
-    with pytest.raises(MissingFeaturesError, match="'word 11' where 'word 0' was"):
+    with pytest.raises(MissingFeaturesError, match="'word 11' instead of 'word 0'"):
         model.transform(PLAIN.with_features(words(34), columns[::-1]))
 
 
@@ -587,7 +591,7 @@ def test_columns_that_were_empty_in_training_are_counted():
     seen[:, :2], unseen[:, 1:] = 1, 1
     model = fitted(PLAIN.with_features(seen))
     (message,) = odd_warnings(model, PLAIN.with_features(unseen))
-    assert "67% of feature values lie in columns that were empty in training" in message
+    assert "67% of feature values are in columns that were empty in training" in message
 
 
 def test_weights_that_come_or_go_are_no_secret(tmp_path):
@@ -595,8 +599,11 @@ def test_weights_that_come_or_go_are_no_secret(tmp_path):
     weighted = Graph.from_edges(edges, weights=1 + np.arange(len(edges)) % 3)
     alike = Graph.from_edges(edges, weights=np.full(len(edges), 2.0))
     with_weights, without = fitted(weighted), fitted(PLAIN)
-    assert "edges had weights in training, these have none" in odd_warnings(with_weights, PLAIN)[0]
-    assert "edges had no weights in training, these have some" in odd_warnings(without, weighted, [0])[0]
+    lost, gained = odd_warnings(with_weights, PLAIN)[0], odd_warnings(without, weighted, [0])[0]
+    assert "edges had weights in training, but these have none" in lost
+    assert lost.endswith("if any exist, name their column with weight=....")
+    assert "edges had no weights in training, but these do" in gained
+    assert gained.endswith("pass weighted=False to ignore them.")
     for model, graph in (
         (with_weights, weighted),
         (without, PLAIN),
@@ -630,3 +637,10 @@ def test_transform_of_a_whole_graph_runs_on_the_device_that_is_set(monkeypatch):
     monkeypatch.setattr(estimator, "engine_for", on_cpu)
     model.transform(PLAIN)
     assert devices == ["cuda"]
+
+
+def test_fit_of_two_tables_says_how_they_are_read_together():
+    edges, people = {"a": ["x", "y"], "b": ["y", "z"]}, {"who": ["x", "y", "z"], "age": [1, 2, 3]}
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ParameterError, match=r"fit takes one graph; read_graph\(edges, table\) adds a table"):
+        SPINE().fit(pandas.DataFrame(edges), pandas.DataFrame(people))

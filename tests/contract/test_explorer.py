@@ -576,7 +576,7 @@ def test_a_new_node_has_the_tables_own_fields_and_is_told_what_it_would_be(perso
     assert labels == ["team", "salary", "joined", "remote"]
     field = {name: f"#trial-field-{at}" for at, name in enumerate(labels)}
     options = person.locator(f"{field['team']} option").all_inner_texts()
-    assert options == ["not known", "east", "north", "south"]
+    assert options == ["unknown", "east", "north", "south"]
     mean = np.mean([pay for pay in table["salary"] if pay is not None])
     assert f"{mean:,.0f}" in person.get_attribute(field["salary"], "placeholder")
     assert person.get_attribute(field["joined"], "type") == "date"

@@ -138,7 +138,7 @@ def test_a_later_network_updates_adds_and_deletes(office, to, ask, capsys):
 
 def test_features_without_a_graph_are_refused(office, to, capsys):
     code, _, errors = run(capsys, "export", office / "model", "--to", to, "--features", office / "people.csv")
-    assert (code, "--features belongs to --graph" in errors) == (1, True)
+    assert (code, "--features needs --graph" in errors) == (1, True)
 
 
 def test_sql_finds_the_similar_nodes_that_search_finds(to, ask):
@@ -192,7 +192,7 @@ def test_a_table_of_texts_takes_numbers_but_not_the_other_way_round(to, ask):
     write(to, "texts", made_vectors(2, 4))
     assert sorted(stored(ask, "texts")) == ["0", "1", "ann", "bob"]
     write(to, "numbers", made_vectors(2, 4))
-    with pytest.raises(OutputError, match="whole numbers as names, these are texts"):
+    with pytest.raises(OutputError, match="whole numbers as names, not text"):
         write(to, "numbers", made_vectors(1, 4, names=["ann"]))
 
 
@@ -250,11 +250,11 @@ def test_hostile_table_names_are_refused(name):
 @pytest.mark.parametrize(
     ("making", "message"),
     [
-        ("CREATE TABLE {} (name text)", "no table of vectors"),
-        ("CREATE VIEW {} AS SELECT 1 AS name", "no table of vectors"),
+        ("CREATE TABLE {} (name text)", "exists but is not a table of vectors"),
+        ("CREATE VIEW {} AS SELECT 1 AS name", "exists but is not a table of vectors"),
         (
             "CREATE TABLE {} (name bigint, embedding vector(3), model text, updated_at timestamptz)",
-            "vectors of 3 dimensions, these have 2",
+            "has 3 dimensions, not 2",
         ),
         (
             "CREATE TABLE {} (name bigint, embedding vector(2), model text, updated_at timestamptz)",

@@ -53,8 +53,8 @@ def test_editors_see_the_names_that_are_loaded_on_first_use():
         for line in block.body
         for alias in line.names
     }
-    assert sorted(seen) == sorted(spinegraph._HOMES)
-    for name, home in spinegraph._HOMES.items():
+    assert sorted(seen) == sorted(spinegraph._MODULE_OF)
+    for name, home in spinegraph._MODULE_OF.items():
         assert seen[name] in (home, f"{home}.{name}")
 
 

@@ -55,8 +55,10 @@ def test_an_encoder_passed_to_fit_counts_as_the_graphs_own(files):
 
 def test_a_table_encoded_anew_is_refused_and_one_read_twice_is_not(files):
     fitted = model(sg.read_graph("edges.csv", "people.csv"))
-    with pytest.raises(ParameterError, match=r"another encoder .* encoder=model\.table_encoder_"):
-        fitted.transform(sg.read_graph("edges.csv", "later.csv"))
+    named = {"node": [f"p{i}" for i in range(12)]}
+    for table in ("later.csv", named | {"age": range(12)}, named | {"team": list("abcdefghijkl")}):
+        with pytest.raises(ParameterError, match=r"the model's encoder, .* encoder=model\.table_encoder_"):
+            fitted.transform(sg.read_graph("edges.csv", table))
     again = fitted.transform(sg.read_graph("edges.csv", "people.csv"))
     np.testing.assert_array_equal(again.vectors, fitted.embeddings_.vectors)
 
@@ -73,7 +75,7 @@ def test_parts_of_a_graph_keep_what_made_their_features(files):
 
 def test_networks_fitted_together_are_encoded_together(files):
     one, other = sg.read_graph("edges.csv", "people.csv"), sg.read_graph("edges.csv", "later.csv")
-    with pytest.raises(ParameterError, match=r"encoded one by one.*read them by one encoder"):
+    with pytest.raises(ParameterError, match=r"encoded separately.*read them with one encoder"):
         model([one, other])
     alike = sg.read_graph("edges.csv", "later.csv", encoder=one.encoder)
     with pytest.warns(sg.errors.SpineWarning, match="no place part"):

@@ -13,7 +13,7 @@ from benchmarks.growth import memory_group
 from command import ALONE, Forked, in_small_place
 from spinegraph import SPINE, Embeddings, Graph, made, open_store, write_store
 from spinegraph.engines.engine import embed_to_folder
-from spinegraph.engines.shards import MANIFEST, ShardFolder, plan, run_of
+from spinegraph.engines.shards import MANIFEST, ShardFolder, plan, run_digest
 from spinegraph.errors import GraphFormatError, ParameterError
 
 SETTINGS = {"dim": 8, "threads": 1}
@@ -87,7 +87,7 @@ def test_a_part_that_was_cut_off_or_removed_is_made_again(featured, tmp_path):
 
 def test_damage_of_the_same_size_is_found_by_checksum(featured, tmp_path):
     folder = embed_to_folder(featured.generator_, featured.graph_, tmp_path / "vectors", rows=64)
-    shards = ShardFolder.open(folder, run_of(featured.generator_, featured.graph_), 300, 64)
+    shards = ShardFolder.open(folder, run_digest(featured.generator_, featured.graph_), 300, 64)
     shards.verify()
     data = bytearray((folder / "part-00002.parquet").read_bytes())
     data[50] ^= 1
@@ -98,13 +98,13 @@ def test_damage_of_the_same_size_is_found_by_checksum(featured, tmp_path):
 
 def test_vectors_of_another_model_are_never_mixed_in(featured, bare, tmp_path):
     embed_to_folder(featured.generator_, featured.graph_, tmp_path / "vectors")
-    with pytest.raises(ParameterError, match="vectors of another model, network or setting"):
+    with pytest.raises(ParameterError, match="is of another model, network or setting"):
         embed_to_folder(bare.generator_, bare.graph_, tmp_path / "vectors")
 
 
 def test_other_files_are_left_alone(featured, tmp_path):
     (tmp_path / "note.txt").write_text("mine")
-    with pytest.raises(ParameterError, match=r"holds 'note.txt' and no manifest.json"):
+    with pytest.raises(ParameterError, match=r"has 'note.txt' but no manifest.json"):
         embed_to_folder(featured.generator_, featured.graph_, tmp_path)
     with pytest.raises(ParameterError, match="is a file"):
         embed_to_folder(featured.generator_, featured.graph_, tmp_path / "note.txt")
@@ -144,7 +144,7 @@ def test_rows_are_a_whole_number(featured, tmp_path, rows):
 
 def test_the_run_is_the_same_for_any_number_of_threads(featured):
     other = SPINE(**SETTINGS | {"threads": 2}).fit(featured.graph_)
-    assert run_of(other.generator_, other.graph_) == run_of(featured.generator_, featured.graph_)
+    assert run_digest(other.generator_, other.graph_) == run_digest(featured.generator_, featured.graph_)
 
 
 LOOP = """

@@ -229,7 +229,7 @@ def faulty_round(fitted, folder, clients, rng, begin, end):
     writer.live.refresh()
     found, expected = live.snapshot, writer.live.snapshot
     np.testing.assert_array_equal(
-        found.vectors.take(found.overlay.standing), expected.vectors.take(expected.overlay.standing)
+        found.vectors.take(found.overlay.remaining), expected.vectors.take(expected.overlay.remaining)
     )
     shutil.rmtree(copy)
 

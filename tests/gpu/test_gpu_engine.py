@@ -58,15 +58,20 @@ def _on_cpu(graph, **settings):
     return SPINE(**settings).fit(graph)
 
 
-def test_place_is_as_good_as_that_of_the_cpu(fit_on):
+@pytest.mark.parametrize("isolated", [0, 100])
+def test_place_is_as_good_as_that_of_the_cpu(fit_on, isolated):
     planted = made.planted(seed=0)
-    found = [fit(planted.graph, dim=64, threads=1) for fit in (fit_on, _on_cpu)]
+    people = len(planted.graph)
+    edges = np.argwhere(planted.graph.to_scipy().toarray())
+    graph = Graph.from_edges(edges, num_nodes=people + isolated)
+    found = [fit(graph, dim=64, threads=1) for fit in (fit_on, _on_cpu)]
     shares = []
     for model in found:
-        nearest = Search(model.embeddings_, by="place").neighbors(n=5).positions
-        shares.append((planted.community[nearest] == planted.community[:, None]).mean())
+        nearest = Search(model.embeddings_, by="place").neighbors(n=5).positions[:people]
+        department = np.append(planted.community, np.full(isolated, -1))
+        shares.append((department[nearest] == planted.community[:, None]).mean())
     assert shares[0] == pytest.approx(shares[1], abs=0.05)
-    products = [model.embeddings_.part("place").vectors for model in found]
+    products = [model.embeddings_.part("place").vectors[:people] for model in found]
     assert inner_products_agree(*products) > 0.8
 
 

@@ -53,10 +53,10 @@ def assert_columns_agree(graph, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("together", [1, 50, 1 << 25])
+@pytest.mark.parametrize("block", [1, 50, 1 << 25])
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
-def test_columns_are_those_of_the_cpu(monkeypatch, graph, together, device):
-    monkeypatch.setattr(on_device, "_TOGETHER", together)
+def test_columns_are_those_of_the_cpu(monkeypatch, graph, block, device):
+    monkeypatch.setattr(on_device, "_BLOCK", block)
     assert_columns_agree(graph, device)
 
 

@@ -64,7 +64,7 @@ class Payload:
     ("arrays", "message"),
     [
         ({"num_nodes": np.array(2)}, "the key 'edges' is missing"),
-        ({"edges": np.zeros((0, 2), int), "num_nodes": np.zeros(2)}, "num_nodes must be one number above 0"),
+        ({"edges": np.zeros((0, 2), int), "num_nodes": np.zeros(2)}, "num_nodes must be an integer >= 1"),
         ({"edges": np.array([[0, 5]]), "num_nodes": np.array(2)}, "tiny.npz: "),
         (
             {**pack(np.array([[0, 1]]), 2), "labels": np.zeros(3, int)},
@@ -75,11 +75,11 @@ class Payload:
             {**pack(np.array([[0, 1]]), 2), "train_idx": np.array([2])},
             r"train_idx must lie in 0\.\.1; got 2\.\.2",
         ),
-        ({**pack(np.array([[0, 1]]), 2), "val_idx": np.zeros((1, 1), int)}, "val_idx must be one row"),
+        ({**pack(np.array([[0, 1]]), 2), "val_idx": np.zeros((1, 1), int)}, "val_idx must be integers"),
         ({**pack(np.array([[0, 1]]), 2), "feat_data": np.ones(1)}, "found feat_data$"),
         (
             {**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_shape": np.array([2.0, 2.0])},
-            "the parts of a sparse matrix are rows of numbers, its shape two of them",
+            "a sparse matrix needs 1-d arrays of numbers and a shape of two",
         ),
         ({**pack(np.array([[0, 1]]), 2, np.eye(2)), "feat_indices": np.array([0, 9])}, "do not fit together"),
         (
@@ -98,7 +98,7 @@ def test_a_broken_dataset_file_is_a_clear_error(arrays, message, tmp_path):
 def test_a_dataset_file_with_pickled_objects_or_cut_short_is_refused(tmp_path):
     trace, path = tmp_path / "trace", tmp_path / "tiny.npz"
     np.savez(path, edges=np.array([Payload(os.system, f"touch {trace}")], dtype=object))
-    with pytest.raises(GraphFormatError, match="holds pickled Python objects, which are never loaded"):
+    with pytest.raises(GraphFormatError, match="contains pickled Python objects, which are not loaded"):
         datasets.read_dataset(path)
     assert not trace.exists()
     write_npz(path, pack(np.array([[0, 1]]), 2))

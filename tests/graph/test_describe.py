@@ -65,11 +65,11 @@ class TestLabelFiles:
         assert self.read(tmp_path, text, label_column="age") == ["1", "2", None]
         with pytest.raises(ParameterError, match="no column 'team'"):
             self.read(tmp_path, text, label_column="team")
-        with pytest.raises(GraphFormatError, match="no column is called label"):
+        with pytest.raises(GraphFormatError, match="no column 'label' among"):
             self.read(tmp_path, "node,age,size\nann,1,x\n")
 
     def test_names_that_are_not_in_the_graph_are_told(self, tmp_path):
-        with pytest.warns(SpineWarning, match="1 labels name no node: 'zoe'"):
+        with pytest.warns(SpineWarning, match="1 labels match no node: 'zoe'"):
             assert self.read(tmp_path, "node,label\nzoe,x\nbob,y\n") == [None, "y", None]
         with pytest.raises(GraphFormatError, match="none of its 1 names is a node"):
             self.read(tmp_path, "node,label\nzoe,x\n")
@@ -78,7 +78,7 @@ class TestLabelFiles:
 
     def test_other_files_are_refused(self, tmp_path):
         np.save(tmp_path / "labels.npy", np.arange(3))
-        with pytest.raises(GraphFormatError, match="labels come from a table"):
+        with pytest.raises(GraphFormatError, match="labels must be in a table"):
             read_labels(tmp_path / "labels.npy", self.names)
 
 

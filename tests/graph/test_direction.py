@@ -145,7 +145,7 @@ def test_direction_must_be_that_of_the_model():
 
 
 def test_both_ways_cannot_be_merged_and_kept():
-    with pytest.raises(ParameterError, match="keeps both"):
+    with pytest.raises(ParameterError, match="directed=True keeps; pass one"):
         Graph.from_edges([(0, 1)], weights=[1], directed=True, reciprocal="sum")
 
 
@@ -202,7 +202,7 @@ def test_command_keeps_direction(tmp_path):
     edges = tmp_path / "payments.csv"
     edges.write_text("payer,payee\n" + "".join(f"p{a},p{b}\n" for a, b in pairs if a != b))
     hinted = spine("fit", edges, "-o", tmp_path / "plain", *QUICK)
-    assert "add --directed if direction matters" in hinted.stdout
+    assert "if those matter, add --directed" in hinted.stdout
     done = spine("fit", edges, "-o", tmp_path / "model", *QUICK, "--directed")
     assert "directed edges" in done.stdout
     assert "--directed" not in done.stdout.partition("Next")[0]

@@ -141,7 +141,7 @@ def test_a_weight_too_small_for_float32_counts_as_zero():
 
 
 def test_a_weight_too_large_for_float32_is_refused():
-    with pytest.raises(GraphFormatError, match=r"edge \(0, 1\) is 6e\+38, more than float32 holds"):
+    with pytest.raises(GraphFormatError, match=r"edge \(0, 1\) is 6e\+38, more than float32 can hold"):
         Graph.from_edges([(0, 1), (0, 1)], weights=[3e38, 3e38])
 
 

@@ -1,12 +1,15 @@
 """Node names: kinds, lookups and the joins of feature rows by name."""
 
+import time
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from spinegraph import Graph
+from spinegraph import SPINE, Graph, made
 from spinegraph.errors import (
     GraphFormatError,
     MissingFeaturesError,
@@ -14,8 +17,9 @@ from spinegraph.errors import (
     SpineWarning,
     UnknownNodeError,
 )
+from spinegraph.graph.edge_files import is_integer
 from spinegraph.graph.feature_files import align_features
-from spinegraph.graph.names import NameIndex, as_names, in_order_of_appearance
+from spinegraph.graph.names import NameIndex, as_names, in_order_of_appearance, suggestion
 from strategies import dense_features
 
 some_names = st.one_of(
@@ -94,9 +98,7 @@ def test_unknown_names_are_listed_beside_some_known_ones():
     index = NameIndex(as_names(["1", "2", "3", "4"]))
     with pytest.raises(UnknownNodeError) as caught:
         index.positions([1, 2, "3"])
-    assert (
-        str(caught.value) == "2 of 3 names are not in the graph: 1, 2; its names look like '1', '2', '3', ..."
-    )
+    assert str(caught.value) == "2 of 3 names are not in the graph: 1, 2; names look like '1', '2', '3', ..."
     assert isinstance(caught.value, KeyError)
 
 
@@ -115,50 +117,89 @@ def test_feature_rows_come_in_the_order_of_the_nodes(row_names, sparse, data):
 
 
 @pytest.mark.parametrize("kind", [np.array, csr_array])
-def test_nodes_without_a_row_get_zeros_when_asked(kind):
+def test_nodes_without_a_row_get_zeros_with_a_warning(kind):
     names = np.array(["a", "b", "c"], dtype=object)
-    found = align_features(names, ["c", "a"], kind([[1, 2], [3, 4]]), missing="zero")
+    with pytest.warns(SpineWarning, match="1 of 3 nodes have no feature row and get zeros: 'b'"):
+        found = align_features(names, ["c", "a"], kind([[1, 2], [3, 4]]))
     assert dense_features(found).tolist() == [[3, 4], [0, 0], [1, 2]]
 
 
 @pytest.mark.parametrize("kind", [np.array, csr_array])
-def test_no_rows_at_all_are_all_zeros_when_asked(kind):
-    found = align_features(np.arange(2), [], kind(np.zeros((0, 3))), missing="zero")
+def test_no_rows_at_all_are_all_zeros(kind):
+    with pytest.warns(SpineWarning, match="2 of 2 nodes have no feature row"):
+        found = align_features(np.arange(2), [], kind(np.zeros((0, 3))))
     assert dense_features(found).tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
-def test_rows_that_match_no_node_are_left_out_with_a_warning_when_asked():
-    with pytest.warns(SpineWarning, match="1 of 2 feature rows name no node: 'z'; such rows are left out"):
-        found = align_features(as_names(["a"]), ["a", "z"], [[1], [2]], missing="zero")
+def test_rows_that_match_no_node_are_left_out_with_a_warning():
+    with pytest.warns(SpineWarning, match="1 of 2 feature rows match no node and are left out: 'z'"):
+        found = align_features(as_names(["a"]), ["a", "z"], [[1], [2]])
     assert found.tolist() == [[1]]
 
 
-@pytest.mark.parametrize(
-    ("row_names", "message"),
-    [
-        (["a"], "1 of 2 nodes have no feature row: 'b'; pass missing='zero'"),
-        (["a", "b", "z"], "1 of 3 feature rows name no node: 'z'; pass missing='zero'"),
-        (["a", "y"], "no feature row: 'b'; 1 of 2 feature rows name no node: 'y'; pass missing='zero'"),
-        (["a", "b", "a"], "feature rows: node names must be unique; given more than once: 'a'"),
-    ],
-)
-def test_feature_rows_that_do_not_match_are_listed(row_names, message):
-    with pytest.raises(MissingFeaturesError, match=message):
-        align_features(as_names(["a", "b"]), row_names, np.zeros((len(row_names), 2)))
+def test_feature_rows_of_one_name_are_refused():
+    with pytest.raises(
+        MissingFeaturesError, match="rows: node names must be unique; given more than once: 'a'"
+    ):
+        align_features(as_names(["a", "b"]), ["a", "b", "a"], np.zeros((3, 2)))
 
 
 def test_as_many_names_as_rows_are_needed():
-    with pytest.raises(MissingFeaturesError, match=r"got \(3, 2\) and 2 names"):
+    with pytest.raises(MissingFeaturesError, match=r"got \(3, 2\), 2 names"):
         align_features(as_names(["a", "b"]), ["a", "b"], np.zeros((3, 2)))
-
-
-def test_missing_is_one_of_two_words():
-    with pytest.raises(ParameterError, match="missing must be one of 'error', 'zero'; got 'mean'"):
-        align_features(as_names(["a"]), ["a"], np.zeros((1, 1)), missing="mean")
 
 
 def test_a_mask_in_place_of_names_is_refused():
     graph = Graph.from_edges([(0, 1), (1, 2)])
     for call in (graph.positions, graph.subgraph, NameIndex(graph.names).find):
-        with pytest.raises(ParameterError, match=r"not a mask of True and False; pass names\[mask\]"):
+        with pytest.raises(ParameterError, match=r"got a mask of True and False; pass names\[mask\]"):
             call(graph.degrees > 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0001", "did you mean '00001', "),
+        ("00001x", "did you mean '00001', "),
+        ("an", "did you mean 'Anna', 'Ann Lee'?"),
+        ("zz", "names look like '00001', '00002', '00003', ..."),
+    ],
+)
+def test_names_that_a_text_may_mean(text, words):
+    names = [f"{number:05}" for number in range(1, 12)] + ["Ann Lee", "Anna"]
+    assert suggestion(text, names).startswith(words)
+
+
+def test_an_unknown_name_is_refused_as_quickly_where_names_are_long():
+    rng = np.random.default_rng(0)
+    names = ["".join(letters) for letters in rng.choice(list("ACGT"), (5000, 190)).tolist()]
+    graph, began = Graph.from_edges(list(pairwise(names))), time.process_time()
+    with pytest.raises(UnknownNodeError, match="names look like"):
+        graph.positions(["".join(rng.choice(list("ACGT"), 190).tolist())])
+    with pytest.raises(UnknownNodeError, match=f"did you mean '{names[-1]}'"):
+        graph.subgraph(names[-30:]).positions([f"{names[-1][:-1]}?"])
+    assert time.process_time() - began < 1  # seconds, for a loop over names
+
+
+def test_one_unknown_node_is_named_with_those_that_are_close():
+    graph = made.barbell(4, bridge=1).relabel([f"{number:05}" for number in range(9)])
+    model = SPINE(dim=8).fit(graph)
+    for ask in (graph.neighbors, model.similar, model.embeddings_.position, model.roles().__getitem__):
+        with pytest.raises(UnknownNodeError, match=r"^no (node|vector for) '0004'.*; did you mean '00004', "):
+            ask("0004")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7", True),
+        ("-7", True),
+        ("0", True),
+        ("-0", False),
+        ("007", False),
+        ("+7", False),
+        (str(2**63), False),
+    ],
+)
+def test_a_name_is_an_integer_only_in_its_usual_form(text, expected):
+    assert is_integer(text) is expected

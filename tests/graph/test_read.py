@@ -218,7 +218,7 @@ class TestWhatIsUnderstood:
     def test_names_with_leading_zeros_stay_apart(self, file):
         assert read_graph(file("007,7\n7,0x1f\n")).names.tolist() == ["007", "0x1f", "7"]
 
-    @pytest.mark.parametrize("padded", ["007", "-007", "0x1f", "+7"])
+    @pytest.mark.parametrize("padded", ["007", "-007", "0x1f", "+7", "-0"])
     def test_a_padded_name_far_down_makes_all_names_text_too(self, file, padded):
         lines = "".join(f"{i},{i + 1}\n" for i in range(1500))
         assert padded in read_graph(file(f"{lines}{padded},5\n")).names.tolist()
@@ -401,7 +401,7 @@ class TestFeatures:
 
     def test_rows_of_other_people_become_isolated_nodes(self, file):
         people = file("node,age\nann,31\nbob,45\ncy,22\n", "people.csv")
-        with pytest.warns(SpineWarning, match="1 of 3 rows name no node of the edges and become isolated"):
+        with pytest.warns(SpineWarning, match="1 of 3 rows match no node of the edges and become isolated"):
             graph = read_graph(file("ann,bob\n"), people)
         assert graph.names.tolist() == ["ann", "bob", "cy"]
         assert graph.degrees.tolist() == [1, 1, 0]
@@ -428,7 +428,7 @@ class TestFeatures:
 
     def test_one_name_that_is_no_number_does_not_part_the_others_from_their_nodes(self, file):
         people = file("id,age\n1,31\n2,45\ntotal,76\n", "people.csv")
-        with pytest.warns(SpineWarning, match="1 of 3 rows name no node .* 'total'"):
+        with pytest.warns(SpineWarning, match="1 of 3 rows match no node .* 'total'"):
             graph = read_graph(file("1,2\n"), people)
         assert graph.names.tolist() == [1, 2, "total"]
         assert graph.features.ravel().tolist() == [31, 45, 76]
@@ -455,7 +455,9 @@ class TestFeatures:
         assert graph.features.ravel().tolist() == [1, 2, 3]
 
     def test_a_table_of_other_names_is_an_error(self, file):
-        with pytest.raises(MissingFeaturesError, match=r"none of its 1 names is a node .*node_column"):
+        with pytest.raises(
+            MissingFeaturesError, match=r"none of its 1 names is a node of the edges; .*node_column"
+        ):
             read_graph(file("ann,bob\n"), file("node,age\nzoe,31\n", "people.csv"))
 
     def test_integer_names_meet_text_names(self, file, tmp_path):
@@ -505,6 +507,7 @@ class TestFeatures:
         )
         path = file(text, "g.graphml")
         assert read_graph(path).features is None
+        assert "to read node attributes" in read_contents(path).notes[0]
         graph = read_graph(path, path)
         assert (graph.features.ravel().tolist(), graph.feature_names) == ([31, 45], ("age",))
 

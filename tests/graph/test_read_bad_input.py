@@ -17,7 +17,7 @@ import pytest
 from pyarrow import parquet
 from scipy import sparse
 
-from spinegraph import read_graph
+from spinegraph import build_store, read_graph
 from spinegraph.errors import (
     GraphFormatError,
     MissingFeaturesError,
@@ -127,17 +127,17 @@ class TestFiles:
         refused(file(""), "is empty")
 
     def test_only_comments(self, file):
-        refused(file("# nothing\n\n"), "holds no edges")
+        refused(file("# nothing\n\n"), "contains no edges")
 
     def test_only_a_header(self, file):
-        refused(file("source,target\n"), "holds a header but no edges")
+        refused(file("source,target\n"), "has a header but no edges")
 
     def test_a_folder(self, tmp_path):
         refused(tmp_path, "is a folder")
 
     def test_nothing_there(self, tmp_path):
         refused(tmp_path / "gone.csv", "no such file", error=MissingFileError)
-        with pytest.raises(FileNotFoundError, match="no folder"):
+        with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist either"):
             read_graph(tmp_path / "nowhere" / "gone.csv")
         with pytest.raises(MissingFileError):
             read_graph("a\0b")
@@ -159,7 +159,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("magic", [b"BZh9", b"\xfd7zXZ\0", b"\xff\xfea\0", b"%%MatrixMarket "])
     def test_formats_that_are_not_read_are_named(self, file, magic):
-        refused(file(magic + b"..."), "not read here; convert it")
+        refused(file(magic + b"..."), "not supported; convert it")
 
     def test_a_bare_array_is_no_edge_list(self, tmp_path):
         np.save(tmp_path / "x.npy", np.eye(2))
@@ -198,7 +198,7 @@ class TestDamage:
         stream = io.BytesIO()
         np.save(stream, np.zeros((2, 500)))
         for cut in truncations(stream.getvalue()):
-            refused(file("0,1\n"), "cut off", features=file(cut, "x.npy"))
+            refused(file("0,1\n"), "truncated", features=file(cut, "x.npy"))
 
     def test_features_of_npz_that_are_one_number(self, file, tmp_path):
         np.savez(tmp_path / "f.npz", features=np.float64(1), names=np.array(["a", "b"]))
@@ -219,7 +219,7 @@ class TestNeverUnpickled:
         monkeypatch.chdir(tmp_path)
         evil = np.array([_Explodes()], dtype=object)
         np.savez(tmp_path / "g.npz", edges=evil, num_nodes=1)
-        refused(tmp_path / "g.npz", "'edges'", "pickled", "never loaded")
+        refused(tmp_path / "g.npz", "'edges'", "pickled", "not loaded")
         assert not (tmp_path / "pickle_was_run").exists()
 
     def test_an_object_array_as_features(self, file, tmp_path, monkeypatch):
@@ -321,7 +321,7 @@ class TestNpz:
         refused(self.save(tmp_path), "none")
 
     def test_edges_of_the_wrong_shape_or_dtype(self, tmp_path):
-        refused(self.save(tmp_path, edges=np.zeros((2, 3), int), num_nodes=4), "shape (m, 2)")
+        refused(self.save(tmp_path, edges=np.zeros((2, 3), int), num_nodes=4), "edges must be (m, 2)")
         refused(self.save(tmp_path, edges=np.zeros((2, 2)), num_nodes=4), "integers", "float64")
 
     def test_ids_out_of_range(self, tmp_path):
@@ -333,8 +333,8 @@ class TestNpz:
         refused(self.save(tmp_path, edges=[[0, 1], [-1, 0]], num_nodes=3), "edges[1, 0] is -1")
 
     def test_num_nodes_that_is_no_number(self, tmp_path):
-        refused(self.save(tmp_path, edges=[[0, 1]], num_nodes="many"), "num_nodes must be one number")
-        refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=0), "num_nodes must be one number")
+        refused(self.save(tmp_path, edges=[[0, 1]], num_nodes="many"), "num_nodes must be an integer")
+        refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=0), "num_nodes must be an integer")
         refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2), "num_nodes=9", num_nodes=9)
         refused(self.save(tmp_path, edges=np.zeros((0, 2), int)), "at least one node")
 
@@ -346,11 +346,12 @@ class TestNpz:
     def test_names_that_do_not_fit(self, tmp_path):
         refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2, names=["a"]), "num_nodes is 2 but 1 names")
         refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2, names=["a", "a"]), "unique", "'a'")
-        refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2, names=[0.5, 1]), "integers or text")
+        refused(self.save(tmp_path, edges=[[0, 1]], num_nodes=2, names=[0.5, 1]), "integer or text")
 
     def test_features_that_do_not_fit(self, tmp_path):
         edges = {"edges": [[0, 1]], "num_nodes": 2}
-        refused(self.save(tmp_path, **edges, features=np.zeros((3, 2))), "3 rows", error=MissingFeaturesError)
+        rows = np.zeros((3, 2))
+        refused(self.save(tmp_path, **edges, features=rows), "3 feature rows", error=MissingFeaturesError)
         refused(self.save(tmp_path, **edges, features=[[np.nan], [1]]), "nan")
         refused(self.save(tmp_path, **edges, feat_data=[1.0]), "features need feat_data", "found feat_data")
         csr = {"feat_indices": [9], "feat_indptr": [0, 1, 1], "feat_shape": [2, 2]}
@@ -361,8 +362,8 @@ class TestNpz:
         for lacking in ("data", "indices", "indptr"):
             parts = {key: value for key, value in whole.items() if key != lacking}
             refused(self.save(tmp_path, **parts), f"without {lacking}")
-        refused(self.save(tmp_path, **whole | {"data": ["x"]}), "rows of numbers")
-        refused(self.save(tmp_path, **whole | {"shape": [2]}), "its shape two")
+        refused(self.save(tmp_path, **whole | {"data": ["x"]}), "1-d arrays of numbers")
+        refused(self.save(tmp_path, **whole | {"shape": [2]}), "and a shape of two")
         refused(self.save(tmp_path, **whole), "num_nodes=5", num_nodes=5)
 
     def test_a_matrix_that_is_not_square(self, tmp_path):
@@ -410,7 +411,7 @@ class TestParquet:
         )
         refused(
             self.save(tmp_path, source=["a"], target=["b"]),
-            "num_nodes goes with integer columns",
+            "num_nodes needs integer columns",
             num_nodes=5,
         )
 
@@ -429,7 +430,7 @@ class TestParquet:
     def test_too_few_columns_or_rows(self, tmp_path):
         refused(self.save(tmp_path, source=[1]), "got 1 field")
         empty = pa.array([], pa.int64())
-        refused(self.save(tmp_path, source=empty, target=empty), "holds no edges")
+        refused(self.save(tmp_path, source=empty, target=empty), "contains no edges")
 
 
 class TestGraphML:
@@ -437,11 +438,11 @@ class TestGraphML:
         refused(file(f"<graphml>\n{inside}</graphml>", "g.graphml"), *parts, **options)
 
     def test_other_xml(self, file):
-        refused(file("<html></html>", "g.graphml"), "not readable as GraphML")
-        self.refused(file, "", "not readable as GraphML")
+        refused(file("<html></html>", "g.graphml"), "cannot be read as GraphML")
+        self.refused(file, "", "cannot be read as GraphML")
 
     def test_no_nodes(self, file):
-        self.refused(file, "<graph></graph>", "holds no nodes")
+        self.refused(file, "<graph></graph>", "contains no nodes")
 
     def test_what_networkx_does_not_read(self, file):
         self.refused(file, "<graph><hyperedge/></graph>", "hyperedges")
@@ -486,7 +487,7 @@ def test_names_are_what_was_asked_for_or_an_error(tmp_path):
     np.savez(tmp_path / "g.npz", edges=[[0, 1]], num_nodes=2)
     assert read_graph(tmp_path / "g.npz", names="text").names.tolist() == ["0", "1"]
     np.savez(tmp_path / "t.npz", edges=[[0, 1]], num_nodes=2, names=["ann", "bob"])
-    refused(tmp_path / "t.npz", "its names are text, 'ann' the first, but names='integer'", names="integer")
+    refused(tmp_path / "t.npz", "its names are text, such as 'ann', but names='integer'", names="integer")
     parquet.write_table(pa.table({"source": ["1"], "target": ["2"]}), tmp_path / "t.parquet")
     refused(tmp_path / "t.parquet", "'source' and 'target' are string", "names='integer'", names="integer")
 
@@ -498,7 +499,7 @@ def test_labels_of_another_number_than_nodes(tmp_path):
 
 def test_columns_go_with_tables(tmp_path):
     np.savez(tmp_path / "g.npz", edges=[[0, 1]], num_nodes=2)
-    refused(tmp_path / "g.npz", "columns go with tables", source="a", error=ParameterError)
+    refused(tmp_path / "g.npz", "npz and GraphML files have no columns", source="a", error=ParameterError)
 
 
 class TestFeatures:
@@ -515,6 +516,11 @@ class TestFeatures:
             sparse.save_npz(tmp_path / "x.npz", sparse.csr_array(np.array([[0, 1], [2, value]])))
             refused(file("0,1\n"), "features[1, 1] (node 1) is", features=tmp_path / "x.npz")
 
+    def test_names_whose_zeros_were_lost(self, file):
+        people = file("node,age\n7,1\n8,2\n", "people.csv")
+        words = "zeros before a number, or .0 after it, were lost in one of them"
+        refused(file("007,008\n"), words, features=people, error=MissingFeaturesError)
+
     def test_a_name_given_twice(self, file):
         people = file("node,age\nann,31\nbob,1\nann,2\n", "people.csv")
         said = refused(
@@ -526,10 +532,38 @@ class TestFeatures:
         parquet.write_table(pa.table({"node": ["a", None], "x": [1, 2]}), tmp_path / "x.parquet")
         refused(file("a,b\n"), "row 1: no node name", features=tmp_path / "x.parquet")
 
+    def test_a_row_without_a_name_where_the_column_is_chosen(self, file):
+        people = file("age,id\n31,1\n45,\n22,3\n", "people.csv")
+        refused(file("1,2\n2,3\n"), "people.csv:3: no node name in 'id'", features=people)
+        table = pa.table({"age": [31, 45], "id": ["1", None]})
+        with pytest.raises(GraphFormatError, match="row 1: no node name in 'id'"):
+            read_graph(file("1,2\n"), table)
+
+    def test_a_column_of_ends_with_a_gap(self):
+        pandas = pytest.importorskip("pandas")
+        edges = pandas.DataFrame({"source": [1, None], "target": [2, 3]})
+        for table, words in (
+            (edges, r"row 1: the source is empty; .*edges\.dropna\(subset=\['source', 'target'\]\) drops"),
+            (edges.astype("Int64"), "row 1"),
+            (edges + 0.5, r"'source' is double; .* \.astype\('Int64'\)"),
+        ):
+            with pytest.raises(GraphFormatError, match=words):
+                read_graph(table)
+        assert read_graph(edges.astype("Int64").dropna()).names.tolist() == [1, 2]
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
+    def test_a_column_of_ends_that_no_integer_holds(self, tmp_path, value):
+        parquet.write_table(pa.table({"source": [1.0, value], "target": [2, 3]}), tmp_path / "e.parquet")
+        refused(tmp_path / "e.parquet", "column 'source' is double; names must be integers or text")
+        with pytest.raises(GraphFormatError, match="column 'source' is double"):
+            build_store(tmp_path / "e.parquet", tmp_path / "store")
+
     def test_a_column_of_names_that_are_none(self, file, tmp_path):
         parquet.write_table(pa.table({"node": [0.5, 1.5], "x": [1, 2]}), tmp_path / "x.parquet")
         refused(
-            file("a,b\n"), "'node', is double; names are integers or text", features=tmp_path / "x.parquet"
+            file("a,b\n"),
+            "the column of names, 'node', is double; names must be integers or text",
+            features=tmp_path / "x.parquet",
         )
 
     def test_what_an_encoder_refuses(self, file):
@@ -541,7 +575,7 @@ class TestFeatures:
 
     def test_a_bare_matrix_needs_integer_names_within_it(self, file, tmp_path):
         np.save(tmp_path / "x.npy", np.eye(2))
-        refused(file("ann,bob\n"), "named by text", features=tmp_path / "x.npy", error=MissingFeaturesError)
+        refused(file("ann,bob\n"), "with text names", features=tmp_path / "x.npy", error=MissingFeaturesError)
         refused(file("0,2\n"), "nodes 0 .. 1", features=tmp_path / "x.npy", error=MissingFeaturesError)
         refused(file("-1,0\n"), "nodes -1 .. 0", features=tmp_path / "x.npy", error=MissingFeaturesError)
 
@@ -552,7 +586,7 @@ class TestFeatures:
 
     def test_npz_without_features(self, file, tmp_path):
         np.savez(tmp_path / "x.npz", a=np.eye(2), b=np.eye(2))
-        refused(file("0,1\n"), "no array is called 'features'", "a, b", features=tmp_path / "x.npz")
+        refused(file("0,1\n"), "no array 'features'", "a, b", features=tmp_path / "x.npz")
 
     def test_a_row_with_the_wrong_number_of_fields(self, file):
         people = file("node,age,height\nann,31,170\nbob,45\n", "people.csv")
@@ -561,9 +595,9 @@ class TestFeatures:
     def test_tables_of_odd_shape(self, file):
         edges = file("ann,bob\n")
         refused(edges, "titles but no rows", features=file("node,age\n", "people.csv"))
-        refused(edges, "has one column", features=file("node\nann\nbob\n", "people.csv"))
+        refused(edges, "has only one column", features=file("node\nann\nbob\n", "people.csv"))
         refused(edges, "both called 'age'", features=file("node,age,age\nann,1,2\n", "people.csv"))
-        refused(edges, "holds no rows", features=file("# nothing\n", "people.csv"))
+        refused(edges, "contains no rows", features=file("# nothing\n", "people.csv"))
         refused(
             edges, ":3: a quote is opened", features=file('node,age\nann,"3"\nbob,"4\ncy,5\n', "people.csv")
         )

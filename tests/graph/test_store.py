@@ -131,7 +131,7 @@ def test_a_store_is_read_as_a_graph_and_pickled_as_its_path(tmp_path):
     assert graph.store == tmp_path / "store"
     assert len(pickle.dumps(graph)) < 400
     assert_same(copy(graph), graph)
-    with pytest.raises(ParameterError, match="is a store, which holds its features"):
+    with pytest.raises(ParameterError, match="is a store, which has its own features"):
         read_graph(tmp_path / "store", tmp_path / "people.csv")
     with pytest.raises(
         UnknownNodeError, match=r"1 of 2 names are not in the graph: 'zed'; .* 'ann', 'bob', 'cy'"
@@ -153,7 +153,7 @@ def test_only_a_store_is_replaced(tmp_path):
     assert len(open_store(tmp_path / "store")) == 3
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "note.txt").write_text("mine")
-    with pytest.raises(ParameterError, match=r"holds 'note.txt' and is no store"):
+    with pytest.raises(ParameterError, match=r"contains 'note.txt' and is not a store"):
         write_store(graph, tmp_path / "mine")
     with pytest.raises(ParameterError, match="is a file"):
         write_store(graph, tmp_path / "mine" / "note.txt")
@@ -172,7 +172,7 @@ def test_a_missing_folder_or_header_is_named(tmp_path, folder):
     with pytest.raises(MissingFileError, match="no such folder; pass a store"):
         open_store(tmp_path / "nowhere")
     (folder / "header.json").unlink()
-    with pytest.raises(MissingFileError, match=r"holds no header.json"):
+    with pytest.raises(MissingFileError, match=r"has no header.json"):
         open_store(folder)
 
 
@@ -183,7 +183,7 @@ def test_a_file_that_is_cut_off_or_gone_is_named(folder, name):
     data = (folder / name).read_bytes()
     (folder / name).write_bytes(data[:-1])
     with pytest.raises(
-        GraphFormatError, match=rf"{name}: has \d+ bytes, the header says \d+: it was cut off"
+        GraphFormatError, match=rf"{name}: has \d+ bytes, but the header says \d+: it is damaged"
     ):
         open_store(folder)
     (folder / name).unlink()
@@ -207,7 +207,7 @@ def test_a_flipped_bit_fails_the_checksum(folder, name):
     data = bytearray((folder / name).read_bytes())
     data[len(data) // 2] ^= 4
     (folder / name).write_bytes(data)
-    with pytest.raises(GraphFormatError, match=f"{name}: its checksum is not the header's"):
+    with pytest.raises(GraphFormatError, match=f"{name}: its checksum does not match the header"):
         open_store(folder, verify=True)
 
 
@@ -220,7 +220,7 @@ def rewritten(folder, change):
 
 def test_a_newer_version_says_so(folder):
     rewritten(folder, lambda header: header.update(version=VERSION + 1))
-    with pytest.raises(GraphFormatError, match=r"header.json: is of version 2, .* reads up to 1: upgrade it"):
+    with pytest.raises(GraphFormatError, match=r"header.json: is version 2, .* reads up to 1: upgrade it"):
         open_store(folder)
 
 
@@ -229,16 +229,16 @@ def test_a_newer_version_says_so(folder):
     [
         (lambda h: h.update(format="other"), "format must be 'spinegraph.store'"),
         (lambda h: h["files"].pop("indices.bin"), "expected the files"),
-        (lambda h: h["files"].update({"../x.bin": {}}), "is no file of a store"),
+        (lambda h: h["files"].update({"../x.bin": {}}), "is not a file of a store"),
         (lambda h: h["files"]["indptr.bin"].update(dtype="O"), "dtype must be '<i8'"),
         (lambda h: h["files"]["indptr.bin"].update(shape=[2**63]), "shape must be 1 sizes"),
-        (lambda h: h["files"]["indptr.bin"].update(shape=[0]), "a graph has 1 to"),
+        (lambda h: h["files"]["indptr.bin"].update(shape=[0]), "a graph must have 1 to"),
         (lambda h: h["files"]["weights.bin"].update(shape=[3]), r"must have shape \(4,\)"),
         (lambda h: h.update(num_features=7), r"must have shape \(3, 7\)"),
-        (lambda h: h.update(feature_names=["one"]), "must name 3 columns"),
+        (lambda h: h.update(feature_names=["one"]), "feature_names must have 3 entries"),
         (lambda h: h.update(names="integer"), "expected the files"),
         (lambda h: h.update(report={"listed": -1}), "listed must be from 0"),
-        (lambda h: h.update(fingerprint=None), "fingerprint must be a str"),
+        (lambda h: h.update(fingerprint=None), "fingerprint must be of type str"),
     ],
 )
 def test_a_header_is_trusted_in_nothing(folder, change, message):

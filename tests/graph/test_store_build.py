@@ -148,21 +148,21 @@ def test_rows_without_a_node_and_nodes_without_a_row_are_named(people):
     place, table = people
     some = {key: list(values)[:15] for key, values in table.items()}
     parquet.write_table(pa.table(some), place / "some.parquet")
-    with pytest.raises(MissingFeaturesError, match=r"some.parquet: 5 of 20 nodes have no feature row: 'p"):
-        build_store(place / "edges.csv", place / "store", features=place / "some.parquet")
-    found = build_store(place / "edges.csv", place / "store", features=place / "some.parquet", missing="zero")
+    with pytest.warns(SpineWarning, match=r"5 of 20 nodes have no feature row and get zeros: 'p"):
+        found = build_store(place / "edges.csv", place / "store", features=place / "some.parquet")
     assert (np.asarray(found.features)[[name in some["node"] for name in found.names]] != 0).any()
     assert not np.asarray(found.features)[[name not in some["node"] for name in found.names]].any()
     stranger = {key: [*values, "nobody" if isinstance(values[0], str) else 0] for key, values in some.items()}
     parquet.write_table(pa.table(stranger), place / "stranger.parquet")
-    with pytest.warns(SpineWarning, match=r"1 feature rows name no node: 'nobody'; such rows are left out"):
-        build_store(place / "edges.csv", place / "store", features=place / "stranger.parquet", missing="zero")
+    with pytest.warns(SpineWarning) as caught:
+        build_store(place / "edges.csv", place / "store", features=place / "stranger.parquet")
+    assert "1 feature rows match no node and are left out: 'nobody'" in str(caught[-1].message)
     twice = pa.concat_tables([pa.table(some), pa.table(some)])
     parquet.write_table(twice, place / "twice.parquet")
     with pytest.raises(MissingFeaturesError, match="given more than once"):
-        build_store(place / "edges.csv", place / "store", features=place / "twice.parquet", missing="zero")
+        build_store(place / "edges.csv", place / "store", features=place / "twice.parquet")
     parquet.write_table(pa.table({**table, "age": [float("nan")] * 20}), place / "nan.parquet")
-    with pytest.raises(GraphFormatError, match=r"node 'p00': column 'age' holds no finite float32 number"):
+    with pytest.raises(GraphFormatError, match=r"node 'p00': column 'age' has no finite float32 number"):
         build_store(place / "edges.csv", place / "store", features=place / "nan.parquet")
 
 
@@ -170,7 +170,7 @@ def test_columns_of_words_need_an_encoder(people):
     place, table = people
     mixed = pa.table({**table, "team": ["north", "south"] * 10})
     parquet.write_table(mixed, place / "mixed.parquet")
-    with pytest.raises(MissingFeaturesError, match=r"mixed.parquet: 'team' hold gaps or other than numbers"):
+    with pytest.raises(MissingFeaturesError, match=r"mixed.parquet: 'team' have gaps or are not numbers"):
         build_store(place / "edges.csv", place / "store", features=place / "mixed.parquet")
     with pytest.raises(ParameterError, match="encoder must be fitted"):
         build_store(place / "edges.csv", place / "store", encoder=FeatureEncoder())
@@ -197,6 +197,15 @@ def test_what_is_wrong_is_said_before_or_where_it_stands(tmp_path):
     with pytest.raises(MissingFileError):
         build_store(tmp_path / "nowhere.txt", tmp_path / "store")
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("shared", [2, 0])
+def test_ids_of_two_kinds_are_warned_of_as_by_read_graph(tmp_path, shared):
+    path = tmp_path / "edges.csv"
+    path.write_text("user_id,movie_id\n1,2\n1,3\n2,1\n" if shared else "user_id,movie_id\n1,2\n1,3\n")
+    said = outcome(read_graph, path)[1]
+    assert outcome(build_store, path, tmp_path / "store")[1] == said
+    assert [f"are read as the same nodes: {shared} of them" in one for one in said] == [True] * bool(shared)
 
 
 def test_losses_are_warned_of(tmp_path):

@@ -53,13 +53,13 @@ def test_random_graphs_have_random_ids_and_the_asked_edges():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: made.barbell(0), "clique must be an integer of at least 1; got 0"),
+        (lambda: made.barbell(0), "clique must be an integer >= 1; got 0"),
         (lambda: made.barbell(3, -1), "bridge must be"),
         (lambda: made.random_graph(0, 1), "num_nodes must be"),
         (lambda: made.random_graph(5, -1), "edges_per_node must be"),
         (lambda: made.random_graph(5, 1, features=0), "features must be"),
         (lambda: made.planted(communities=0), "communities must be"),
-        (lambda: made.planted(size=9), "size must be an integer of at least 10; got 9"),
+        (lambda: made.planted(size=9), "size must be an integer >= 10; got 9"),
         (lambda: made.planted(feature_noise=-0.1), "feature_noise must be from 0 to 1"),
         (lambda: made.planted(role_strength=float("nan")), "role_strength must be"),
     ],

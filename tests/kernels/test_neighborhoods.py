@@ -7,8 +7,8 @@ from spinegraph.kernels.columns import (
     H_INDEX,
     SMALLER,
     STRENGTH,
-    THEIRS,
     TRIANGLES,
+    TWO_HOPS,
     WIDTH,
     neighborhoods,
     share_edges,
@@ -24,8 +24,8 @@ def described(graph, weights=None):
         stop = min(start + 7, len(graph))
         share_edges(adjacency.indptr, adjacency.indices, start, stop, marks, shared)
     one, other = np.empty((2, len(graph), WIDTH))
-    neighborhoods(adjacency, np.arange(len(graph)), THEIRS, marks, np.empty(0, np.int32), one)
-    neighborhoods(adjacency, np.arange(len(graph)), THEIRS, marks, shared, other)
+    neighborhoods(adjacency, np.arange(len(graph)), TWO_HOPS, marks, np.empty(0, np.int32), one)
+    neighborhoods(adjacency, np.arange(len(graph)), TWO_HOPS, marks, shared, other)
     assert not marks.any()
     np.testing.assert_array_equal(one, other)
     return one

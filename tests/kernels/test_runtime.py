@@ -8,9 +8,10 @@ import threading
 import numba
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from spinegraph.errors import ParameterError, UncachedKernelsWarning
-from spinegraph.kernels.runtime import _digest, compiled, run_blocks, thread_count
+from spinegraph.kernels.runtime import _digest, compiled, one_blas_thread, run_blocks, thread_count
 
 KERNEL = """
 from spinegraph.kernels.runtime import compiled
@@ -61,9 +62,9 @@ def test_a_kernel_is_kept_for_the_next_process(tmp_path):
 @pytest.mark.compiled
 def test_a_kernel_works_where_the_disk_of_the_cache_is_full(tmp_path):
     found = call(tmp_path, "full", NUMBA_CACHE_DIR=str(tmp_path / "kept"))
-    assert found.startswith("84 UncachedKernelsWarning: compiled kernels cannot be kept (")
+    assert found.startswith("84 UncachedKernelsWarning: compiled kernels cannot be cached (")
     assert "File too large" in found
-    assert found.count("cannot be kept") == 1
+    assert found.count("cannot be cached") == 1
     assert "set NUMBA_CACHE_DIR" in found
 
 
@@ -124,3 +125,29 @@ def test_all_cores_that_the_process_may_use_is_the_default():
 def test_other_numbers_of_threads_are_refused(threads):
     with pytest.raises(ParameterError, match=f"threads must be a whole number >= 1.*got {threads!r}"):
         thread_count(threads)
+
+
+def test_blas_has_one_thread_until_the_last_leaves_and_gets_its_threads_back():
+    def threads_now():
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    seen, may_leave = [], threading.Event()
+
+    def stay():
+        with one_blas_thread():
+            entered.set()
+            may_leave.wait()
+            seen.append(threads_now())
+
+    with threadpool_limits(2):
+        pass  # whoever limited before has lifted the limit again
+    before, entered = threads_now(), threading.Event()
+    other = threading.Thread(target=stay)
+    with one_blas_thread():
+        other.start()
+        entered.wait()
+    assert threads_now() == {1}
+    may_leave.set()
+    other.join()
+    assert seen == [{1}]
+    assert threads_now() == before

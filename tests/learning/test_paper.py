@@ -80,9 +80,9 @@ def test_a_generator_has_one_part_and_no_place():
     assert content.known(DENSE) is None
     assert alone.encoder is None
     alone.require_features(made.karate())
-    with pytest.raises(MissingFeaturesError, match="fitted with 5 features per node, this graph has 0"):
+    with pytest.raises(MissingFeaturesError, match="fitted with 5 features per node, but this graph has 0"):
         content.require_features(made.karate())
-    with pytest.raises(MissingFeaturesError, match="this graph has 12"):
+    with pytest.raises(MissingFeaturesError, match="but this graph has 12"):
         content.embed(SPARSE)
 
 
@@ -102,7 +102,7 @@ def test_changed_settings_are_checked():
 
 
 def test_a_fit_without_features_says_what_does_without():
-    with pytest.raises(MissingFeaturesError, match=r"reads features, and the graph has none.*SPINE\(\)"):
+    with pytest.raises(MissingFeaturesError, match=r"needs features, but the graph has none.*SPINE\(\)"):
         SPINE.paper().fit(made.karate())
 
 

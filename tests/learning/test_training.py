@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 import reference
 from spinegraph import made
 from spinegraph.config import PaperConfig
-from spinegraph.learning.objective import first_auxiliary
+from spinegraph.learning.objective import initial_auxiliary
 from spinegraph.learning.sampling import HELD_OUT, PairSampler, gather_corpus
-from spinegraph.learning.training import Trainer, first_weights, learn, one_torch_thread
+from spinegraph.learning.training import Trainer, initial_weights, learn, one_torch_thread
 
 DIM, COLUMNS = 4, 6
 GRAPH = made.barbell(8, bridge=2)
@@ -130,18 +130,18 @@ def test_the_callers_random_state_and_threads_are_left_alone():
 
 
 def test_the_start_is_small_and_its_own_for_each_seed():
-    one = first_weights(COLUMNS, config())
+    one = initial_weights(COLUMNS, config())
     assert one.shape == (COLUMNS, DIM)
     assert np.abs(one).max() <= np.sqrt(6 / (COLUMNS + DIM))
-    assert not np.array_equal(one, first_weights(COLUMNS, config(seed=1)))
+    assert not np.array_equal(one, initial_weights(COLUMNS, config(seed=1)))
 
 
 def test_auxiliary_vectors_start_small_or_know_who_is_near():
     settings = config(steps=200)
-    random = first_auxiliary(len(GRAPH), sampler(settings), settings)
+    random = initial_auxiliary(len(GRAPH), sampler(settings), settings)
     assert random.shape == (len(GRAPH), DIM)
     assert abs(random.std() - 0.1) < 0.02
     settings = config(steps=200, auxiliary_init="node2vec")
-    known = first_auxiliary(len(GRAPH), sampler(settings), settings)
+    known = initial_auxiliary(len(GRAPH), sampler(settings), settings)
     similar = known @ known.T
     assert similar[:8, :8].mean() > similar[:8, -8:].mean() + 0.1  # the two bells of the barbell

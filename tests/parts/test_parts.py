@@ -1,20 +1,34 @@
 """The three parts: what each holds, for seen and unseen nodes and networks."""
 
+import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paper.protocols import mirrored
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
+from scipy.sparse import random_array as random_sparse
+from threadpoolctl import threadpool_limits
 
+import reference
 import strategies
 from spinegraph import SPINE, FeatureEncoder, Graph, made
 from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ParameterError, SpineWarning, UnfamiliarDataWarning
-from spinegraph.parts.content import Content, column_scale, learn
-from spinegraph.parts.generator import Generator, divide
+from spinegraph.parts.content import (
+    Content,
+    Round,
+    column_scale,
+    contrastive_gradient,
+    feature_homophily,
+    learn,
+    link_covariances,
+    times_chance,
+)
+from spinegraph.parts.generator import Generator, _balance, divide
 from spinegraph.parts.place import KNOWN_MASS, hidden_links, share_nearer
 from spinegraph.parts.role import names_of
 
@@ -102,28 +116,153 @@ def test_a_category_of_fifty_values_counts_as_much_as_a_number():
     np.testing.assert_allclose(variance[variance > 1e-6], 1, rtol=1e-3)
 
 
-def test_learning_is_never_worse_on_hidden_links_than_its_start(planted):
+def with_shuffled_features(graph):
+    """Return the graph with features that say nothing about its links."""
+    return graph.with_features(graph.feature_rows(np.random.default_rng(0).permutation(len(graph))))
+
+
+def test_learning_is_never_worse_on_links_that_it_never_saw(planted):
     config = Config(dim=64)
     content = Content.fit(planted.graph, 40, config)
     _, gained = learn(content, planted.graph, config)
-    assert gained.after >= gained.before
-    shuffled = planted.graph.with_features(
-        planted.graph.feature_rows(np.random.default_rng(0).permutation(len(planted.graph)))
+    assert gained.after > gained.before > 2
+    random = with_shuffled_features(planted.graph)
+    content = Content.fit(random, 40, config)
+    found, none = learn(replace(content, homophily=1.0), random, config)
+    assert 0.95 < none.before <= none.after < 1.1  # links that were learned from would be guessed better
+    found, none = learn(content, random, config)
+    unchanged = np.linalg.norm(found.mixing - content.mixing) / np.linalg.norm(content.mixing)
+    assert unchanged < 0.05
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@given(graph=strategies.graphs(min_nodes=3, max_nodes=9, features=True), seed=st.integers(0, 99))
+def test_homophily_is_counted_node_by_node(graph, seed, sparse):
+    if not graph.num_edges:
+        return
+    features = np.asarray(
+        graph.features.toarray() if issparse(graph.features) else graph.features, np.float64
     )
-    random = Content.fit(shuffled, 40, config)
-    _, none = learn(random, shuffled, config)
-    assert none.after >= none.before
+    features = features + np.random.default_rng(seed).random(features.shape) / 100  # no ties but for rounding
+    scale = np.linspace(0.5, 2, features.shape[1]).astype(np.float32)
+    rng = np.random.default_rng([seed, 43])
+    nodes = np.sort(rng.permutation(np.flatnonzero(graph.degrees)))
+    share = reference.resemblance(graph, features * scale, nodes, nodes[rng.permutation(len(nodes))])
+    found = feature_homophily(graph, csr_array(features) if sparse else features, scale, seed)
+    assert found == pytest.approx(np.clip((2 * share - 1) / 0.3, 0, 1))
+
+
+def test_where_neighbors_are_not_alike_own_features_count_most(planted):
+    graph = with_shuffled_features(planted.graph)
+    config = Config(dim=80, parts=("content",))
+    homophily = [Generator.fit(each, config, quiet).content.homophily for each in (planted.graph, graph)]
+    assert homophily[0] == 1
+    assert homophily[1] < 0.3
+    own = graph.features.toarray() - graph.features.toarray().mean(axis=0)
+    vectors = SPINE(dim=80, parts=("content",)).fit(graph).embeddings_.vectors
+    assert np.corrcoef((own @ own.T).ravel(), (vectors @ vectors.T).ravel())[0, 1] > 0.6
+
+
+@pytest.mark.parametrize("value", ["ACME", True, 1.0, 7])
+def test_a_constant_column_of_a_table_changes_nothing(value):
+    for n in (399, 490, 1001):  # sums in float32 rounded differently for each
+        rng = np.random.default_rng(n)
+        table = {
+            "age": rng.normal(size=n),
+            "city": np.array([f"c{i}" for i in rng.integers(9, size=n)], object),
+        }
+        found = []
+        for more in ({}, {"same": np.array([value] * n, object if value == "ACME" else None)}):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                encoder = FeatureEncoder().fit(table | more)
+                features = encoder.transform(table | more)
+            graph = made.random_graph(n, 3, seed=1).with_features(features)._encoded_by(encoder)
+            found.append(Content.fit(graph, 40, Config(learning=False)))
+        used = np.abs(found[1].directions).sum(axis=1) > 0
+        assert used.sum() == len(found[0].directions)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.5])
+@pytest.mark.parametrize(("nodes", "dim"), [(1, 20), (30, 20), (30, 1500)])
+def test_many_columns_that_are_all_constant_are_no_obstacle(nodes, dim, value, tmp_path):
+    graph = made.random_graph(nodes, 2, seed=1).with_features(np.full((nodes, 300), value))
+    model = SPINE(dim=dim).fit(graph)
+    model.save(tmp_path / "model")
+    found = SPINE.load(tmp_path / "model").transform(graph).vectors
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found, model.embeddings_.vectors)
+
+
+def test_a_column_that_hardly_varies_is_no_picture_of_degrees():
+    n, graph = 600, made.random_graph(600, 2, seed=1, heavy_tailed=True)
+    rng = np.random.default_rng(0)
+    table = {"age": rng.normal(size=n), "city": np.array([f"c{i}" for i in rng.integers(9, size=n)], object)}
+    table["same"] = np.array(["X"] * (n - 1) + ["Y"], object)
+    encoder = FeatureEncoder().fit(table)
+    graph = graph.with_features(encoder.transform(table))._encoded_by(encoder)
+    content = SPINE(dim=60, parts=("content",), learning=False).fit(graph).embeddings_.vectors
+    degrees = np.log1p(graph.degrees) - np.log1p(graph.degrees).mean()
+    explained = np.square(degrees @ (content - content.mean(axis=0))).sum() / (degrees @ degrees)
+    assert explained < 0.05 * np.square(content).sum()
+
+
+@given(st.integers(2, 9), st.integers(1, 12), st.integers(0, 2), st.integers(0, 2**32 - 1))
+def test_covariances_over_links_are_those_of_the_listed_ends(nodes, links, first, seed):
+    rng = np.random.default_rng(seed)
+    left, right = rng.integers(nodes, size=(2, links))
+    values = rng.standard_normal((nodes, 4)).astype(np.float32)
+    apart, spread = link_covariances(Round(left, right, values), first)
+    kept = values[:, first:].astype(np.float64)
+    difference, ends = kept[left] - kept[right], np.concatenate([kept[left], kept[right]])
+    np.testing.assert_allclose(apart, difference.T @ difference / (2 * links), atol=1e-9)
+    np.testing.assert_allclose(spread, np.cov(ends.T, ddof=0).reshape(spread.shape), atol=1e-9)
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_the_slope_of_the_contrast_is_that_of_its_definition(pairs, width, seed):
+    rng = np.random.default_rng(seed)
+    left, right = rng.standard_normal((2, pairs, width))
+    change = 0.3 * rng.standard_normal((width, width))
+    nodes = rng.integers(4, size=pairs)
+    same = nodes[:, None] == nodes
+    expected = reference.slope(lambda: reference.contrast_of_links(change, left, right, same), change)
+    found = contrastive_gradient(*(each.astype(np.float32) for each in (change, left, right)), same)
+    np.testing.assert_allclose(found, expected, rtol=5e-3, atol=5e-3 * max(1, np.abs(expected).max()))
 
 
 def test_links_are_hidden_once_and_the_rest_is_kept():
     graph = made.random_graph(300, 6, features=5, seed=1)
     rest, left, right = hidden_links(graph, 0.3, np.random.default_rng(0))
     assert rest.num_edges + len(left) == graph.num_edges
-    assert rest.num_features == 5
     ends = {frozenset(pair) for pair in zip(left.tolist(), right.tolist(), strict=True)}
     assert len(ends) == len(left)
     kept = set(zip(np.repeat(np.arange(300), rest.degrees).tolist(), rest.indices.tolist(), strict=True))
     assert not any(tuple(pair) in kept for pair in ends)
+
+
+def test_links_are_guessed_by_chance_where_ends_are_as_near_as_others():
+    rng = np.random.default_rng(0)
+    left, right = rng.permutation(1200).reshape(2, 600)
+    values = rng.standard_normal((1200, 30)).astype(np.float32)
+    assert times_chance(values, left, right) == pytest.approx(1, abs=0.02)
+    values[right] = values[left]
+    assert 100 < times_chance(values, left, right) <= 512
+    assert times_chance(values, left[:0], right[:0]) == 1.0
+    few = rng.integers(5, size=600)  # ends of the same node are no choice
+    assert times_chance(rng.standard_normal((1200, 30)).astype(np.float32), few, right) == pytest.approx(
+        1, abs=0.05
+    )
+
+
+def test_a_hundred_thousand_columns_need_no_square_of_them():
+    rows = random_sparse((300, 100_000), density=2e-4, format="csr", dtype=np.float32, rng=0)
+    graph = made.random_graph(300, 4, seed=0).with_features(rows)
+    tracemalloc.start()
+    SPINE(dim=32, learning=False).fit(graph)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e9
 
 
 def test_share_nearer_counts_ties_by_half():
@@ -189,6 +328,28 @@ def test_nodes_far_from_all_that_is_known_have_no_place():
     assert 0 < KNOWN_MASS < 1
 
 
+def test_a_node_without_links_has_no_place_until_it_is_linked():
+    club = made.karate()
+    ends = np.stack([np.repeat(np.arange(34), np.diff(club.indptr)), club.indices], axis=1)
+    with_isolated = Graph.from_edges(ends[ends[:, 0] < ends[:, 1]], num_nodes=40)
+    model, plain = SPINE(dim=16).fit(with_isolated), SPINE(dim=16).fit(club)
+    place = model.embeddings_.part("place").vectors
+    assert not place[34:].any()
+    assert place[:34].any(axis=1).all()
+    np.testing.assert_array_equal(model.generator_.place.positions, plain.generator_.place.positions)
+    later = with_isolated.overlay([], [(34, 0), (34, 1)])
+    linked = model.transform(later, nodes=[34]).part("place")[34]
+    new = model.transform(club.overlay(["new"], [("new", 0), ("new", 1)]), nodes=["new"]).part("place")["new"]
+    np.testing.assert_allclose(linked, new, atol=1e-6)
+    with pytest.raises(ParameterError, match="39 has no place: no links"):
+        model.similar(39, by="place")
+
+
+def test_a_network_without_links_has_no_place():
+    model = SPINE(dim=16).fit(Graph.from_edges(np.zeros((0, 2), np.int64), num_nodes=5))
+    assert not model.embeddings_.part("place").vectors.any()
+
+
 def test_several_networks_have_no_place_and_fit_says_so():
     graphs = [made.planted(seed=seed).graph for seed in (0, 1)]
     with pytest.warns(SpineWarning, match="no place part"):
@@ -197,7 +358,7 @@ def test_several_networks_have_no_place_and_fit_says_so():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SPINE(dim=32, parts=("content", "role")).fit(graphs)
-    with pytest.raises(ParameterError, match="no place in common"):
+    with pytest.raises(ParameterError, match="several networks share no place"):
         SPINE(dim=32, parts=("place",)).fit(graphs)
 
 
@@ -246,13 +407,13 @@ def test_weights_scale_parts(planted):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"parts": ("colour",)}, "parts must be some of 'content', 'place', 'role'; got"),
-        ({"parts": ()}, "parts must be some of"),
-        ({"weights": {"colour": 1}}, "weights must give some of"),
-        ({"weights": {"content": 0, "place": 0, "role": 0}}, "weights must give some of"),
-        ({"weights": {"role": -1}}, "weights must give some of"),
-        ({"weights": {"role": float("nan")}}, "weights must give some of"),
-        ({"weights": "role"}, "weights must give some of"),
+        ({"parts": ("colour",)}, "parts must be one or more of 'content', 'place', 'role'; got"),
+        ({"parts": ()}, "parts must be one or more of"),
+        ({"weights": {"colour": 1}}, "weights must map some of"),
+        ({"weights": {"content": 0, "place": 0, "role": 0}}, "weights must map some of"),
+        ({"weights": {"role": -1}}, "weights must map some of"),
+        ({"weights": {"role": float("nan")}}, "weights must map some of"),
+        ({"weights": "role"}, "weights must map some of"),
     ],
 )
 def test_wrong_parts_and_weights_are_refused(wrong, message):
@@ -261,9 +422,9 @@ def test_wrong_parts_and_weights_are_refused(wrong, message):
 
 
 def test_a_part_that_cannot_be_is_an_error_where_it_was_asked_for():
-    with pytest.raises(MissingFeaturesError, match="parts asks for content"):
+    with pytest.raises(MissingFeaturesError, match="parts includes content"):
         SPINE(parts=("content", "role")).fit(made.karate())
-    with pytest.raises(ParameterError, match="all parts that there are"):
+    with pytest.raises(ParameterError, match="weights are 0 for all parts, "):
         SPINE(weights={"place": 0, "role": 0}).fit(made.karate())
 
 
@@ -273,6 +434,16 @@ def test_threads_do_not_change_a_bit(threads, features):
     graph = made.random_graph(1500, 6, features=features, seed=1)
     one, many = (SPINE(dim=48, threads=count).fit(graph).embeddings_.vectors for count in (1, threads))
     np.testing.assert_array_equal(one, many)
+
+
+def test_threads_of_blas_do_not_change_a_bit():
+    graph = made.random_graph(1500, 6, features=300, seed=1)
+    found = []
+    for threads in (1, 4):  # a machine of other cores has others
+        with threadpool_limits(threads):
+            model = SPINE(dim=48).fit(graph)
+            found.append((model.embeddings_.vectors, model.transform(graph).vectors))
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_network_of_more_nodes_than_are_fitted_on():
@@ -289,7 +460,7 @@ def test_a_model_saved_without_place_says_so(model, planted, tmp_path):
     assert found.same_network is False
     assert not found.part("place").vectors.any()
     np.testing.assert_array_equal(found.part("content").vectors, model.embeddings_.part("content").vectors)
-    with pytest.raises(ParameterError, match="saved without place"):
+    with pytest.raises(ParameterError, match="needs a model that was saved with place=True"):
         loaded.transform(planted.graph, same_network=True)
 
 
@@ -304,11 +475,20 @@ def test_a_saved_model_gives_the_same_vectors(model, planted, tmp_path, data):
 
 def test_where_links_are_few_roles_count_less(planted):
     graph, rng = planted.graph, np.random.default_rng(0)
-    thinned = hidden_links(graph, 0.8, rng)[0]
+    thinned = hidden_links(graph, 0.8, rng)[0].with_features(graph.features)
     whole, thin = (SPINE(dim=32).fit(each).generator_.weights["role"] for each in (graph, thinned))
     mean_degree = 2 * thinned.num_edges / len(thinned)
     assert mean_degree < 2
     assert thin == pytest.approx(whole * (mean_degree / 3) ** 2)
+
+
+def test_where_links_are_few_roles_count_less_without_features_too():
+    whole, thin = (_balance(has_content=False, strength=0.7, neighbors=mean) for mean in (3, 1.5))
+    odds = [given["role"] / given["place"] for given in (whole, thin)]
+    assert odds[1] == pytest.approx(odds[0] / 4)
+    assert thin["role"] ** 2 + thin["place"] ** 2 == pytest.approx(1)
+    alone = SPINE(dim=8, parts=("role",)).fit(made.random_graph(50, 0.2, seed=0))
+    assert alone.generator_.weights == {"role": 1}
 
 
 def test_of_very_many_nodes_the_best_connected_have_positions(planted, monkeypatch, tmp_path):

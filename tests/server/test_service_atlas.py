@@ -12,7 +12,7 @@ from running_service import Running, small_graph
 from spinegraph import SPINE
 from spinegraph.analysis.layout import layout
 from spinegraph.analysis.roles import Roles
-from spinegraph.apps.server.atlas import MAP, draw, drawing, read_map
+from spinegraph.apps.server.atlas import MAP, draw, read_map, start_draw
 from spinegraph.apps.server.live import Live
 
 
@@ -29,25 +29,24 @@ def model():
 
 def test_it_makes_the_map_and_the_roles_of_the_snapshot(model, tmp_path):
     now = snapshot_of(model)
-    process, done = drawing(tmp_path, model.generator_, now)
+    process, done = start_draw(tmp_path, model.generator_, now)
     assert [done.recv() for _ in range(4)] == ["all", *model.embeddings_.parts]
     process.join(120)
     assert process.exitcode == 0
-    found = read_map(tmp_path / MAP, now)
-    np.testing.assert_array_equal(found.coordinates["all"], layout(model.embeddings_.vectors))
-    assert set(found.coordinates) == {"all", *model.embeddings_.parts}
+    arrays, roles = read_map(tmp_path / MAP, now)
+    np.testing.assert_array_equal(arrays["places.all"], layout(model.embeddings_.vectors))
     for part in model.embeddings_.parts:
-        np.testing.assert_array_equal(found.coordinates[part], layout(model.embeddings_.part(part).vectors))
-        counts = np.bincount(found.groups[part])
+        np.testing.assert_array_equal(arrays[f"places.{part}"], layout(model.embeddings_.part(part).vectors))
+        counts = np.bincount(arrays[f"groups.{part}"])
         assert counts.sum() == 90
         assert (np.diff(counts) <= 0).all()  # the largest first
-    assert found.roles.titles == Roles.find(model.graph_, model.generator_, model.embeddings_).titles
+    assert roles.titles == Roles.find(model.graph_, model.generator_, model.embeddings_).titles
 
 
 def test_a_map_of_another_version_or_a_damaged_one_is_none(model, tmp_path):
     now = snapshot_of(model)
     _, told = Pipe()
-    about = now.version, now.overlay.standing, True
+    about = now.version, now.overlay.remaining, True
     draw(tmp_path, model.generator_, model.graph_, model.embeddings_.vectors, about, told)
     live = Live(model.generator_, model.graph_, version=3)
     assert read_map(tmp_path / MAP, live.snapshot) is None

@@ -183,7 +183,7 @@ def test_a_store_of_another_model_is_refused(model_folder, tmp_path):
         running.add("new", ["n0"])
         running.stop()
     other = small_model(tmp_path / "other", small_graph(seed=1))
-    with pytest.raises(RuntimeError, match="made for another model or graph"):
+    with pytest.raises(RuntimeError, match="belongs to another model or graph"):
         Running(other, tmp_path / "store").start()
 
 

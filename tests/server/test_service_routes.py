@@ -173,16 +173,17 @@ def test_a_node_that_is_tried_out_is_compared_by_part_too(shared_service):
     ("query", "field", "words"),
     [
         ({"by": "colour"}, "query.by", "'content', 'place' or 'role'"),
-        ({"weights": "colour=1"}, "query.weights", "weights must give some of"),
+        ({"weights": "colour=1"}, "query.weights", "weights must map some of"),
         ({"weights": "role"}, "query.weights", "got 'role'"),
         ({"weights": ""}, "query.weights", "role=2,place=0.5"),
         ({"weights": "role=x"}, "query.weights", "got 'role=x'"),
-        ({"weights": "role=-1"}, "query.weights", "a number >= 0"),
-        ({"weights": "role=nan"}, "query.weights", "a number >= 0"),
+        ({"weights": "role=-1"}, "query.weights", "numbers >= 0"),
+        ({"weights": "role=nan"}, "query.weights", "numbers >= 0"),
         ({"weights": "role=1,role=2"}, "query.weights", "given twice"),
-        ({"weights": "role=0,place=0,content=0"}, "query.weights", "not 0 to all"),
+        ({"weights": "role=0,place=0,content=0"}, "query.weights", "not all of them 0"),
         ({"by": "role", "weights": "role=2"}, "query.weights", "for all parts together"),
         ({"weights": "role=" + "1" * 200}, "query.weights", "at most 100 characters"),
+        ({"by": "colour"}, "query.by", "query.by: must be 'all'"),
     ],
 )
 def test_parts_and_weights_that_make_no_sense_are_problems(shared_service, query, field, words):
@@ -311,8 +312,8 @@ def test_two_nodes_are_explained_and_roles_are_told_once_found(shared_service):
         ({"name": "x"}, 422, "body.features", "12 numbers"),
         ({"nodes": [{"name": "x", "features": [1, 2]}]}, 422, "body.nodes.0.features", "got 2 numbers"),
         ({"name": "x", "features": {"nope": 1}}, 422, "body.features", "no column 'nope'"),
-        ({"name": "x", "features": {"word 1": "red"}}, 422, "body.features", "takes a number; got 'red'"),
-        ({"name": "x", "features": {"word 1": None}}, 422, "body.features", "takes a number"),
+        ({"name": "x", "features": {"word 1": "red"}}, 422, "body.features", "must be a number; got 'red'"),
+        ({"name": "x", "features": {"word 1": None}}, 422, "body.features", "must be a number"),
         ({"name": "x", "features": {}, "edges": ["x"]}, 422, "body.edges.0", "to itself"),
         (
             {"name": "x", "features": {}, "edges": [{"to": "n1", "weight": 2}]},
@@ -327,7 +328,7 @@ def test_two_nodes_are_explained_and_roles_are_told_once_found(shared_service):
             "body.nodes.0.edges.1",
             "no node 'zoe'",
         ),
-        ({"name": "n1", "features": {}}, 409, "body.name", "is there already"),
+        ({"name": "n1", "features": {}}, 409, "body.name", "already exists"),
         ({"nodes": [{"name": "x", "features": {}}] * 2}, 422, "body.nodes.1.name", "twice"),
         ({"name": ""}, 422, "body.name", "at least 1 character"),
         ({"name": 2**63}, 422, "body.name", "less than or equal to 9223372036854775807"),
@@ -394,7 +395,7 @@ def test_a_number_and_its_text_are_not_two_nodes(service):
         body = {"nodes": [{"name": name, "features": {}} for name in names]}
         answer = service.client.post("/v1/nodes", json=body)
         assert answer.status_code == 409
-        assert "like node" in answer.json()["detail"]
+        assert "are the same in a path" in answer.json()["detail"]
         assert answer.json()["field"] == f"body.nodes.{len(names) - 1}.name"
     assert service.get("/v1/nodes/7") == before  # not that of another
     service.add("07", ["n0"])
@@ -441,7 +442,7 @@ def test_compacting_keeps_every_answer(service):
 
 
 def test_a_store_may_be_opened_by_one_process_alone(service, model_folder):
-    with pytest.raises(RuntimeError, match="another process serves from it"):
+    with pytest.raises(RuntimeError, match="another process is using it"):
         Running(model_folder, service.store).start()
 
 

@@ -1,10 +1,17 @@
 """A model fitted on a table of mixed columns: new nodes come with rows of that table."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from running_service import Running, small_graph
-from spinegraph import SPINE, FeatureEncoder
+from spinegraph import SPINE, FeatureEncoder, Graph
+from spinegraph.apps.cli.serve import _read_table
+from spinegraph.apps.server.atlas import NodeTable
+from spinegraph.errors import MissingFeaturesError
+from spinegraph.graph.overlay import Overlay
 
 
 def people(n, seed=0):
@@ -119,7 +126,7 @@ def test_a_table_beside_the_model_is_shown_as_written(model, tmp_path):
         ({"team = north": 1}, "no column 'team = north'"),
         ({"age": "old"}, "column 'age': expected numbers"),
         ({"joined": "someday"}, "expected an ISO 8601 date"),
-        ({"remote": 2}, "a boolean is true, false, 1 or 0"),
+        ({"remote": 2}, "a boolean must be true, false, 1 or 0"),
     ],
 )
 def test_a_row_that_does_not_fit_the_table_is_a_problem(service, row, what):
@@ -127,3 +134,33 @@ def test_a_row_that_does_not_fit_the_table_is_a_problem(service, row, what):
     assert answer.status_code == 422
     assert answer.json()["field"] == "body.features"
     assert what in answer.json()["detail"]
+
+
+def test_dates_and_amounts_are_shown_as_the_encoder_read_them():
+    rows = {
+        "joined": ["31/01/2024", "05/02/2024", "n/a"],
+        "pay": ["$1,200", "$900", "?"],
+        "is_new": list("101"),
+    }
+    encoder = FeatureEncoder({"is_new": "boolean"}).fit(rows)
+    graph = Graph.from_edges([(0, 1), (1, 2)], features=encoder.transform(rows))
+    now = SimpleNamespace(overlay=Overlay.of(graph), names=lambda: [0, 1, 2])
+    for table in (NodeTable(graph, encoder), NodeTable(graph, encoder, pa.table(rows))):
+        assert table.kinds == {"joined": "date", "pay": "number", "is_new": "boolean"}
+        dates = [one and one.removesuffix("T00:00:00") for one in table.column(now, "joined")]
+        assert dates == ["2024-01-31", "2024-02-05", None]
+        assert table.column(now, "pay") == [1200, 900, None]
+
+
+def test_the_column_of_names_in_a_table_is_found_as_that_of_features(tmp_path):
+    (tmp_path / "people.csv").write_text("id,name,age\n1,ann,28\n2,bob,31\n")
+    found = _read_table(tmp_path / "people.csv", np.array(["bob", "ann"], dtype=object), None)
+    assert found.to_pydict() == {"id": [2, 1], "age": [31, 28]}
+
+
+def test_the_column_of_names_in_a_table_may_be_named(tmp_path):
+    (tmp_path / "people.csv").write_text("age,who\n31,bob\n28,cy\n")
+    found = _read_table(tmp_path / "people.csv", np.array(["ann", "bob"], dtype=object), "who")
+    assert found.to_pydict() == {"age": [None, 31]}
+    with pytest.raises(MissingFeaturesError, match="none of its 2 names is a node"):
+        _read_table(tmp_path / "people.csv", np.array(["ann"], dtype=object), "who")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import strategies
 from spinegraph import Graph, made
 from spinegraph.errors import ParameterError
-from spinegraph.kernels.columns import ITSELF, NEIGHBORS, THEIRS
+from spinegraph.kernels.columns import ITSELF, NEIGHBORS, TWO_HOPS
 from spinegraph.structure import columns
 from spinegraph.structure.columns import COLUMNS, _from_profile, structural_columns
 from spinegraph.structure.pagerank import rooted_pagerank
@@ -131,9 +131,9 @@ def test_bad_arguments_are_named():
         structural_columns(graph, names=("size",))
     with pytest.raises(ParameterError, match="one row per root; got 2 rows, 1 roots"):
         structural_columns(graph, [0], profile=rooted_pagerank(graph))
-    with pytest.raises(ParameterError, match=r"roots must lie in 0 \.\. 1; got \[5\]"):
+    with pytest.raises(ParameterError, match=r"roots must be from 0 to 1; got \[5\]"):
         structural_columns(graph, [5])
-    with pytest.raises(ParameterError, match=r"roots must lie in 0 \.\. 1; got \[5\]"):
+    with pytest.raises(ParameterError, match=r"roots must be from 0 to 1; got \[5\]"):
         structural_columns(graph, [5], profile=rooted_pagerank(graph, roots=[0]))
 
 
@@ -191,14 +191,14 @@ def passed(monkeypatch):
         (("log_degree",), ITSELF),
         (("spread",), ITSELF),
         (("log_degree", "log_h_index"), NEIGHBORS),
-        (("log_h_index", "overlap_10", "log_degree"), THEIRS),
+        (("log_h_index", "overlap_10", "log_degree"), TWO_HOPS),
     ],
 )
 def test_no_column_looks_further_than_it_has_to(passed, names, depth):
     structural_columns(made.karate(), names=names)
     assert passed["depth"] == [depth]
     assert passed["marks"] == [np.uint8]
-    assert passed["shared"] == ([np.int32] if depth == THEIRS else [])
+    assert passed["shared"] == ([np.int32] if depth == TWO_HOPS else [])
 
 
 @pytest.mark.parametrize(("roots", "is_shared"), [(17, False), (18, True), (34, True), (13, False)])

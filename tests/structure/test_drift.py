@@ -22,12 +22,12 @@ def histories(draw):
     way = [Overlay.of(base)]
     for step in range(draw(st.integers(1, 5))):
         now = way[-1]
-        names = now.names[now.standing].tolist()
+        names = now.names[now.remaining].tolist()
         kind = draw(st.sampled_from(["add", "link", "remove", "cut"]))
         if kind == "remove" and len(names) > 2:
             way.append(now.remove([draw(st.sampled_from(names))]))
         elif kind == "cut" and now.num_edges:
-            source = names[int(np.argmax(now.degrees[now.standing]))]
+            source = names[int(np.argmax(now.degrees[now.remaining]))]
             way.append(now.remove([], [(source, draw(st.sampled_from(now.neighbors(source).tolist())))]))
         else:
             new = [f"new {step}"] if kind == "add" else []
@@ -41,7 +41,7 @@ def exact(overlay, continuation):
     """Rooted PageRank by position, (n, n): removed nodes see themselves alone."""
     values = np.eye(len(overlay))
     whole = overlay.materialize()
-    values[np.ix_(overlay.standing, overlay.standing)] = reference.rooted_pagerank(whole, continuation)
+    values[np.ix_(overlay.remaining, overlay.remaining)] = reference.rooted_pagerank(whole, continuation)
     return values
 
 
@@ -58,7 +58,7 @@ def test_no_root_moves_further_than_its_bound(way, continuation, tolerance):
         stale = drift.change(before, after)
         now, last = exact(after, continuation), grown(last, len(after))
         last[stale] = now[stale]
-        others = after.standing
+        others = after.remaining
         moved = np.abs(now - last).sum(axis=1)[others]
         # Pushed back in a later graph, what was pending may count a tolerance less.
         assert (moved <= drift.bounds()[others] * (1 + tolerance) + 1e-9).all()
@@ -75,13 +75,13 @@ def test_columns_of_nodes_left_alone_move_less_than_the_tolerance(way):
     drift, last = NeighborDrift(len(way[0]), 0.1), structural_columns(way[0], names=names).values
     for before, after in pairwise(way):
         stale = np.union1d(drift.change(before, after), after.touched)
-        drift.computed(stale)
+        drift.reset(stale)
         now = structural_columns(after, names=names).values
         last = np.vstack((last, np.zeros((len(now) - len(last), len(names)), np.float32)))
         last[stale] = now[stale]
-        moved = np.abs(now - last)[after.standing]
+        moved = np.abs(now - last)[after.remaining]
         assert (moved[:, 0] == 0).all()
-        assert (moved <= drift.moved[after.standing, None] + 1e-6).all()
+        assert (moved <= drift.moved[after.remaining, None] + 1e-6).all()
         assert (drift.moved <= 0.1).all()
 
 

@@ -18,7 +18,7 @@ from spinegraph import Graph, datasets, made
 from spinegraph.errors import ParameterError
 from spinegraph.kernels.push import NO_BUDGET
 from spinegraph.structure import pagerank as pagerank_module
-from spinegraph.structure.pagerank import _keys, as_roots, rooted_pagerank
+from spinegraph.structure.pagerank import as_roots, rooted_pagerank
 from spinegraph.structure.smoothing import main_directions, multiply, orthonormal, signed
 
 DATA = Path(os.environ.get("SPINEGRAPH_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -222,8 +222,8 @@ def test_node_0_is_a_root_like_any_other(method):
         ({"threshold": -0.1}, "^threshold must be between 0 and 1; got -0.1$"),
         ({"threshold": 1.5}, "^threshold must be between 0 and 1; got 1.5$"),
         ({"threshold": "some"}, "^threshold must be between 0 and 1; got 'some'$"),
-        ({"roots": [34]}, r"roots must lie in 0 .. 33; got \[34\]"),
-        ({"roots": [3, -1]}, r"roots must lie in 0 .. 33; got \[-1\]"),
+        ({"roots": [34]}, r"roots must be from 0 to 33; got \[34\]"),
+        ({"roots": [3, -1]}, r"roots must be from 0 to 33; got \[-1\]"),
         ({"roots": [0.5]}, "roots must be a list of node positions; got float64"),
         ({"roots": ["ann"]}, "pass graph.positions"),
         ({"roots": [True] * 34}, "roots must be a list of node positions; got bool"),
@@ -234,9 +234,9 @@ def test_node_0_is_a_root_like_any_other(method):
         ({"method": "walks", "seed": None}, "seed must be a whole number >= 0; got None"),
         (
             {"method": "walks", "roots": [1], "keys": [1, 2]},
-            r"keys must be one whole number per root, shape \(1,\)",
+            r"keys must be integers \(1,\)",
         ),
-        ({"method": "walks", "roots": [1], "keys": [0.5]}, "keys must be one whole number per root"),
+        ({"method": "walks", "roots": [1], "keys": [0.5]}, "keys must be integers"),
         ({"threads": 0}, "threads must be a whole number >= 1"),
     ],
 )
@@ -289,7 +289,7 @@ def test_roots_are_positions_of_eight_bytes():
     assert as_roots(np.array([1, 2], np.int8), 3).dtype == np.int64
     assert as_roots([], 3).dtype == np.int64
     assert as_roots(np.arange(6)[::2], 6).flags.c_contiguous
-    with pytest.raises(ParameterError, match=r"^roots must lie in 0 \.\. 2; got \[3, -1, 5\]$"):
+    with pytest.raises(ParameterError, match=r"^roots must be from 0 to 2; got \[3, -1, 5\]$"):
         as_roots([3, 0, -1, 5, 9], 3)
     with pytest.raises(
         ParameterError,
@@ -338,10 +338,8 @@ def test_tables_for_weighted_steps_are_made_for_all_the_steps_there_are(monkeypa
 
 def test_keys_keep_all_their_digits():
     close = np.array([2**63 + 1, 2**63 + 3], dtype=np.uint64)
-    assert _keys(close, np.array([0, 0])).tolist() == close.tolist()
     found = rooted_pagerank(made.karate(), method="walks", roots=[0, 0], keys=close)
     assert not np.array_equal(found.weights[0], found.weights[1])
-    assert _keys(None, np.array([5])).dtype == np.uint64
 
 
 seeds = st.integers(0, 2**32 - 1)

@@ -113,17 +113,15 @@ def test_what_is_no_candidate_is_refused():
         similar_nodes(rows, [[1]])
     with pytest.raises(ParameterError, match=r"whole numbers \(2, c\); got float64"):
         similar_nodes(rows, [[1.0], [0.0]])
-    with pytest.raises(ParameterError, match="positions 0 to 1, or -1; got 0 to 2"):
+    with pytest.raises(ParameterError, match="candidates must be 0 to 1, or -1; got 0 to 2"):
         similar_nodes(rows, [[2], [0]])
-    with pytest.raises(
-        ParameterError, match=r"^candidates: row 1 names the node itself; leave it out or pad with -1$"
-    ):
+    with pytest.raises(ParameterError, match=r"^candidates: row 1 contains the node itself; put -1 there$"):
         similar_nodes(rows, [[1], [1]])
-    with pytest.raises(ParameterError, match="row 0 names a node twice"):
+    with pytest.raises(ParameterError, match="row 0 contains a node twice"):
         similar_nodes(rows, [[1, 1], [0, -1]])
-    with pytest.raises(ParameterError, match=r"^candidates: row 2 names a node twice; name it once$"):
+    with pytest.raises(ParameterError, match=r"^candidates: row 2 contains a node twice; list it once$"):
         similar_nodes(np.ones((4, 1)), [[1, 2, 3], [0, 2, 3], [0, 3, 3], [0, 1, 2]])
-    with pytest.raises(ParameterError, match=r"^candidates must be positions 0 to 1, or -1; got -2 to 0$"):
+    with pytest.raises(ParameterError, match=r"^candidates must be 0 to 1, or -1; got -2 to 0$"):
         similar_nodes(rows, [[-2], [0]])
     with pytest.raises(ParameterError, match=r"^profile weights must be finite and >= 0; got values from -1"):
         similar_nodes(-rows, [[1], [0]])
@@ -211,7 +209,7 @@ def test_one_node_has_no_candidates():
 
 def test_what_the_method_needs_is_asked_for():
     with pytest.raises(
-        ParameterError, match=r'^method "profile" orders .*: pass weights, or method="degree"$'
+        ParameterError, match=r'^method "profile" needs profiles: pass weights, or method="degree"$'
     ):
         candidates([1, 1])
     with pytest.raises(ParameterError, match=r"n = 2 as degrees; got \(3, 1\)"):

@@ -1,13 +1,12 @@
-"""What vectors are worth: node classes, hidden links and clusters.
+"""Evaluation of vectors: node classification, link prediction and clustering.
 
-Classes are read by logistic regression, whose penalty is chosen on validation nodes or by cross-validation;
-test labels choose nothing.
+Nodes are classified by logistic regression, whose penalty is chosen on validation nodes or by
+cross-validation, never on test labels.
 """
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,11 @@ from scipy.sparse import csr_array, issparse
 
 from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
+from spinegraph.kernels.runtime import one_blas_thread
+from spinegraph.parts.place import only_links
 
 Floats = NDArray[np.float64]
+Nodes = ArrayLike  # positions
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 _DENSE_FROM = 0.05  # share of non-zeros from which dense products are quicker
@@ -34,7 +36,7 @@ class ProbeResult:
     C : float
         The inverse penalty that was chosen; the smallest where several are equally good.
     val_accuracy : float
-        Its accuracy on the nodes that chose it.
+        Accuracy on the nodes that C was chosen on.
     auc : float or None
         For two classes, the probability that a node of the second class is ranked above one of the first.
     classes : int array (c,)
@@ -51,13 +53,9 @@ class ProbeResult:
     scores: Floats
 
 
+@one_blas_thread()
 def probe(
-    vectors: Any,
-    labels: ArrayLike,
-    train: ArrayLike,
-    val: ArrayLike,
-    test: ArrayLike,
-    Cs: Sequence[float] = GRID,
+    vectors: Any, labels: ArrayLike, train: Nodes, val: Nodes, test: Nodes, Cs: Sequence[float] = GRID
 ) -> ProbeResult:
     """Classify test nodes by their vectors; C is the one that does best on validation nodes.
 
@@ -65,7 +63,7 @@ def probe(
     ----------
     vectors : array or sparse matrix (n, d)
     labels : int array (n,)
-        Read at train, val and test only; unknown (-1) may stand elsewhere.
+        Read at train, val and test only; others may be unknown (-1).
     train, val, test : int arrays of positions
     Cs : sequence of float
         Inverse penalties to choose from, ascending.
@@ -82,6 +80,7 @@ def probe(
     return _result(rows, known, train, test, C, accuracy)
 
 
+@one_blas_thread()
 def probe_cv(
     vectors: Any,
     labels: ArrayLike,
@@ -100,9 +99,9 @@ def probe_cv(
         Read at train and test only.
     train, test : int arrays of positions
     folds : int
-        Parts of the training nodes, each with its share of every class.
+        Parts of the training nodes, stratified by class.
     seed : int
-        Decides which node is in which part.
+        Decides which node is in which fold.
     Cs : sequence of float
 
     Examples
@@ -122,33 +121,25 @@ def probe_cv(
 
 
 def folds_by_class(labels: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
-    """Return the fold (n,) of every node; a fold has its share of every class."""
+    """Return the fold (n,) of every node, stratified by class."""
     order, fold_of = np.random.default_rng(seed).permutation(len(labels)), np.empty(len(labels), np.int64)
     fold_of[order[np.argsort(labels[order], kind="stable")]] = np.arange(len(labels)) % folds
     return fold_of
 
 
-@cache
-def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()  # looking for them takes as long as a small fit
-
-
 def _fit(X: Any, y: NDArray[np.int64], C: float, before: Any = None) -> Any:
-    """Fit a regression, begun at one of another C."""
+    """Fit a regression, warm-started from one with another C."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     model = before or LogisticRegression(warm_start=True, max_iter=1000, tol=1e-3)
-    # On small problems BLAS threads wait for each other: ten times the processor time.
-    with _libraries().limit(limits=1, user_api="blas"), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.set_params(C=C).fit(X, y)
 
 
 def _path(X: Any, y: Any, val_X: Any, val_y: Any, Cs: Sequence[float]) -> Floats:
-    """Return the accuracy on validation nodes with every C, each regression begun at the one before."""
+    """Return the validation accuracy with every C, each regression warm-started from the one before."""
     model, found = None, []
     for C in Cs:
         model = _fit(X, y, C, model)
@@ -157,7 +148,7 @@ def _path(X: Any, y: Any, val_X: Any, val_y: Any, Cs: Sequence[float]) -> Floats
 
 
 def _result(rows: Any, labels: NDArray[np.int64], train: Any, test: Any, C: float, val: float) -> ProbeResult:
-    """Apply the chosen C to the test nodes."""
+    """Return the result on the test nodes with the chosen C."""
     from sklearn.metrics import roc_auc_score
 
     model = _fit(rows[train], labels[train], C)
@@ -173,7 +164,7 @@ def _result(rows: Any, labels: NDArray[np.int64], train: Any, test: Any, C: floa
 def _checked(
     vectors: Any, labels: ArrayLike, *given: ArrayLike
 ) -> tuple[Any, NDArray[np.int64], list[NDArray[np.int64]]]:
-    """Return vectors, sparse only where that is quicker, and labels, which must be known at some nodes."""
+    """Return the vectors, sparse only where that is quicker, and the labels, checked at the given nodes."""
     rows: Any = csr_array(vectors, dtype=np.float64) if issparse(vectors) else np.asarray(vectors, np.float64)
     if issparse(rows) and rows.nnz > _DENSE_FROM * rows.shape[0] * rows.shape[1]:
         rows = rows.toarray()
@@ -184,19 +175,19 @@ def _checked(
     if unknown:
         raise ParameterError(f"{unknown} of the nodes have no known label (-1); leave them out")
     if len(np.unique(known[parts[0]])) < 2:
-        raise ParameterError("training nodes must be of two classes at least")
+        raise ParameterError("training nodes must have at least two classes")
     return rows, known.astype(np.int64), parts
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well classes are read from some vectors."""
+    """How well some vectors classify nodes."""
 
     vectors: str  # which vectors
-    # Mean and standard deviation over splits, of the share of test nodes that are classified correctly.
+    # Mean and standard deviation over splits of the share of test nodes that are classified correctly.
     accuracy: float
     deviation: float
-    # The inverse penalty that validation nodes chose, per split; empty where nothing was fitted.
+    # The inverse penalty chosen on validation nodes, per split; empty where nothing was fitted.
     C: tuple[float, ...] = ()
 
 
@@ -209,12 +200,12 @@ def class_numbers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int) -> list[NDArray[np.int64]]:
-    """Split the nodes of known label at random into train, val and test, each class in these shares.
+    """Split the labelled nodes at random into train, val and test, with these shares of every class.
 
-    A class gives at least one node to training, and what is left to validation and test.
+    Every class gives at least one node to training; what is left goes to validation and test.
     """
     if not (0 < train < 1 and 0 < val < 1 and train + val < 1):
-        raise ParameterError(f"shares of training and validation must leave some to test; got {train}, {val}")
+        raise ParameterError(f"training and validation shares must leave some for test; got {train}, {val}")
     rng = np.random.default_rng([seed, 23])
     count = int(labels.max(initial=-1)) + 1
     parts: list[list[NDArray[np.int64]]] = []  # per class
@@ -226,9 +217,7 @@ def random_split(labels: NDArray[np.int64], train: float, val: float, seed: int)
     found = [np.concatenate(part) for part in zip(*parts, strict=True)]
     if count < 2 or min(map(len, found)) == 0:
         known = int((labels >= 0).sum())
-        raise ParameterError(
-            f"{known} nodes of known label in {count} classes are too few to split; label three of each"
-        )
+        raise ParameterError(f"{known} labelled nodes in {count} classes are too few; label three per class")
     return found
 
 
@@ -241,7 +230,7 @@ def score_classes(
     repeats: int = 5,
     seed: int = 0,
 ) -> list[ClassScore]:
-    """Classify nodes by each of several vectors, on the same splits; the largest class comes last.
+    """Classify nodes by each of several vectors on the same splits; the last row is the largest class.
 
     Parameters
     ----------
@@ -288,17 +277,17 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class HiddenEdges:
-    """A network without some of its edges, and pairs to ask about."""
+    """A network without some of its edges, and pairs of nodes to score."""
 
-    graph: Graph  # what is left; every node is still there
-    train: Pairs  # edges that are left, and as many non-edges, to train a classifier
-    val: Pairs  # hidden edges, and as many non-edges of the whole network
+    graph: Graph  # with the remaining edges and all nodes
+    train: Pairs  # remaining edges and as many non-edges, to train a classifier
+    val: Pairs  # hidden edges and as many non-edges of the whole network
     test: Pairs
 
 
 @dataclass(frozen=True)
 class LinkScore:
-    """How well hidden edges are distinguished from non-edges."""
+    """How well hidden edges are told apart from non-edges."""
 
     vectors: str  # which vectors, or which measure of the network
     # dot, cosine, hadamard (a logistic regression on products, its C chosen on the validation
@@ -326,38 +315,34 @@ def hide_edges(graph: Graph, share: float = 0.1, *, seed: int = 0) -> HiddenEdge
     edges = np.column_stack([sources[once], graph.indices[once]]).astype(np.int64)  # (m, 2), lower node first
     num_test, num_val = round(share * len(edges)), max(1, round(share * len(edges) / 2))
     if not num_test or num_test + num_val >= len(edges):
-        raise ParameterError(f"{len(edges)} edges are too few to hide {share:.0%} and learn from the rest")
+        raise ParameterError(f"too few edges to hide {share:.0%} and learn from the rest: {len(edges)}")
     free = len(graph) * (len(graph) - 1) // 2 - len(edges)
     if free <= num_test + num_val:
-        raise ParameterError(f"too dense: {free} pairs of nodes have no edge; hide a smaller share")
+        raise ParameterError(f"too dense: only {free} pairs of nodes have no edge; hide a smaller share")
     order = rng.permutation(len(edges))
     test, val, rest = np.split(order, [num_test, num_test + num_val])
     trained = rest[: min(_MAX_TRAINING, free - num_test - num_val)]
     others = _non_edges(len(graph), edges, num_test + num_val + len(trained), rng)
-    rest = np.sort(rest)
-    left = Graph.from_edges(
-        edges[rest],
-        num_nodes=len(graph),
-        weights=None if graph.weights is None else graph.weights[once][rest],
-        features=graph.features,
-        names=graph.names,
-        feature_names=graph.feature_names,
-    )
+    left = only_links(graph, once[np.sort(rest)])
     parts = np.split(others, [num_test, num_test + num_val])
     asked = [
         Pairs(np.vstack([edges[some], other]), np.arange(len(some) + len(other)) < len(some))
         for some, other in zip((test, val, trained), parts, strict=True)
     ]
-    return HiddenEdges(replace(left, report=None), asked[2], asked[1], asked[0])
+    left = replace(
+        left, features=graph.features, names=graph.names, feature_names=graph.feature_names, report=None
+    )
+    return HiddenEdges(left._encoded_by(graph.encoder), asked[2], asked[1], asked[0])
 
 
+@one_blas_thread()
 def score_links(name: str, vectors: Any, hidden: HiddenEdges) -> list[LinkScore]:
     """Score the test pairs by dot product, by cosine, and by a probe on Hadamard products.
 
     Parameters
     ----------
     name : str
-        Of the vectors.
+        Name of the vectors.
     vectors : array or sparse matrix (n, d)
         Made from ``hidden.graph`` alone.
     hidden : HiddenEdges
@@ -379,7 +364,7 @@ def score_links(name: str, vectors: Any, hidden: HiddenEdges) -> list[LinkScore]
     dots = np.asarray(products[test].sum(axis=1)).ravel()
     lengths = np.sqrt(np.asarray(_products(rows, rows).sum(axis=1)).ravel())
     norms = lengths[hidden.test.nodes].prod(axis=1)
-    # Products of wide vectors are small; a penalty must mean the same for all.
+    # Products of wide vectors are small; scaled, a penalty means the same for all.
     scale = np.sqrt(_products(products[train], products[train]).sum() / len(train)) or 1.0
     scored = {
         "dot": dots,
@@ -390,7 +375,7 @@ def score_links(name: str, vectors: Any, hidden: HiddenEdges) -> list[LinkScore]
 
 
 def neighbour_scores(hidden: HiddenEdges) -> list[LinkScore]:
-    """Score the test pairs by what needs no vectors: common neighbours, Adamic-Adar, product of degrees."""
+    """Score the test pairs without vectors: common neighbours, Adamic-Adar, product of degrees."""
     graph, n = hidden.graph, len(hidden.graph)
     degrees = graph.degrees.astype(np.float64)
     rarity = 1 / np.log(np.maximum(degrees, 2))
@@ -429,7 +414,7 @@ def _non_edges(n: int, edges: NDArray[np.int64], count: int, rng: np.random.Gene
         found = found[~np.isin(found, taken, assume_unique=True)]
         if len(found) >= count:
             break
-    else:  # nearly complete: list all
+    else:  # the graph is nearly complete: list all pairs
         lower, upper = np.triu_indices(n, 1)
         found = np.setdiff1d(lower * n + upper, taken, assume_unique=True)
     chosen = rng.permutation(found)[:count]
@@ -438,22 +423,22 @@ def _non_edges(n: int, edges: NDArray[np.int64], count: int, rng: np.random.Gene
 
 @dataclass(frozen=True)
 class ClusterScore:
-    """How well clusters of some vectors agree with classes and network."""
+    """How well clusters of some vectors agree with the classes and the network."""
 
     vectors: str  # which vectors
-    # With the classes of labelled nodes: normalised mutual information, and the adjusted Rand index.
+    # With the classes of labelled nodes: normalised mutual information and adjusted Rand index.
     nmi: float | None
     ari: float | None
     modularity: float | None  # share of edges inside clusters, above what degrees alone would give
 
 
 def clusters(vectors: Any, count: int, *, seed: int = 0) -> NDArray[np.int64]:
-    """Return each node's cluster (n,), by k-means of vectors scaled to unit length; of a column as it is."""
+    """Return each node's cluster (n,), by k-means of vectors scaled to unit length; one column is not."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
     if not 2 <= count <= vectors.shape[0]:
-        raise ParameterError(f"clusters must be 2 to the {vectors.shape[0]} nodes; got {count}")
+        raise ParameterError(f"clusters must be from 2 to {vectors.shape[0]}, the node count; got {count}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct vectors than clusters
         found = KMeans(count, n_init=5, random_state=seed).fit_predict(_unit(vectors))
@@ -461,7 +446,7 @@ def clusters(vectors: Any, count: int, *, seed: int = 0) -> NDArray[np.int64]:
 
 
 def modularity(graph: Graph, assignment: ArrayLike) -> float:
-    """Return the modularity of a partition of a network's nodes, 0 where there is no edge."""
+    """Return the modularity of a partition of a network's nodes; 0 without edges."""
     cluster_of = np.asarray(assignment, dtype=np.int64)
     weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights.astype(np.float64)
     total = float(weights.sum())  # each edge twice
@@ -481,13 +466,13 @@ def score_clusters(
     graph: Graph | None = None,
     seed: int = 0,
 ) -> list[ClusterScore]:
-    """Cluster each of several vectors, and compare with classes and network where they are given.
+    """Cluster each of several vectors, and compare with the classes and the network if given.
 
     Parameters
     ----------
     rows : dict of name to array or sparse matrix (n, d)
     count : int
-        Clusters.
+        Number of clusters.
     labels : int array (n,), optional
         -1 where unknown.
     graph : Graph, optional
@@ -523,6 +508,6 @@ def _unit(vectors: Any) -> Any:
         rows = np.asarray(vectors, dtype=np.float64)
         return rows if rows.shape[1] == 1 else normalize(rows)
     scaled = normalize(csr_array(vectors, dtype=np.float64))
-    # scikit-learn takes no other indices
+    # scikit-learn accepts 32-bit indices only
     scaled.indices, scaled.indptr = scaled.indices.astype(np.int32), scaled.indptr.astype(np.int32)
     return scaled

@@ -14,9 +14,10 @@ from scipy.sparse import csr_array
 from spinegraph.analysis.baselines import dense
 from spinegraph.analysis.search import Match, Search
 from spinegraph.config import PARTS
-from spinegraph.embeddings import Embeddings, part_weights
+from spinegraph.embeddings import Embeddings, Parts, part_weights
 from spinegraph.errors import ParameterError
 from spinegraph.graph.describe import TableResult, data_frame, html_table
+from spinegraph.graph.encoder import OTHER
 from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.names import quoted
 from spinegraph.kernels.adjacency import Adjacency
@@ -29,6 +30,7 @@ from spinegraph.structure.pagerank import RootedPageRank
 from spinegraph.structure.similarity import Warping, warping
 
 Floats = NDArray[np.float64]
+Weights = Mapping[str, float] | None  # of parts
 
 CONTENT, PLACE, ROLE, NOTHING = "content", "place", "role", "nothing"
 HOPS = 3
@@ -57,21 +59,23 @@ class Column:
     name: str
     alike: float  # what it adds; may be negative
     weight: float  # what it would add if the second node were like the first, and the other way round
-    values: tuple[float, float]  # what the generator reads for the first and for the second node
+    # At both nodes, as the generator reads it; of a table, 0 where it is closer to 0 than the mean.
+    values: tuple[float, float]
     is_structural: bool  # whether the column is made from structure alone
 
     @property
     def apart(self) -> float:
-        """What it takes away."""
+        """How much it takes away."""
         return self.weight - self.alike
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Contributions of all input columns that are not 0 for both nodes, as arrays.
+    """Contributions of all input columns that are not 0 at both nodes, as arrays.
 
-    Those of a part add up to its share, but for the mean that content is centred by, and for ramps. Role has
-    a column more than its own: how ordinary a node is, the constant over the length of the part.
+    Those of a part add up to its share, except for random features and the mean of a matrix's content. A
+    table's features count after subtracting their mean: what nearly all nodes have makes no two of them
+    alike. Role has one more column, "ordinary": its constant dimension over the length of the part.
     """
 
     names: NDArray[Any]  # (p,)
@@ -81,8 +85,9 @@ class Columns:
     is_structural: NDArray[np.bool_]  # (p,)
 
     def shared(self, count: int, *, structural: bool | None = None) -> list[Column]:
-        """Return the columns that both nodes have and that add most; all, or only (non-)structural ones."""
-        chosen = (self.values[0] * self.values[1] > 0) & (self.names != ORDINARY)  # which says nothing
+        """Return the columns that both nodes have and that add most: all, or (non-)structural ones only."""
+        says = [name != ORDINARY and not name.endswith(f" = {OTHER}") for name in self.names.tolist()]
+        chosen = (self.values[0] * self.values[1] > 0) & np.array(says, bool)
         if structural is not None:
             chosen &= self.is_structural == structural
         return self._largest(np.where(chosen, self.alike, 0), count)
@@ -92,7 +97,7 @@ class Columns:
         return self._largest(self.weight - self.alike, count)
 
     def to_pandas(self) -> Any:
-        """Return a pandas table of all columns: what each adds, what it takes away, and its two values."""
+        """Return a pandas DataFrame of all columns: what each adds and takes away, and its two values."""
         taken = self.weight - self.alike
         listed = {"adds": self.alike, "takes": taken, "first": self.values[0], "second": self.values[1]}
         part = np.where(self.is_structural, ROLE, CONTENT)
@@ -110,16 +115,16 @@ class Columns:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A node and what lies around it."""
+    """A node and its surroundings."""
 
-    name: str  # as it is printed
+    name: str  # as printed
     degree: int
     hops: tuple[int, ...]  # (3,), nodes within 1, 2 and 3 links, without the node itself
     clustering: float  # share of the pairs of neighbours that are linked
     neighbor_degree: float  # geometric mean of 1 + the neighbours' degrees, less 1
 
     def numbers(self) -> dict[str, str]:
-        """Return the numbers as they are shown, by their titles."""
+        """Return the numbers as text, by title."""
         return {
             "neighbours": f"{self.degree:,}",
             "nodes within 2 links": f"{self.hops[1]:,}",
@@ -148,30 +153,30 @@ class Rank:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Why two nodes are alike, or not; it prints as sentences.
+    """Why two nodes are alike, or not; prints as sentences.
 
     Attributes
     ----------
     a, b : Surroundings
-        Name, degree, nodes within 1, 2, 3 links, clustering, neighbours' degree.
+        Name, degree, nodes within 1, 2 and 3 links, clustering, neighbours' degree.
     relation : Relation
-        Links between the two, neighbours in common.
+        Links between the two, and neighbours in common.
     similarity : float
         Mean of the cosines of the parts, the score of ``Search``. A zero vector has a cosine of 1 to another
-        one and of 0 to all others.
+        zero vector and of 0 to all others.
     parts : tuple of Part
         What content, place and role add to it.
     overlap : float
-        Share of what lies around one that lies around the other, too.
+        Share of the surroundings that both nodes have in common.
     columns : Columns
         What every input column adds, as arrays.
     profiles : float32 array (2, k)
     warping : Warping
-        How one profile is matched to the other.
+        How one profile is matched to the other by dynamic time warping.
     rank : Rank or None
-        Of the second node among all by similarity to the first; needs embeddings.
+        Rank of the second node by similarity to the first; None without embeddings.
     same_network : bool or None
-        Whether the graph is the training network; in another one nobody has a place. None without place.
+        Whether the graph is the training network; in another one nodes have no place. None without place.
     """
 
     a: Surroundings
@@ -198,18 +203,18 @@ class Explanation:
         return [sentence for sentence in listed if sentence]
 
     def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
-        """Return the numbers behind the words: heading, titles and rows of each table that is shown."""
+        """Return the numbers behind the words: heading, titles and rows of each table."""
         alike, apart = self.columns.shared(_SHOWN_COLUMNS), self.columns.apart(_SHOWN_COLUMNS)
         largest = max([*(column.alike for column in alike), *(column.apart for column in apart), 1e-9])
         parts, takes = list[tuple[str, ...]](), list[tuple[str, ...]]()
         for part in self.parts:
-            cosine = "zero" if any(part.is_zero) else f"{part.cosine:.3f}"
-            parts.append((part.name, cosine, f"{part.weight:g}", f"{part.share:.3f}", _bar(part.share)))
-        parts.append(("together", "", "", f"{self.similarity:.3f}", ""))
-        adds = [(column_title(c.name), f"{c.alike:.3f}", _bar(c.alike / largest)) for c in alike]
+            cosine = "zero" if any(part.is_zero) else f"{part.cosine:z.3f}"
+            parts.append((part.name, cosine, f"{part.weight:g}", f"{part.share:z.3f}", _bar(part.share)))
+        parts.append(("together", "", "", f"{self.similarity:z.3f}", ""))
+        adds = [(column_title(c.name), f"{c.alike:z.3f}", _bar(c.alike / largest)) for c in alike]
         for c in apart:
-            more = self.a.name if c.values[0] > c.values[1] else self.b.name
-            takes.append((column_title(c.name), f"{c.apart:.3f}", _bar(c.apart / largest), more))
+            more = "" if c.values[0] == c.values[1] else (self.a, self.b)[c.values[0] < c.values[1]].name
+            takes.append((column_title(c.name), f"{c.apart:z.3f}", _bar(c.apart / largest), more))
         beside = self.b.numbers()
         numbers = [(title, text, beside[title]) for title, text in self.a.numbers().items()]
         found: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
@@ -228,12 +233,12 @@ class Explanation:
         return f"<p>{'<br>'.join(map(escape, self.words))}</p>{tables}"
 
     def to_pandas(self) -> Any:
-        """Return a pandas table of what each part adds; ``columns.to_pandas()`` is that of input columns."""
+        """Return a pandas DataFrame of what each part adds; see ``columns.to_pandas()`` for columns."""
         values = {key: [getattr(part, key) for part in self.parts] for key in ("cosine", "weight", "share")}
         return data_frame(values, [part.name for part in self.parts])
 
     def to_json(self) -> dict[str, Any]:
-        """Return words and numbers as plain values; of the columns those that matter most."""
+        """Return words and numbers as plain values, with the most important columns only."""
         columns = {
             "shared_columns": self.columns.shared(_COLUMNS),
             "apart_columns": self.columns.apart(_COLUMNS),
@@ -267,7 +272,7 @@ def explain(
     b: Any,
     *,
     embeddings: Embeddings | Search | None = None,
-    weights: Mapping[str, float] | None = None,
+    weights: Weights = None,
     known: NDArray[np.int64] | None = None,
 ) -> Explanation:
     """Explain why two nodes of a graph are alike, or not.
@@ -278,12 +283,12 @@ def explain(
     generator : Generator or PaperGenerator
     a, b : names of two nodes
     embeddings : Embeddings or Search, optional
-        Of all nodes, for the rank among them. A Search, by all parts with the same weights, saves time where
-        there are many questions.
+        Of all nodes, for the rank among them. Pass a Search, by all parts with the same weights, to explain
+        many pairs quickly.
     weights : dict of part to float, optional
-        Of the parts in the similarity; 1 where not given.
+        Weights of the parts in the similarity, 1 by default.
     known : int64 array (n,), optional
-        ``generator.known(graph)``, which is computed unless given.
+        ``generator.known(graph)``; computed unless given.
 
     Examples
     --------
@@ -324,22 +329,22 @@ def explain(
     )
 
 
-_SHARED_COLUMNS = 2  # shown of those that two nodes share
+_SHARED_COLUMNS = 2  # shown, of those that two nodes share
 _BY = ("all", *PARTS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Similar(TableResult, Sequence[Match]):
-    """The nodes most like a node, most alike first: a sequence of ``Match``, which prints as a table.
+    """The nodes most like a node, best first: a sequence of ``Match`` that prints as a table.
 
     Attributes
     ----------
     node : name
     by : str
-        What was compared: ``"all"`` parts, or one of them.
+        What was compared: ``"all"`` parts or one of them.
     matches : list of Match
     reasons : list of Explanation
-        Why the node and each match are alike; computed when asked for.
+        Why the node and each match are alike; computed on first access.
     """
 
     node: Any
@@ -364,11 +369,11 @@ class Similar(TableResult, Sequence[Match]):
         return [part.name for part in max((reason.parts for reason in self.reasons), key=len, default=())]
 
     def table(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
-        """Return heading, titles, rows and note of the table that is shown."""
+        """Return heading, titles, rows and note of the printed table."""
         parts, rows = self.parts, []
         for match, reason in zip(self.matches, self.reasons, strict=True):
-            cosines = {part.name: "-" if all(part.is_zero) else f"{part.cosine:.2f}" for part in reason.parts}
-            row = [f"{match.score:.3f}", shown(match.name), *(cosines.get(part, "") for part in parts)]
+            cosine = {part.name: "-" if all(part.is_zero) else f"{part.cosine:z.2f}" for part in reason.parts}
+            row = [f"{match.score:z.3f}", shown(match.name), *(cosine.get(part, "") for part in parts)]
             row += [f"{reason.b.degree:,}", f"{reason.relation.links_apart or '> 6'}"]
             rows.append((*row, self._alike_in(reason)))
         heading = f"Most like {titled(shown(self.node))}, by {'all parts' if self.by == 'all' else self.by}"
@@ -376,19 +381,21 @@ class Similar(TableResult, Sequence[Match]):
         if not rows:
             return heading, titles, rows, "none: it is the only node"
         score = "mean of the cosines of the parts" if self.by == "all" else "cosine of that part"
-        own = f"links: of that node; {self.reasons[0].a.name} has {self.reasons[0].a.degree:,}"
-        note = f"score: {score}, 1 is the same\n{own}; apart: links between the two"
+        own = f"links: how many that node has; {self.reasons[0].a.name} has {self.reasons[0].a.degree:,}"
+        note = f"score: {score}, 1 being the same\n{own}; apart: links between the two"
         return heading, titles, rows, note
 
     def _alike_in(self, reason: Explanation) -> str:
         if self.by == PLACE:
-            return f"{plural(reason.relation.common, 'neighbour')} in common"
+            common = reason.relation.common
+            is_linked = "linked" if reason.relation.links_apart == 1 else ""
+            return f"{plural(common, 'neighbour')} in common" if common else is_linked
         is_structural = self.by == ROLE or CONTENT not in self.parts
         columns = reason.columns.shared(_SHARED_COLUMNS, structural=is_structural)
         return ", ".join(column_title(column.name) for column in columns)
 
     def to_pandas(self) -> Any:
-        """Return a pandas table with a row per match, by name."""
+        """Return a pandas DataFrame with a row per match, indexed by name."""
         found = self.reasons
         cosines = [{part.name: part.cosine for part in reason.parts} for reason in found]
         columns: dict[str, Any] = {"score": [match.score for match in self.matches]}
@@ -425,39 +432,35 @@ def similar(
     *,
     by: str = "all",
     n: int = 10,
-    weights: Mapping[str, float] | None = None,
+    weights: Weights = None,
 ) -> Similar:
     """Find the nodes most like a node of a graph; the arguments are those of ``SPINE.similar``."""
     graph.positions([node])  # raises for an unknown node
-    # An index does not pay for one query.
-    matches = search_by(embeddings, by=by, weights=weights, exact=True).similar(node, n)
+    search = search_by(embeddings, by=by, weights=weights, exact=True)  # an index does not pay for one query
+    if by == PLACE and not embeddings.part(PLACE)[node].any():
+        message = "no links to nodes that were there at the fit; search by content or by role"
+        raise ParameterError(f"{node!r} has no place: {message}")
+    matches = search.similar(node, n)
     known = cache(lambda: generator.known(graph))
     return Similar(
-        node,
-        by,
-        matches,
-        lambda other: explain(graph, generator, node, other, weights=weights, known=known()),
+        node, by, matches, lambda each: explain(graph, generator, node, each, weights=weights, known=known())
     )
 
 
-def search_by(
-    embeddings: Embeddings, *, by: str, weights: Mapping[str, float] | None, exact: bool | None = None
-) -> Search:
-    """Return the search by all parts of vectors, or by one of them, if these have it."""
+def search_by(embeddings: Embeddings, *, by: str, weights: Weights, exact: bool | None = None) -> Search:
+    """Return a search by all parts of the vectors, or by one, which they must have."""
     if by not in _BY:
         raise ParameterError(f"by must be one of {', '.join(map(repr, _BY))}; got {by!r}")
     if by == PLACE and embeddings.same_network is False:
-        raise ParameterError("another network, so its nodes have no place; search by content or by role")
+        raise ParameterError("nodes of another network have no place; search by content or by role")
     return Search(embeddings, by=by, weights=weights, exact=exact)
 
 
-def _parts(
-    vectors: Floats, parts: Mapping[str, slice], weights: Mapping[str, float]
-) -> tuple[tuple[Part, ...], float]:
+def _parts(vectors: Floats, parts: Parts, weights: Mapping[str, float]) -> tuple[tuple[Part, ...], float]:
     """Return the parts of two vectors (2, d), and the factor that makes weight times cosine a share.
 
-    It is one over the sum of the weights that count; where a part is zero at one node alone, over the root
-    of the product of both nodes' sums, as in the cosine of ``Embeddings.weighted``.
+    It is 1 over the sum of the weights that count or, if a part is zero at one node only, over the root of
+    the product of both nodes' sums, as in the cosine of ``Embeddings.weighted``.
     """
     found, at = list[Part](), np.zeros(2)
     for name, columns in parts.items():
@@ -484,7 +487,7 @@ def _columns(
 ) -> Columns:
     """Return what columns add to the similarity, given the factor of each part's cosine in it."""
     if isinstance(generator, PaperGenerator):
-        return _NO_COLUMNS  # its matrix mixes all of them
+        return _NO_COLUMNS  # its matrix mixes all columns
     found, rows = [_NO_COLUMNS], [each.rows(positions) for each in smoothers(graph, generator.config)]
     if generator.content is not None:
         found.append(_content_columns(graph, generator.content, positions, rows, factors.get(CONTENT, 0)))
@@ -493,15 +496,14 @@ def _columns(
         around = RoleSurroundings.of_some(graph, positions, degrees)
         values = role_columns(graph, generator.config, positions, around, profile)
         found.append(_role_columns(generator.role, values, factors.get(ROLE, 0)))
-    return Columns(
-        *(np.concatenate([getattr(each, field.name) for each in found], axis=-1) for field in fields(Columns))
-    )
+    names = [field.name for field in fields(Columns)]
+    return Columns(*(np.concatenate([getattr(each, name) for each in found], axis=-1) for name in names))
 
 
 def _content_columns(
     graph: GraphLike, content: Content, positions: NDArray[np.int64], around: list[csr_array], factor: float
 ) -> Columns:
-    """Return what features add: a node's own, those near it and those far around, together."""
+    """Return what features add: a node's own, those near it and those far around, summed."""
     features = [encode(content.encoder, graph, positions)]
     for rows in around:
         seen, indices = np.unique(rows.indices, return_inverse=True)
@@ -509,23 +511,32 @@ def _content_columns(
         features.append(local @ encode(content.encoder, graph, seen.astype(np.int64)))
     inputs = np.stack([dense(each) for each in features])  # (3 or 5, 2, f)
     mixing, directions, width = content.mixing, content.directions, len(content.offset)
-    vectors = (
-        sum(each @ directions @ part for each, part in zip(inputs, mixing, strict=True)) - content.offset
+    lengths = np.linalg.norm(mixing, axis=(1, 2))
+    masses = np.stack([np.ones(2), *(rows.sum(axis=1) for rows in around)])
+    centred = (inputs - masses[:, :, None] * content.mean).astype(np.float32)
+    shown, beyond = (
+        np.tensordot(lengths / (lengths.sum() or 1), each, 1) for each in (inputs, centred)
+    )  # (2, f)
+    inputs, shown = (
+        centred,
+        np.where(shown * beyond > 0, shown, 0),
+    )  # two nodes that both lack a team are not alike for that
+    vectors = sum(
+        (each @ directions @ part for each, part in zip(inputs, mixing, strict=True)), -content.offset
     )
-    vectors = vectors if content.ramps is None else content.ramps.beside(vectors)
+    vectors = vectors if content.random_features is None else content.random_features.append_to(vectors)
 
     def back(toward: Floats) -> Floats:
         along = toward[:, :width].astype(np.float32)
         return np.stack([(along @ part.T) @ directions.T for part in mixing])  # never (f, d)
 
-    lengths = np.linalg.norm(mixing, axis=(1, 2))
-    shown = np.tensordot(lengths / (lengths.sum() or 1), inputs, 1)  # (2, f)
     return _contributions(content.encoder.feature_names_, inputs, back, vectors, factor, shown)
 
 
 def _role_columns(role: Role, columns: NDArray[np.float32], factor: float) -> Columns:
-    """Return what structural columns (2, s) add, and what the constant adds: that nodes are ordinary."""
-    plain = replace(role, rotation=np.eye(len(role.mean), dtype=np.float32), constant=0.0, ramps=None)
+    """Return what structural columns (2, s) add, and what the constant adds for ordinary nodes."""
+    identity = np.eye(len(role.mean), dtype=np.float32)
+    plain = replace(role, rotation=identity, constant=0.0, random_features=None)
     inputs, width = plain.embed(columns), role.rotation.shape[1]  # standardised and bounded
     vectors = role.embed(columns)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -557,7 +568,7 @@ def _contributions(
     factor: float,
     shown: Floats | NDArray[np.float32],
 ) -> Columns:
-    """Share out the cosine of two vectors (2, d), times a factor, among the inputs (i, 2, p) that make them.
+    """Distribute the cosine of two vectors (2, d), times a factor, over their inputs (i, 2, p).
 
     ``back`` returns what one unit of every input adds along given directions (2, d).
     """
@@ -579,12 +590,12 @@ _NO_COLUMNS = Columns(np.zeros(0, object), np.zeros((2, 0)), np.zeros(0), np.zer
 def _surroundings(
     graph: GraphLike, positions: NDArray[np.int64], profile: RootedPageRank
 ) -> tuple[Surroundings, Surroundings, Relation]:
-    """Describe what lies around two nodes, and how they are linked."""
+    """Describe the surroundings of two nodes, and how they are linked."""
     adjacency = graph.adjacency()
     one, other = levels = [_levels(adjacency, int(root)) for root in positions]
-    measured = structural_columns(
-        graph, positions, profile=profile, names=("clustering", "neighbor_log_degree_mean"), threads=1
-    ).values
+    names = "clustering", "neighbor_log_degree_mean"
+    measured = structural_columns(graph, positions, profile=profile, names=names, threads=1).values
+    measures = zip(graph.names[positions].tolist(), levels, measured, strict=True)
     a, b = (
         Surroundings(
             shown(name),
@@ -593,19 +604,17 @@ def _surroundings(
             float(clustering),
             float(np.expm1(neighbor_degree)),
         )
-        for name, level, (clustering, neighbor_degree) in zip(
-            graph.names[positions].tolist(), levels, measured, strict=True
-        )
+        for name, level, (clustering, neighbor_degree) in measures
     )
     reached = (one >= 0) & (other >= 0)
     links = int((one[reached] + other[reached]).min()) if reached.any() else None
     common = np.flatnonzero((one == 1) & (other == 1))
-    names = graph.names[common[:_NAMED_NEIGHBORS]].tolist()
-    return a, b, Relation(links, len(common), tuple(map(shown, names)))
+    listed = graph.names[common[:_NAMED_NEIGHBORS]].tolist()
+    return a, b, Relation(links, len(common), tuple(map(shown, listed)))
 
 
 def _levels(adjacency: Adjacency, root: int) -> NDArray[np.int8]:
-    """Return how many links away each node is (n,), -1 beyond the last hop."""
+    """Return how many links away each node is, (n,), or -1 beyond the last hop."""
     level = np.full(adjacency.num_nodes, -1, dtype=np.int8)
     level[root] = 0
     frontier = np.array([root])
@@ -626,7 +635,7 @@ MEANING = {
     PLACE: "where in the network they live",
     ROLE: "the shape of the links around them",
 }
-_REST = "profile"  # its values but the first, together
+_REST = "profile"  # all its values but the first, together
 _NAMED_COLUMNS = {
     "log_degree": "number of neighbours",
     "log_mean_weight": "strength of links",
@@ -636,8 +645,8 @@ _NAMED_COLUMNS = {
     "neighbor_log_degree_mean": "links of the neighbours",
     "neighbor_log_degree_deviation": "how links of the neighbours differ",
     "second_log_degree_mean": "links two steps away",
-    "near_log_degree": "links of the nodes near",
-    "near_log_degree_deviation": "how links of the nodes near differ",
+    "near_log_degree": "links of nearby nodes",
+    "near_log_degree_deviation": "how links of nearby nodes differ",
     "overlap_10": "circles shared with the least close neighbours",
     "overlap_25": "circles shared with less close neighbours",
     "overlap_50": "circles shared with neighbours",
@@ -646,34 +655,34 @@ _NAMED_COLUMNS = {
     "log_in_degree": "links that come in",
     "reciprocity": "links that go both ways",
     "balance": "how much more goes out than comes in",
-    "successors_log_out_degree": "links that go out from those it links to",
-    "successors_log_in_degree": "links that come in at those it links to",
-    "predecessors_log_out_degree": "links that go out from those that link to it",
-    "predecessors_log_in_degree": "links that come in at those that link to it",
+    "successors_log_out_degree": "links that go out from nodes it links to",
+    "successors_log_in_degree": "links that come in to nodes it links to",
+    "predecessors_log_out_degree": "links that go out from nodes that link to it",
+    "predecessors_log_in_degree": "links that come in to nodes that link to it",
     "along_log_out_degree": "links that go out further along",
     "along_log_in_degree": "links that come in further along",
     "against_log_out_degree": "links that go out further back",
     "against_log_in_degree": "links that come in further back",
-    ORDINARY: "nothing unusual about their links",
+    ORDINARY: "links that are ordinary in every respect",
     _REST: "the shape of the surroundings",
     "log_profile_1": "how closed the surroundings are",
 }
 
 
 def shown(name: Any) -> str:
-    """Return a node's name as it is printed: the text itself, without quotes."""
+    """Return a node's name for printing: the text itself, without quotes."""
     if isinstance(name, tuple):
         return ":".join(map(shown, name))
     return name if isinstance(name, str) else quoted(name)
 
 
 def column_title(name: str) -> str:
-    """Return what an input column holds, in words; a feature's own name as it is."""
+    """Return what a structural column holds, in words; the name of a feature stays as it is."""
     return _NAMED_COLUMNS.get(name, name)
 
 
 def percent(share: float) -> str:
-    """Return a share in %, never 0 % of something."""
+    """Return a share in %; a small one is never shown as 0 %."""
     return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
@@ -691,9 +700,9 @@ def _verdict(found: Explanation) -> str:
     both = both[0].upper() + both[1:] if both.startswith("node ") else both
     if found.parts[0].name == NOTHING:
         which = "both vectors are" if similarity else "one of the vectors is"
-        return f"{both} cannot be compared by what they hold: {which} zero."
+        return f"{both} cannot be compared: {which} zero."
     how = next((word for least, word in _ALIKE if similarity >= least), "not alike")
-    verdict = f"{both} are {how}: their similarity is {similarity:.2f}, 1 being the same and 0 unrelated."
+    verdict = f"{both} are {how}: their similarity is {similarity:z.2f}, 1 being the same and 0 unrelated."
     if found.rank is None:
         return verdict
     nearer, others = found.rank.nearer, f"the {found.rank.others:,} other nodes"
@@ -709,14 +718,14 @@ def _origin(found: Explanation) -> str:
     if len(parts) < 2:
         return ""
     if found.similarity < _ALIKE[-1][0]:
-        gives = [f"{part.name} gives {part.share:.2f}" for part in parts]
+        gives = [f"{part.name} gives {part.share:z.2f}" for part in parts]
         return f"Hardly anything agrees: {_listed(gives)}."
     giving = [part for part in parts if part.share >= 0.005]
     taking = [part for part in parts if part.share <= -0.005]
-    more = [f"{part.share:.2f} is {part.name} ({MEANING[part.name]})" for part in giving]
+    more = [f"{part.share:z.2f} is {part.name} ({MEANING[part.name]})" for part in giving]
     more[1:] = [text.replace(" is ", " ", 1) for text in more[1:]]
-    less = _listed([f"{part.name} ({MEANING[part.name]}) takes {-part.share:.2f} away" for part in taking])
-    return f"Of the {found.similarity:.2f}, {_listed(more)}{'; ' * bool(less)}{less}."
+    less = _listed([f"{part.name} ({MEANING[part.name]}) takes {-part.share:z.2f} away" for part in taking])
+    return f"Of the {found.similarity:z.2f}, {_listed(more)}{'; ' * bool(less)}{less}."
 
 
 def _no_place(found: Explanation) -> str:
@@ -724,22 +733,23 @@ def _no_place(found: Explanation) -> str:
     if place is None or not any(place.is_zero):
         return ""
     if not found.same_network:
-        return "Place is zero and does not count: the network is another one than the model was fitted on."
+        return "Place is zero and does not count: the model was fitted on another network."
     where = [titled(node.name) for node, zero in zip((found.a, found.b), place.is_zero, strict=True) if zero]
-    return f"Place is zero at {_listed(where)}: hardly any node around is known from the fit."
+    return f"Place is zero at {_listed(where)}: hardly any node nearby was in the training network."
 
 
 def _content(found: Explanation) -> Iterator[str]:
     shared = found.columns.shared(_COLUMNS_IN_WORDS)
     if shared and found.similarity >= _ALIKE[-1][0]:
-        yield f"What makes them alike most: {_titles(shared)}."
+        yield f"What makes them most alike: {_titles(shared)}."
         words = dict[str, list[str]]()  # by text column, those that add most first
         for column in found.columns.shared(_WORDS, structural=False):
             text, _, word = column.name.rpartition(": ")
             if text and word.replace("_", "").isalnum():
                 words.setdefault(text, []).append(word)
         for text, listed in words.items():
-            yield f"They, or those around them, both write in {text}: {_listed(listed[:_COLUMNS_IN_WORDS])}."
+            few = _listed(listed[:_COLUMNS_IN_WORDS])
+            yield f"Words in {text} that they, or nodes around them, share: {few}."
     if found.similarity < _ALIKE[1][0]:
         apart, sides = found.columns.apart(_COLUMNS_IN_WORDS), []
         for side, name in enumerate((found.a.name, found.b.name)):
@@ -753,14 +763,14 @@ def _content(found: Explanation) -> Iterator[str]:
 def _place(found: Explanation) -> str:
     apart, common = found.relation.links_apart, found.relation.common
     if apart is None:
-        return "They are far from each other, more than 6 links or no way at all, and share no surroundings."
+        return "They are far apart, by more than 6 links or not connected, and share no surroundings."
     where = "They are linked" if apart == 1 else f"They are {apart} links apart"
     if common:
         names = ", ".join(found.relation.common_names) + ", ..." * (common > len(found.relation.common_names))
         where += f", with {plural(common, 'neighbour')} in common ({names})"
     if found.overlap < 0.005:
-        return f"{where}, and what lies around one hardly reaches the other."
-    return f"{where}, and {percent(found.overlap)} of what lies around one lies around the other."
+        return f"{where}, and share hardly any surroundings."
+    return f"{where}, and share {percent(found.overlap)} of their surroundings."
 
 
 def _role(found: Explanation) -> str:
@@ -771,13 +781,13 @@ def _role(found: Explanation) -> str:
         ties = f"{titled(a.name)} has {plural(a.degree, 'neighbour')}, {titled(b.name)} has {b.degree:,}"
     if min(a.degree, b.degree) > 1:
         shares = " and ".join(dict.fromkeys(percent(node.clustering) for node in (a, b)))
-        ties += f"; {shares} of the pairs of these are linked"
+        ties += f"; {shares} of the pairs of neighbours are linked"
     if max(a.degree, b.degree) > 0:
-        ties += f"; within 3 links lie {a.hops[-1]:,} and {b.hops[-1]:,} nodes"
+        ties += f"; within 3 links are {a.hops[-1]:,} and {b.hops[-1]:,} nodes"
     step = found.step_difference
     by = percent(step) if step < 1 else f"a factor of {1 + step:.1f}"
-    profile = "are the same" if found.warping.distance < 1e-4 else f"differ by {by} a step"
-    # Without a role part, that of the profiles decides.
+    profile = "are the same" if found.warping.distance < 1e-4 else f"differ by {by} per step"
+    # Without a role part, the similarity of the profiles decides.
     nearness = next((part.cosine for part in found.parts if part.name == ROLE), 1 - 2 * step)
     how = next((word for least, word in _SAME_ROLE if nearness >= least), "play different roles")
     return f"They {how}: {ties}. Their profiles {profile}."

@@ -1,4 +1,4 @@
-"""Two coordinates per node, so that near vectors are near on paper; and drawings of neighbourhoods."""
+"""Coordinates for maps, on which similar vectors are close, and for drawings of neighbourhoods."""
 
 import warnings
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
+from threadpoolctl import threadpool_limits
 
 from spinegraph.errors import MissingPackageError, ParameterError
 from spinegraph.graph.graph import GraphLike
@@ -17,27 +18,27 @@ from spinegraph.structure.smoothing import signed
 Points = NDArray[np.float32]
 Method = Literal["auto", "tsne", "landmarks", "pca", "umap"]
 
-_MAX_TSNE = 3_000  # about seven seconds; beyond, landmarks are placed so and the rest around them
+_MAX_TSNE = 3_000  # about seven seconds; beyond, only landmarks are placed by t-SNE
 _MIN_TSNE = 6
 _PRINCIPAL = 50  # directions kept for t-SNE: distances hardly change and every product is cheaper
-_ITERATIONS = 500  # on Cora 1,000 keep no more neighbours
-_PERPLEXITY = 30.0
+_ITERATIONS = 500  # on Cora, 1,000 preserve no more neighbours
+_PERPLEXITY, _FEW_POINTS = 30.0, 1_000
 
 
 def layout(vectors: ArrayLike, *, method: Method = "auto", seed: int = 0) -> Points:
-    """Place vectors in the plane so that those at a small angle are near each other.
+    """Place vectors in the plane so that vectors at a small angle are close to each other.
 
-    The same vectors and seed give the same map. Axes have no meaning of their own; the map is centred and
-    scaled to deviate by 1 along the wider one.
+    The same vectors and seed give the same map. The axes have no meaning; the map is centred and scaled to a
+    standard deviation of 1 along the wider axis.
 
     Parameters
     ----------
     vectors : array (n, d)
         Finite.
     method : str
-        ``"tsne"``: scikit-learn's, the best for few points. ``"landmarks"``: t-SNE of 2,000 points, the
-        others placed around the nearest of them and moved towards their neighbours; the quickest for many.
-        ``"pca"``: the two principal directions. ``"umap"``: by ``pip install 'spinegraph[umap]'``.
+        ``"tsne"``: scikit-learn's, best for few points. ``"landmarks"``: t-SNE of 2,000 points; the others
+        are placed around the nearest of these and moved towards their neighbours; quickest for many points.
+        ``"pca"``: two principal components. ``"umap"``: needs ``pip install 'spinegraph[umap]'``.
         ``"auto"``: t-SNE up to 3,000 points, landmarks beyond.
     seed : int
 
@@ -78,7 +79,7 @@ def layout(vectors: ArrayLike, *, method: Method = "auto", seed: int = 0) -> Poi
 
 
 def _principal(points: Points, count: int) -> Points:
-    """Project on the leading principal directions (n, count), or fewer where there are fewer; one sign."""
+    """Return the leading principal components (n, count), or as many as there are, with fixed signs."""
     centred = points - points.mean(axis=0)
     directions = signed(np.linalg.eigh((centred.T @ centred).astype(np.float64))[1][:, ::-1][:, :count])
     found = np.zeros((len(points), max(2, directions.shape[1])), np.float32)
@@ -89,22 +90,22 @@ def _principal(points: Points, count: int) -> Points:
 def _tsne(points: Points, seed: int) -> Points:
     from sklearn.manifold import TSNE
 
-    # A start of principal directions makes the large shape of the map the same for every seed.
+    # Starting from principal components gives the map the same overall shape for every seed.
     start = np.ascontiguousarray(points[:, :2] / max(float(points[:, 0].std()), 1e-12) * 1e-4, np.float32)
     perplexity = min(_PERPLEXITY, (len(points) - 1) / 3)
     model = TSNE(perplexity=perplexity, init=start, max_iter=_ITERATIONS, random_state=seed)
-    return cast(Points, model.fit_transform(points))
+    # On few points threads gain nothing, and on a busy machine they wait for each other for seconds.
+    with threadpool_limits(1 if len(points) <= _FEW_POINTS else None):
+        return cast(Points, model.fit_transform(points))
 
 
 def _umap(points: Points, seed: int) -> Points:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of its own choices
+        warnings.simplefilter("ignore")  # UMAP warns about its own choices
         try:
             import umap
         except ImportError:
-            raise MissingPackageError(
-                "method 'umap' needs umap-learn: pip install 'spinegraph[umap]'"
-            ) from None
+            raise MissingPackageError("'umap' needs umap-learn: pip install 'spinegraph[umap]'") from None
         neighbors = min(15, len(points) - 1)
         if neighbors < 2:
             return _principal(points, 2)
@@ -115,15 +116,15 @@ def _umap(points: Points, seed: int) -> Points:
 _NUM_LANDMARKS = 2_000
 _LANDMARKS_PER_POINT = 8
 _NEIGHBORS, _CELLS = 10, 12  # neighbours of a point, and cells searched for them
-_ROUNDS, _RATE, _MAX_MOVE = 150, 0.1, 40.0  # the move is limited before it is multiplied by the rate
-_REPELLING = 10  # random points that push a point away, each round
-_POINTS_PER_REPELLING = 40  # each stands for so many points in all
-_WIDTH = 60.0  # of the map while points move: neighbours are then about 1 apart
+_ROUNDS, _RATE, _MAX_MOVE = 150, 0.1, 40.0  # moves are limited before they are multiplied by the rate
+_REPELLING = 10  # random points that push a point away in each round
+_POINTS_PER_REPELLING = 40  # points that each of them stands for
+_WIDTH = 60.0  # of the map while points move, so that neighbours are about 1 apart
 _BLOCK = 4_096
 
 
 def _landmarks(points: Points, seed: int) -> Points:
-    """Place a sample by t-SNE, the other points near their nearest landmarks, then move all (n, 2)."""
+    """Place landmarks by t-SNE and the other points near their nearest landmarks, then move all; (n, 2)."""
     rng = np.random.default_rng(seed)
     landmarks = points[np.sort(rng.permutation(len(points))[:_NUM_LANDMARKS])]
     placed = _tsne(landmarks, seed)  # (m, 2)
@@ -150,7 +151,7 @@ def _landmarks(points: Points, seed: int) -> Points:
 
 
 def _nearest(points: Points, others: Points, count: int) -> tuple[Points, NDArray[np.int64]]:
-    """Return the distances (n, count) to the nearest rows of ``others``, and which these are."""
+    """Return the distances (n, count) to the nearest rows of ``others``, and their indices."""
     from sklearn.neighbors import NearestNeighbors
 
     found = NearestNeighbors(n_neighbors=min(count, len(others)), algorithm="brute").fit(others)
@@ -158,11 +159,11 @@ def _nearest(points: Points, others: Points, count: int) -> tuple[Points, NDArra
 
 
 def _neighbors_in_cells(points: Points, landmarks: Points, cell: NDArray[Any]) -> NDArray[np.int64]:
-    """Find neighbours (n, k) among points of the same and the nearest cells; a few are missed."""
+    """Find neighbours (n, k) among the points of the same cell and the nearest ones; a few are missed."""
     order = np.argsort(cell, kind="stable")
     members = np.split(order, np.searchsorted(cell[order], np.arange(1, len(landmarks))))
     close = _nearest(landmarks, landmarks, _CELLS)[1]
-    found = np.repeat(np.arange(len(points))[:, None], _NEIGHBORS, axis=1)  # itself where there are too few
+    found = np.repeat(np.arange(len(points))[:, None], _NEIGHBORS, axis=1)  # padded with the point itself
     lengths = (points * points).sum(axis=1)
     for own, cells in zip(members, close, strict=True):
         near = np.concatenate([members[other] for other in cells])
@@ -176,7 +177,7 @@ def _neighbors_in_cells(points: Points, landmarks: Points, cell: NDArray[Any]) -
 
 
 _EGO_ROUNDS = 120
-_ROOT_WEIGHT = 4.0  # how much more a node's distance to the root counts than one between two others
+_ROOT_WEIGHT = 4.0  # weight of distances to the root, relative to other distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,15 +187,14 @@ class Ego:
     nodes: NDArray[np.int64]  # (m,), positions in the graph; the root first
     hops: NDArray[np.int64]  # (m,), steps from the root
     edges: NDArray[np.int64]  # (e, 2), pairs of indices into nodes
-    coordinates: NDArray[np.float64]  # (m, 2), the root at the origin, one unit per hop where possible
+    coordinates: NDArray[np.float64]  # (m, 2), the root at the origin, about one unit per hop
     left_out: int  # nodes within the radius that are not shown
 
 
 def ego_network(graph: GraphLike, node: Any, *, radius: int = 2, most: int = 40) -> Ego:
-    """Gather the nodes within some steps of a node and draw them by their distances.
+    """Return the nodes within some steps of a node, with coordinates that reflect their distances.
 
-    Of more than ``most`` nodes within ``radius`` steps, nearer ones go first, and of one ring those of larger
-    degree.
+    At most ``most`` nodes within ``radius`` steps are kept: nearer ones first, then those of larger degree.
     """
     radius, most = as_whole("radius", radius), as_whole("most", most)
     root = int(graph.positions([node])[0])
@@ -218,10 +218,10 @@ def ego_network(graph: GraphLike, node: Any, *, radius: int = 2, most: int = 40)
 
 
 def _draw(count: int, edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return coordinates (count, 2) whose distances are steps in the network, by stress majorisation.
+    """Return coordinates (count, 2) whose distances approximate steps in the network.
 
-    Every round replaces a node's coordinates by the mean of where the others would have it, weighted by
-    1 / steps squared. The root stays in the middle.
+    By stress majorisation: every round moves a node to the mean of where the others want it, weighted by
+    1 / steps squared. The root stays at the origin.
     """
     if count == 1:
         return np.zeros((1, 2))
@@ -232,8 +232,8 @@ def _draw(count: int, edges: NDArray[np.int64]) -> NDArray[np.float64]:
     weight[0] *= _ROOT_WEIGHT
     weight[:, 0] *= _ROOT_WEIGHT
     np.fill_diagonal(weight, 0)
-    # Start on rings, in the order of the angle in the first two axes of classical scaling. Equal angles would
-    # stay equal, so nodes are spread evenly by rank.
+    # Start on rings, ordered by the angle in the first two axes of classical scaling. Nodes are spread evenly
+    # by rank, because equal angles would stay equal.
     scaled = -0.5 * steps**2
     scaled = scaled - scaled.mean(axis=0) - scaled.mean(axis=1, keepdims=True) + scaled.mean()
     axes = np.linalg.eigh(scaled)[1][:, ::-1][:, :2]
@@ -244,7 +244,7 @@ def _draw(count: int, edges: NDArray[np.int64]) -> NDArray[np.float64]:
     for _ in range(_EGO_ROUNDS):
         between = coordinates[:, None] - coordinates  # (m, m, 2)
         wanted = steps / np.maximum(np.linalg.norm(between, axis=2), 1e-9)
-        targets = coordinates[None] + between * wanted[:, :, None]  # where each other node would have a node
+        targets = coordinates[None] + between * wanted[:, :, None]  # where each node wants each other one
         coordinates = np.einsum("ij,ijc->ic", weight, targets) / weight.sum(axis=1, keepdims=True)
         coordinates -= coordinates[0]
     return coordinates

@@ -1,4 +1,4 @@
-"""Figures, as ``sg.plot``: a map of vectors, and two neighbourhoods."""
+"""Figures, as ``sg.plot``: a map of vectors, and two neighbourhoods side by side."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -52,19 +52,19 @@ def map(
     method: Method = "auto",
     seed: int = 0,
 ) -> Any:
-    """Draw every node where its vector lies; near vectors are near on paper.
+    """Draw a map of all nodes on which similar vectors are close.
 
     Parameters
     ----------
     subject : SPINE or Embeddings
         A fitted model, or vectors alone.
     color : array (n,) or str, optional
-        One value per node: numbers are a scale, text is groups. Or, for a model, ``"role"`` or the name of a
-        column: a feature, or a structural column such as ``"log_degree"``, which a model gets by default.
+        One value per node: numbers become a colour scale, text becomes groups. Or, for a model, ``"role"`` or
+        the name of a column: a feature or a structural column such as ``"log_degree"``, the default.
     by : str
         ``"all"`` parts of the vectors, or the name of one.
     places : array (n, 2), optional
-        Coordinates, if already computed; otherwise ``method`` and ``seed`` make them, as in ``layout``.
+        Coordinates, if already computed; by default from ``layout`` with ``method`` and ``seed``.
 
     Examples
     --------
@@ -96,8 +96,7 @@ def map(
             f"got {where.shape} and {np.size(values)} values"
         )
     traces = _map_traces(where, [safe_text(name) for name in embeddings], coloring)
-    margin = {"l": 8, "r": 8, "t": 34, "b": 8}
-    figure = Figure(traces).update_layout(STYLE, height=560, margin=margin)
+    figure = Figure(traces).update_layout(STYLE, height=560, margin={"l": 8, "r": 8, "t": 34, "b": 8})
     figure.update_xaxes(**_HIDDEN_AXIS)
     figure.update_yaxes(**_HIDDEN_AXIS, scaleanchor="x")
     return figure
@@ -130,7 +129,7 @@ def twins(subject: Any, a: Any, b: Any, *, radius: int = 2, most: int = 40) -> A
     subject : SPINE or Graph
     a, b : names
     radius, most : int
-        Steps from the node, and nodes shown, as in ``ego_network``.
+        Most steps from the node, and most nodes, as in ``ego_network``.
 
     Examples
     --------
@@ -146,13 +145,11 @@ def twins(subject: Any, a: Any, b: Any, *, radius: int = 2, most: int = 40) -> A
     boxes = [(ego.coordinates.min(axis=0), ego.coordinates.max(axis=0)) for ego in egos]
     reach = 0.56 * max(1.0, *(float((high - low).max()) for low, high in boxes))  # one scale for both
     figure = make_subplots(1, 2, subplot_titles=[safe_text(a), safe_text(b)], horizontal_spacing=0.04)
-    for column, (ego, (low, high)) in enumerate(zip(egos, boxes, strict=True), start=1):
+    for side, (ego, (low, high)) in enumerate(zip(egos, boxes, strict=True), start=1):
         x, y = (low + high) / 2
-        figure.add_traces(_ego_traces(ego, graph), rows=1, cols=column)
-        figure.update_xaxes(**_HIDDEN_AXIS, range=[x - reach, x + reach], col=column)
-        figure.update_yaxes(
-            **_HIDDEN_AXIS, range=[y - reach, y + reach], scaleanchor=f"x{column}", col=column
-        )
+        figure.add_traces(_ego_traces(ego, graph), rows=1, cols=side)
+        figure.update_xaxes(**_HIDDEN_AXIS, range=[x - reach, x + reach], col=side)
+        figure.update_yaxes(**_HIDDEN_AXIS, range=[y - reach, y + reach], scaleanchor=f"x{side}", col=side)
     figure.update_annotations(font={"size": 14, "color": INK})
     margin = {"l": 4, "r": 4, "t": 32, "b": 4}
     return figure.update_layout(STYLE, height=320, showlegend=False, margin=margin)
@@ -168,22 +165,17 @@ def _ego_traces(ego: Ego, graph: Graph) -> list[Any]:
         f"{safe_text(graph.names[node])}<br>{degree} neighbours" + (f", {hop} steps away" if hop else "")
         for node, degree, hop in zip(ego.nodes.tolist(), degrees.tolist(), ego.hops.tolist(), strict=True)
     ]
-    marker = {
-        "size": [_RING_SIZES[ring[index]] for index in order],
-        "color": [RING_COLORS[ring[index]] for index in order],
-        "line": {"color": "#ffffff", "width": 1.2},
-        "opacity": 1,
-    }
+    sizes, colors = ([each[ring[index]] for index in order] for each in (_RING_SIZES, RING_COLORS))
+    marker = {"size": sizes, "color": colors, "line": {"color": "#ffffff", "width": 1.2}, "opacity": 1}
     (edge_x, edge_y), (x, y) = ends.reshape(-1, 2).T, ego.coordinates[order].T
     line = {"line": {"color": "#c3ccd5", "width": 1}, "hoverinfo": "skip"}
     edges = {"type": "scatter", "mode": "lines", "x": edge_x, "y": edge_y, **line}
     about = {"text": [texts[index] for index in order], "hovertemplate": "%{text}<extra></extra>"}
-    nodes = {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, **about}
-    return [edges, nodes]
+    return [edges, {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, **about}]
 
 
 def safe_text(value: object, max_length: int = 60) -> str:
-    """Return text that Plotly shows as it is, without reading tags in it; long text is cut."""
+    """Return text that Plotly shows literally, without interpreting tags; long text is cut."""
     text = "".join(sign if sign.isprintable() else " " for sign in str(value))
     return escape(shorten(text, max_length), quote=False)
 
@@ -194,25 +186,25 @@ def shorten(value: object, max_length: int = 60) -> str:
     return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
-_UNKNOWN = "not known"
+_UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False)
 class Coloring:
-    """One colouring of the nodes."""
+    """A colouring of the nodes."""
 
     title: str
-    values: NDArray[np.float64] | None  # (n,), measured; NaN where not known
+    values: NDArray[np.float64] | None  # (n,), measured; NaN where unknown
     codes: NDArray[np.int64] | None  # (n,), each node's index in groups
     groups: tuple[str, ...] = ()  # names of the groups and their colours; larger groups first
     colors: tuple[str, ...] = ()
 
 
 def color_nodes(title: str, values: Any, *, groups: tuple[str, ...] | None = None) -> Coloring:
-    """Read values (n,) as measured numbers, or as groups; the smallest of many groups become one.
+    """Return a colouring by values (n,): measured numbers, or groups, of which the smallest may be merged.
 
-    Floats are measured; text, booleans and whole numbers of at most 12 kinds are groups. With ``groups``,
-    values are indices into them.
+    Floats are measured; text, booleans and at most 12 different whole numbers are groups. With ``groups``,
+    the values are indices into them.
     """
     given = np.asarray(values)
     if given.ndim != 1:
@@ -239,54 +231,64 @@ def color_nodes(title: str, values: Any, *, groups: tuple[str, ...] | None = Non
 
 
 def graph_of(subject: Any, *, needed: bool = True) -> Any:
-    """Return the graph of a model, several as one of names (number, name), or the graph itself."""
+    """Return the graph of a model, the union of several with names (index, name), or a graph as it is."""
     found = subject if hasattr(subject, "adjacency") else getattr(subject, "graph_", None)
     if isinstance(found, list):
         return Graph.union(found, keys=range(len(found)))
     if found is None and needed:
-        reason = "this model was saved without its network; give a graph, or save it with data=True"
+        reason = "this model was saved without its network; pass a graph, or save the model with data=True"
         raise _missing(subject, "a Graph", reason)
     return found
 
 
 def embeddings_of(subject: Any) -> Embeddings:
-    """Return the vectors of a model, those of several graphs one after the other, or the vectors given."""
+    """Return the vectors of a model, with those of several graphs concatenated, or vectors as they are."""
     found = subject if isinstance(subject, Embeddings) else getattr(subject, "embeddings_", None)
     if isinstance(found, list):
         vectors = np.concatenate([each.vectors for each in found])
         return Embeddings(graph_of(subject).names, vectors, found[0].parts)
     if found is None:
-        reason = "this model holds no vectors: it was saved without, or fitted with vectors=False"
-        raise _missing(subject, "Embeddings", f"{reason}; give a graph, or transform(graph) of one")
+        reason = "this model holds no vectors: it was saved without them, or fitted with vectors=False"
+        raise _missing(subject, "Embeddings", f"{reason}; pass a graph, or model.transform(graph)")
     return found
 
 
 def _missing(subject: Any, what: str, reason: str) -> ParameterError:
-    """Return the error of a fitted model that lacks something, or of anything else."""
+    """Return the error for a fitted model that lacks something, or for anything else."""
     kind = f"{type(subject).__name__}{' that is not fitted' * hasattr(subject, 'fit')}"
     is_fitted = hasattr(subject, "generator_")
-    return ParameterError(reason if is_fitted else f"give a fitted SPINE or {what}; got {kind}")
+    return ParameterError(reason if is_fitted else f"pass a fitted SPINE or {what}; got {kind}")
 
 
 _MORE_COLUMNS = ("degree", "clustering", "log_triangles")
 
 
 def column_of(graph: Graph, name: str) -> NDArray[Any]:
-    """Return one column by name, (n,): a feature, or a structural column."""
+    """Return a column (n,) by name: a feature, a category of the table or a structural column."""
     features = graph.feature_names or ()
     if name in features and graph.features is not None:
         column = graph.features[:, [features.index(name)]]
         return np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
     if name == "degree":
         return np.asarray(graph.degrees)
+    if name in _categories(graph):
+        levels = [feature for feature in features if feature.startswith(f"{name} = ")]
+        found = np.full(len(graph), "none", dtype=object)
+        for level in levels:
+            found[column_of(graph, level) > 0] = level.removeprefix(f"{name} = ")
+        return found
     if has_column(graph, name):
         return structural_columns(graph, names=(name,)).values[:, 0]
     some = ", ".join([*features[:5], "degree", *COLUMNS[:3]])
-    raise ParameterError(
-        f"color must be a column, or one value per node; no column {name!r} among {some}, ..."
-    )
+    raise ParameterError(f"color must be a column or one value per node; no column {name!r} in {some}, ...")
 
 
 def has_column(graph: Graph, name: str) -> bool:
-    """Say whether there is such a feature or structural column."""
-    return name in (graph.feature_names or ()) or name in (*COLUMNS, *_MORE_COLUMNS)
+    """Return whether there is a feature, a column of the table or a structural column of this name."""
+    return name in (*(graph.feature_names or ()), *_categories(graph), *COLUMNS, *_MORE_COLUMNS)
+
+
+def _categories(graph: Graph) -> list[str]:
+    """Return the columns of the table that are categories."""
+    kinds = {} if graph.encoder is None else graph.encoder.kinds_
+    return [name for name, kind in kinds.items() if kind == "category"]

@@ -35,7 +35,7 @@
         size, color: values, colorscale: data.scale, showscale: true,
         colorbar: { thickness: 10, len: 0.6, outlinewidth: 0, title: { text: title, side: "right" } },
       };
-      const about = (place) => `<br>${title}: ${values[place] === null ? "not known" : +values[place].toPrecision(3)}`;
+      const about = (place) => `<br>${title}: ${values[place] === null ? "unknown" : +values[place].toPrecision(3)}`;
       return [trace(everyone, { marker, showlegend: false }, about)];
     }
     const drawn = coloring.groups.map((group, code) => {

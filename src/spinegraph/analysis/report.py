@@ -1,9 +1,9 @@
-"""The report: what a model found, as one HTML file with its scripts and figures inside."""
+"""The report: what a model found, as one self-contained HTML file."""
 
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -26,17 +26,18 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ParameterError
 from spinegraph.graph.describe import Description, describe
 from spinegraph.graph.graph import Graph
+from spinegraph.graph.names import first_few
 from spinegraph.parts.paper import AnyGenerator
 
-Progress = Callable[[str, int, int], None]  # stage, done, of how many (0 where unknown)
+Progress = Callable[[str, int, int], None]  # stage, done, total (0 if unknown)
 
 MAX_ON_MAP = 20_000  # nodes: a browser draws them at once, and the file stays small
 _MAX_COLUMNS = 12
 _MAX_EXAMPLES = 4
-_TYPICAL_TRIED, _MATCHES_TRIED = 8, 25
-_READABLE_DEGREES = (2, 24)  # of a node whose neighbourhood makes a readable drawing
-_MUCH = 0.05  # a share that warrants a warning rather than a remark
-_HUB = 0.2  # of all nodes
+_TYPICAL_TRIED, _MATCHES_TRIED = 8, 100
+_READABLE_DEGREES = (2, 24)  # degrees of nodes whose neighbourhood makes a readable drawing
+_MUCH = 0.05  # share that warrants a warning rather than a remark
+_HUB = 0.2  # share of all nodes that a hub is linked to
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Note:
 
     level: Literal["warning", "remark"]  # "warning" where results may suffer, "remark" otherwise
     text: str  # what was found, in numbers
-    advice: str  # what follows
+    advice: str  # what it means for the results
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +60,9 @@ class Example:
     explanation: Explanation
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Findings:
-    """What a report shows."""
+    """The content of a report."""
 
     graph: Graph
     embeddings: Embeddings
@@ -70,10 +71,14 @@ class Findings:
     assignment: RoleAssignment
     shown: NDArray[np.int64]  # (m,), positions of the nodes on the map: all, or a sample
     coordinates: NDArray[np.float32]  # (m, 2)
-    colorings: list[plots.Coloring]  # of the nodes on the map; the first is shown first
+    colorings: list[plots.Coloring]  # of the nodes on the map; the first is the default
     labels: NDArray[Any] | None  # (n,)
     label_title: str
     examples: list[Example]
+
+    def __repr__(self) -> str:
+        counts = f"{plural(len(self.roles), 'role')}, {plural(len(self.notes), 'note')}"
+        return f"Findings({plural(len(self.graph), 'node')}, {counts}, {plural(len(self.examples), 'pair')})"
 
 
 def write_report(
@@ -81,7 +86,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str = "SPINE report",
-    labels: NDArray[Any] | None = None,
+    labels: Any = None,
     label_title: str = "label",
     color: str | None = None,
     progress: Progress | None = None,
@@ -91,6 +96,7 @@ def write_report(
     require_page(path)
     report = progress or (lambda stage, done, total: None)
     graph, embeddings, generator = plots.graph_of(model), plots.embeddings_of(model), model.generator_
+    labels = None if labels is None else _per_node(labels, graph.names)
     is_known = color in (None, "role") or (labels is not None and color == label_title)
     chosen = [] if is_known else [(str(color), plots.column_of(graph, str(color)))]
     report("finding roles", 0, 0)
@@ -120,11 +126,29 @@ def write_report(
     return found
 
 
+def _per_node(labels: Any, names: NDArray[Any]) -> NDArray[Any]:
+    """Return labels (n,); a dict or an indexed pandas Series is joined by name."""
+    index = type(getattr(labels, "index", None))
+    if index.__module__.startswith("pandas") and index.__name__ != "RangeIndex":
+        labels = labels.dropna().to_dict()
+    if isinstance(labels, Mapping):
+        if labels.keys().isdisjoint(names.tolist()):
+            raise ParameterError(f"labels fit no node: {first_few(labels)}; nodes are {first_few(names, 3)}")
+        labels = [labels.get(name) for name in names.tolist()]
+    found = np.asarray(labels, dtype=object)
+    if found.shape != names.shape:
+        raise ParameterError(
+            f"labels must have one entry for each of the {len(names)} nodes, in order, or be a dict by name; "
+            f"got shape {found.shape}"
+        )
+    return found
+
+
 def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
-    """Return structural columns and the feature columns that vary most as the model reads them, by title."""
+    """Return, by title, structural columns and the features that vary most as the model reads them."""
     listed = [
         ("neighbours (logarithm)", np.log1p(graph.degrees)),
-        ("neighbours who know each other", plots.column_of(graph, "clustering").astype(np.float64)),
+        ("neighbours that are linked", plots.column_of(graph, "clustering").astype(np.float64)),
     ]
     if graph.features is None or graph.feature_names is None or generator.encoder is None:
         return listed
@@ -135,7 +159,7 @@ def _columns(graph: Graph, generator: Any) -> list[tuple[str, NDArray[Any]]]:
 
 
 def notes(graph: Graph, description: Description, embeddings: Embeddings) -> list[Note]:
-    """Judge a graph and the vectors made of it, warnings first."""
+    """Return remarks on a graph and its vectors, warnings first."""
     found = [
         Note("warning" if share >= _MUCH else "remark", text, advice)
         for share, text, advice in _remarks(graph, description, embeddings)
@@ -144,36 +168,26 @@ def notes(graph: Graph, description: Description, embeddings: Embeddings) -> lis
 
 
 def _remarks(graph: Graph, found: Description, embeddings: Embeddings) -> Iterator[tuple[float, str, str]]:
-    """Yield the share of the data that is concerned, what was found, and what follows."""
+    """Yield the share of the data concerned, what was found, and what it means for the results."""
     nodes = found.nodes
     if found.isolated:
-        have = "has" if found.isolated == 1 else "have"
-        yield (
-            found.isolated / nodes,
-            f"{_of(found.isolated, nodes)} {have} no neighbours.",
-            "Their content comes from their own features alone.",
-        )
+        text = f"{_of(found.isolated, nodes)} {'has' if found.isolated == 1 else 'have'} no neighbours."
+        yield found.isolated / nodes, text, "Their content comes from their own features alone."
     pieces = found.components - found.isolated
     outside = nodes - found.largest_component - found.isolated
     if pieces >= 2:
-        yield (
-            outside / nodes,
-            f"The network falls into {pieces:,} unconnected pieces; "
-            f"{_of(outside, nodes)} with neighbours are outside the largest.",
-            "Nodes of different pieces are compared by content and role only.",
-        )
+        text = f"{_of(outside, nodes)} with neighbours are outside the largest."
+        text = f"The network falls into {pieces:,} unconnected pieces; {text}"
+        yield outside / nodes, text, "Nodes in different pieces are compared by content and role only."
     hub = found.degree_largest / max(nodes - 1, 1)
     if hub >= _HUB and nodes >= 50:
-        yield (
-            hub,
-            f"{found.best_connected} is linked to {100 * hub:.0f} % of all nodes.",
-            "Everything is then two steps from everything; consider leaving that node out.",
-        )
+        text = f"{found.best_connected} is linked to {100 * hub:.0f} % of all nodes."
+        yield hub, text, "Most nodes are then two steps from each other; consider leaving that node out."
     if found.features is None:
-        yield 0, "The nodes have no features.", "Vectors have no content."
+        yield 0, "The nodes have no features.", "The vectors have no content part."
     elif found.features.empty_rows:
         empty = found.features.empty_rows
-        text = f"{_of(empty, nodes)} have no feature that is not 0."
+        text = f"{_of(empty, nodes)} have no non-zero feature."
         yield empty / nodes, text, "Their content comes from the features around them."
     if graph.features is not None:
         ends = [getattr(graph.features, end)(axis=0) for end in ("min", "max")]
@@ -181,18 +195,16 @@ def _remarks(graph: Graph, found: Description, embeddings: Embeddings) -> Iterat
         constant = int(np.count_nonzero(low == high))
         if constant:
             columns = _of(constant, graph.features.shape[1], "feature columns")
-            yield 0, f"{columns} are the same for every node.", "They distinguish nothing."
+            yield 0, f"{columns} are the same for every node.", "They distinguish no nodes."
     counts = np.unique(embeddings.vectors.round(5), axis=0, return_counts=True)[1]
     same = int(counts[counts > 1].sum())
     if same:
-        yield (
-            same / len(embeddings),
-            f"{_of(same, len(embeddings))} share their vector with another node.",
-            "Nothing in the data distinguishes these: same features, same surroundings.",
-        )
+        text = f"{_of(same, len(embeddings))} share their vector with another node."
+        advice = "Nothing in the data tells these apart: same features, same surroundings."
+        yield same / len(embeddings), text, advice
     if found.labels is not None and found.labels.unlabelled:
         text = f"{_of(found.labels.unlabelled, nodes)} have no label."
-        yield 0, text, "Labels colour the map; they choose nothing else."
+        yield 0, text, "Labels only colour the map."
     report = graph.report
     if report is not None and (report.listed != report.edges or report.one_way):
         lost = (report.self_loops + report.zero_weights) / max(report.listed, 1)
@@ -208,7 +220,7 @@ def _of(count: int, total: int, what: str = "nodes") -> str:
 def find_examples(
     graph: Graph, generator: AnyGenerator, search: Search, assignment: RoleAssignment
 ) -> list[Example]:
-    """Find for the commonest roles a typical node, and the node most like it that is not near it."""
+    """Return, for the most common roles, a typical node and the node most like it that is not close to it."""
     found: list[Example] = []
     known, adjacency, used = generator.known(graph), graph.adjacency(), set[int]()
     low, high = _READABLE_DEGREES
@@ -216,15 +228,14 @@ def find_examples(
         typical = graph.positions(assignment.examples(role, len(graph)))
         fits = (graph.degrees[typical] >= low) & (graph.degrees[typical] <= high)
         listed = [one for one in (typical[fits] if fits.any() else typical).tolist() if one not in used]
-        pairs = []  # whether they are more than two steps apart and of one role, likeness, positions
+        pairs = []  # more than two steps apart: whether of the same role, similarity, positions
         for one in listed[:_TYPICAL_TRIED]:
             ring = adjacency.neighbors(np.array([one]))[1].astype(np.int64)
-            near = {one, *ring.tolist(), *adjacency.neighbors(ring)[1].tolist()}
+            near = {one, *ring.tolist(), *adjacency.neighbors(ring)[1].tolist(), *used}
             for match in search.similar(graph.names[one], n=_MATCHES_TRIED):
                 other = int(graph.positions([match.name])[0])
-                is_apart = other not in near and bool(assignment.roles[other] == role)
-                if other not in used:
-                    pairs.append((is_apart, match.score, one, other))
+                if other not in near:
+                    pairs.append((bool(assignment.roles[other] == role), match.score, one, other))
         if not pairs or len(found) == _MAX_EXAMPLES:
             continue
         _, score, one, other = max(pairs, key=lambda pair: pair[:2])
@@ -239,11 +250,9 @@ _MAX_SENTENCES = 6
 
 
 def require_page(path: str | os.PathLike[str]) -> None:
-    """Raise unless a path is named as an HTML page."""
+    """Raise unless a path ends in .html or .htm."""
     if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise ParameterError(
-            f"{path}: a report is an HTML page; end its name in .html, and print it from there"
-        )
+        raise ParameterError(f"{path}: a report is an HTML page; choose a name that ends in .html")
 
 
 def _page(model: Any, found: Findings, title: str) -> str:
@@ -254,11 +263,10 @@ def _page(model: Any, found: Findings, title: str) -> str:
         (files("spinegraph.analysis") / f"report.{kind}").read_text(encoding="utf-8")
         for kind in ("html", "css", "js")
     )
+    rings = zip(plots.RING_COLORS, ("the node", "its neighbours", "two steps away"), strict=True)
     key = " ".join(
         f'<span class="key"><span class="ring" style="background:{color}"></span>{meaning}</span>'
-        for color, meaning in zip(
-            plots.RING_COLORS, ("the node", "its neighbours", "two steps away"), strict=True
-        )
+        for color, meaning in rings
     )
     settings = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
@@ -266,7 +274,7 @@ def _page(model: Any, found: Findings, title: str) -> str:
     )
     sampled = ""
     if len(found.shown) < len(found.graph):
-        sampled = f"Shown are {len(found.shown):,} nodes, drawn at random from {len(found.graph):,}."
+        sampled = f"The map shows {len(found.shown):,} nodes, drawn at random from {len(found.graph):,}."
     return Template(page).substitute(
         title=escape(title),
         style=style,
@@ -292,22 +300,18 @@ def _parts_in_words(generator: AnyGenerator) -> str:
     learned = getattr(generator, "learned", None)
     if learned is None:
         return words
-    after = f"and after learning in {100 * learned.after:.1f} %"
+    after = f"and {learned.after:.1f} times after learning"
     if learned.after <= learned.before:
         after = "and learning found nothing better"
-    return (
-        f"{words} By content, ends of a hidden link are more alike than ends of two links in "
-        f"{100 * learned.before:.1f} % of cases, {after}."
-    )
+    before = f"By content, hidden links are predicted {learned.before:.1f} times as well as by chance"
+    return f"{words} {before}, {after}."
 
 
 def _data(found: Findings) -> dict[str, Any]:
-    figures = {
-        f"twins-{number}": plots.twins(found.graph, example.a, example.b)
-        for number, example in enumerate(found.examples)
-    }
-    for figure in figures.values():
-        figure.update_layout(height=None, autosize=True)
+    figures = {}
+    for number, example in enumerate(found.examples):
+        figure = plots.twins(found.graph, example.a, example.b).update_layout(height=None, autosize=True)
+        figures[f"twins-{number}"] = json.loads(figure.to_json())
     return {
         "map": {
             "x": _rounded(found.coordinates[:, 0]),
@@ -319,7 +323,7 @@ def _data(found: Findings) -> dict[str, Any]:
         "roles": found.roles.titles,
         "scale": plots.SCALE,
         "layout": {"font": plots.STYLE["font"], "hoverlabel": plots.STYLE["hoverlabel"]},
-        "figures": {name: json.loads(figure.to_json()) for name, figure in figures.items()},
+        "figures": figures,
     }
 
 
@@ -336,7 +340,7 @@ def _rounded(values: Any, digits: int = 3) -> list[float | None]:
 
 
 def _json(value: Any) -> str:
-    """Return JSON that may stand inside a script element: no text in it can end the element."""
+    """Return JSON that is safe inside a script element: no text in it can end the element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -344,13 +348,9 @@ def _json(value: Any) -> str:
 
 
 def _tiles(found: Findings) -> str:
-    counts = {
-        "nodes": len(found.graph),
-        "edges": found.graph.num_edges,
-        "features": found.graph.num_features,
-        "numbers a vector": found.embeddings.dim,
-        "role" if len(found.roles) == 1 else "roles": len(found.roles),
-    }
+    graph, roles = found.graph, len(found.roles)
+    counts = {"nodes": len(graph), "edges": graph.num_edges, "features": graph.num_features}
+    counts |= {"dimensions": found.embeddings.dim, "role" if roles == 1 else "roles": roles}
     items = "".join(f"<li><b>{count:,}</b><span>{name}</span></li>" for name, count in counts.items())
     return f'<ul class="tiles">{items}</ul>'
 
@@ -382,8 +382,8 @@ def _role_cards(found: Findings) -> str:
 
 
 def _numbers(found: Findings, role: int) -> str:
-    """Return a role's typical nodes, and the commonest label of its nodes where there are labels."""
-    rows = {"typical": ", ".join(map(plots.shorten, found.assignment.examples(role))) or "nobody"}
+    """Return a role's typical nodes and, with labels, the most common label of its nodes."""
+    rows = {"typical": ", ".join(map(plots.shorten, found.assignment.examples(role))) or "none"}
     labels = np.array([]) if found.labels is None else found.labels
     known = np.array([label not in (None, "") for label in labels.tolist()], dtype=bool)
     mine = labels[known & (found.assignment.roles == role)] if known.any() else known
@@ -391,7 +391,7 @@ def _numbers(found: Findings, role: int) -> str:
         label, count = Counter(map(str, mine.tolist())).most_common(1)[0]
         overall = 100 * np.mean([str(other) == label for other in labels[known].tolist()])
         share = f"{100 * count / len(mine):.0f} % (of all nodes {overall:.0f} %)"
-        rows[f"commonest {found.label_title}"] = f"{plots.shorten(label)}, {share}"
+        rows[f"most common {found.label_title}"] = f"{plots.shorten(label)}, {share}"
     listed = (f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in rows.items())
     return f"<dl>{''.join(listed)}</dl>"
 
@@ -399,14 +399,14 @@ def _numbers(found: Findings, role: int) -> str:
 def _example_cards(found: Findings) -> str:
     """Return one card per look-alike: two small networks and the reasons."""
     if not found.examples:
-        return "<p>No two nodes are alike enough to show.</p>"
+        return "<p>All similar nodes are within two steps of each other here.</p>"
     cards = []
     for number, example in enumerate(found.examples):
         one, other = (escape(plots.shorten(name)) for name in (example.a, example.b))
         reasons = "".join(f"<li>{escape(words)}</li>" for words in example.explanation.words[:_MAX_SENTENCES])
         color = plots.COLORS[example.role % len(plots.COLORS)]
         part = max(example.explanation.parts, key=lambda part: part.share)
-        most = f", above all {part.name}" if len(example.explanation.parts) > 1 else ""
+        most = f", mostly by {part.name}" if len(example.explanation.parts) > 1 else ""
         title = escape(found.roles.titles[example.role])
         cards.append(
             f'<div class="twins"><h3><i style="background:{color}"></i>{title}: {one} and {other}'

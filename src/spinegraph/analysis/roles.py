@@ -1,9 +1,9 @@
-"""Roles: soft groups of nodes with the same position in their networks.
+"""Roles: soft groups of nodes with similar positions in their networks.
 
-Four numbers describe a node: its degree, how far its neighbours know each other, its degree relative to
-theirs, and how many communities they belong to. A mixture of Gaussians over these numbers gives the roles.
-The numbers mean the same in every network, so roles found on one can be assigned in another. Groups in the
-role part of vectors agree less with planted roles (ARI .5; here .9, and .7 without communities).
+Four numbers describe a node: its degree, what share of its neighbours know each other, its degree relative to
+theirs, and how many communities they belong to. A Gaussian mixture over these numbers gives the roles. The
+numbers mean the same in every network, so roles found in one can be assigned in another. Clusters of the role
+part of vectors agree less with planted roles (ARI .5; here .9, and .7 without communities).
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,25 +20,28 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.errors import ModelFormatError, ParameterError, UnknownNodeError
 from spinegraph.graph.describe import TableResult, data_frame
 from spinegraph.graph.graph import Graph, GraphLike
+from spinegraph.graph.names import MAX_COMPARED, suggestion
 from spinegraph.graph.overlay import Overlay
+from spinegraph.kernels.runtime import one_blas_thread
 from spinegraph.parts.paper import AnyGenerator
 from spinegraph.structure.columns import structural_columns
 
 Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
 
 # Measures of a node: log(1 + degree), share of pairs of neighbours that are linked, neighbours' mean
-# log(1 + degree), communities they belong to, and the same with one more neighbour in the largest one.
+# log(1 + degree), communities they belong to, and the same with one more neighbour in the largest community.
 DEGREE, CLUSTERING, NEIGHBOR_DEGREE, SPAN, SMOOTHED_SPAN = range(5)
 _STRUCTURAL = ("log_degree", "clustering", "neighbor_log_degree_mean")
 # Coordinates computed from the measures; roles are groups in this space.
 NEIGHBORS, ACQUAINTED, PROMINENCE, COMMUNITIES = range(4)
 COORDINATES = ("neighbors", "acquainted", "prominence", "communities")
-_MIN_SCALES = (0.25, 0.08, 0.25, 0.25)  # smaller standard deviations are noise
-_PRIOR_PAIRS = 6  # pairs of neighbours that the network's mean clustering counts for
+_MIN_SCALES = (0.25, 0.08, 0.25, 0.25)  # smaller standard deviations are taken for noise
+_PRIOR_PAIRS = 6  # pairs of neighbours that the network's mean clustering counts as
 
-MAX_ROLES = 12  # each with a title and a colour of its own
-MAX_TRIED = 6  # roles, where their number is not given
-_WIDE = 0.5  # standard deviation of log(1 + degree) from which nodes do not all have one role
+MAX_ROLES = 12  # each has a title and a colour of its own
+MAX_TRIED = 6  # roles, if their number is not given
+_WIDE = 0.5  # standard deviation of log(1 + degree) from which there are at least two roles
 _UNUSUAL = 0.01  # share of the first network's nodes that count as unlike any role
 
 
@@ -48,16 +51,16 @@ class Typical:
 
     share: float  # of the nodes
     neighbors: int  # median
-    neighbors_low: int  # the middle 80 % lie between these two
+    neighbors_low: int  # the middle 80 % are between these two
     neighbors_high: int
-    # Mean share of pairs of neighbours that know each other; None where no node has two neighbours.
+    # Mean share of pairs of neighbours that know each other; None if no node has two neighbours.
     acquainted: float | None
     connected: float  # neighbours of a neighbour (geometric mean)
-    communities: float | None  # mean number that neighbours belong to; None where communities are unknown
+    communities: float | None  # mean number that neighbours belong to; None if communities are unknown
 
     @classmethod
     def of(cls, measures: Floats, weights: Floats) -> "Typical":
-        """Average the measures (n, 3 or 5) of nodes by their membership in the role, (n,)."""
+        """Average the measures (n, 3 or 5) of nodes, weighted by their membership in the role, (n,)."""
         degrees = np.rint(np.expm1(measures[:, DEGREE])).astype(np.int64)
         order = np.argsort(degrees, kind="stable")
         cumulative = np.cumsum(weights[order])
@@ -84,11 +87,11 @@ class RoleAssignment:
     memberships : float64 array (n, r)
         Probabilities; rows sum to 1.
     roles : int64 array (n,)
-        The likeliest role of each node.
+        The most likely role of each node.
     typicality : float64 array (n,)
-        Log density of the node; the higher, the more it is like others.
+        Log density of the node; the higher, the more typical.
     is_strange : bool array (n,)
-        Nodes less typical than 99 % of those that the roles were found on.
+        Whether the node is less typical than 99 % of those that the roles were found on.
     """
 
     names: NDArray[Any]
@@ -98,21 +101,21 @@ class RoleAssignment:
     is_strange: NDArray[np.bool_]
 
     def examples(self, role: int, count: int = 3) -> list[Any]:
-        """Name the most typical nodes of a role, the clearest first."""
+        """Return the names of the most typical nodes of a role, the clearest first."""
         members = np.flatnonzero(self.roles == role)
         certainty = np.minimum(self.memberships[members, role], 0.95)  # beyond that, typicality decides
         order = np.lexsort((-self.typicality[members].round(6), -certainty.round(6)))
         return list(self.names[members[order[:count]]].tolist())
 
     def shares(self) -> Floats:
-        """Return the share of the nodes whose likeliest role is each, (r,)."""
+        """Return the share of the nodes with each most likely role, (r,)."""
         counts = np.bincount(self.roles, minlength=self.memberships.shape[1])
         return np.asarray(counts / max(len(self.roles), 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """Roles found on one network, with titles and descriptions; they can be assigned in any other.
+    """Roles found in one network, with titles and descriptions; they can be assigned in any other.
 
     Attributes
     ----------
@@ -123,17 +126,17 @@ class Roles:
     whole : Typical
         Typical numbers of the network.
     scores : dict {number of roles: criterion}
-        Integrated completed likelihood, lower is better; empty where the number was given.
+        Integrated completed likelihood, lower is better; empty if the number was given.
     mixture : Mixture
         Over standardised coordinates.
     usual : float
-        The network's mean clustering; that of nodes with few neighbours is shrunk towards it.
+        The network's mean clustering, towards which that of nodes with few neighbours is shrunk.
     mean, scale : float64 array (c,)
-        Of the coordinates.
+        Mean and scale of the coordinates.
     communities : Communities or None
-        As regions of the content part; None where there are none, or the model has no content.
+        Regions of the content part; None if there are none or the model has no content.
     least_typical : float
-        Log density below which a node is like none of the roles.
+        Log density below which a node fits no role.
 
     Examples
     --------
@@ -174,8 +177,7 @@ class Roles:
     ) -> "Roles":
         """Find the roles of a network.
 
-        Communities are regions of the content part; without features there are none. Edge weights are not
-        read.
+        Communities are regions of the content part, so they need features. Edge weights are ignored.
 
         Parameters
         ----------
@@ -184,9 +186,9 @@ class Roles:
         embeddings : Embeddings, optional
             The generator's vectors of all nodes, if already computed.
         count : int, optional
-            Number of roles, 1 to 12; by default the smallest from 1 to 6 within 2 of the best integrated
-            completed likelihood: BIC plus twice the entropy of the memberships. At least 2 where degrees are
-            widely spread.
+            Number of roles, 1 to 12; by default the smallest from 1 to 6 whose integrated completed
+            likelihood (BIC plus twice the entropy of the memberships) is within 2 of the best. At least 2 if
+            degrees vary widely.
         seed : int
         """
         if count is not None and (isinstance(count, bool | float) or count not in range(1, MAX_ROLES + 1)):
@@ -197,23 +199,34 @@ class Roles:
         several = measures[:, DEGREE] > np.log(2.5)  # two neighbours or more
         usual = float(measures[several, CLUSTERING].mean()) if several.any() else 0.0
         rows = coordinates(measures, usual)
-        mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), _MIN_SCALES[: rows.shape[1]])
+        linked = measures[:, DEGREE] > 0
+        # Isolated nodes have a role of their own: a few of them would otherwise hide what sets others apart.
+        others = int(linked.any() and not linked.all() and count != 1)
+        some = rows[linked] if others else rows
+        mean, scale = some.mean(axis=0), np.maximum(some.std(axis=0), _MIN_SCALES[: rows.shape[1]])
         points = (rows - mean) / scale
-        unique, counts = distinct(points)
+        unique, counts = distinct(points[linked] if others else points)
         scores: dict[int, float] = {}
         if count is None:
-            is_wide = bool(rows[:, NEIGHBORS].std() >= _WIDE)
-            mixture, scores = choose_mixture(unique, counts, seed, least=2 if is_wide else 1)
-        elif count <= len(unique):
-            mixture = fit_mixture(unique, counts, count, seed)
+            is_wide = bool(some[:, NEIGHBORS].std() >= _WIDE)
+            mixture, tried = choose_mixture(unique, counts, seed, least=2 if is_wide else 1)
+            scores = {number + others: score for number, score in tried.items()}
+        elif count <= len(unique) + others:
+            mixture = fit_mixture(unique, counts, count - others, seed)
         else:
-            raise ParameterError(f"count must be at most {len(unique)}, the different positions; got {count}")
+            most = len(unique) + others
+            raise ParameterError(f"count must be at most {most}, the distinct positions; got {count}")
+        if others:
+            mixture = mixture.beside(points[~linked], float(1 - linked.mean()))
         order = np.lexsort((mixture.means[:, 1], -mixture.means[:, 0]))  # largest degree first
         mixture = Mixture(mixture.shares[order], mixture.means[order], mixture.variances[order])
         memberships = mixture.memberships(points)
-        contrasts = np.array([_contrast(points, weights) for weights in memberships.T])
         typical = [Typical.of(measures, weights) for weights in memberships.T]
-        rest = [Typical.of(measures, 1 - weights) for weights in memberships.T]
+        # Roles are compared with the rest of the linked nodes, isolated nodes with all.
+        among = [linked | (not others or role.neighbors_high == 0) for role in typical]
+        pairs = [(nodes, weights[nodes]) for nodes, weights in zip(among, memberships.T, strict=True)]
+        contrasts = np.array([_contrast(points[nodes], weights) for nodes, weights in pairs])
+        rest = [Typical.of(measures[nodes], 1 - weights) for nodes, weights in pairs]
         words = [describe(*each) for each in zip(typical, rest, contrasts, strict=True)]
         whole = Typical.of(measures, np.ones(len(measures)))
         found = choose_titles(contrasts, typical), words, typical, whole, scores, mixture, usual, mean, scale
@@ -233,18 +246,18 @@ class Roles:
         ----------
         graph : Graph or Overlay
         generator : Generator or PaperGenerator
-            Of the model that the roles were found with.
+            The one that the roles were found with.
         nodes : iterable of names, optional
-            Only these; reads them and what lies within two steps.
+            Only these; reads no more than lies within two steps of them.
         embeddings : Embeddings, optional
             The generator's vectors of all nodes, if already computed.
         """
         known, part = self.communities, generator.parts.get("content", slice(0, 0))
         if known is not None and known.centers.shape[1] != part.stop - part.start:
-            raise ParameterError("the roles were found with another model; find them again with this one")
+            raise ParameterError("the roles were found with another model; find them again with this model")
         positions = None if nodes is None else graph.positions(nodes)
         if nodes is None and isinstance(graph, Overlay) and graph.num_nodes < len(graph):
-            positions = graph.standing  # without removed nodes
+            positions = graph.remaining  # without removed nodes
         content = None if embeddings is None else _content(graph, generator, embeddings)
         measures = node_measures(graph, generator, known, positions, content)
         points = (coordinates(measures, self.usual) - self.mean) / self.scale
@@ -274,7 +287,7 @@ class Roles:
         --------
         >>> Roles.from_json({"titles": []})
         Traceback (most recent call last):
-        spinegraph.errors.ModelFormatError: roles: KeyError('descriptions') in what should describe roles
+        spinegraph.errors.ModelFormatError: roles: KeyError('descriptions') in the description of roles
         """
         try:
             titles, descriptions = list(map(str, meta["titles"])), list(map(str, meta["descriptions"]))
@@ -287,12 +300,10 @@ class Roles:
             scores = {int(count): float(score) for count, score in meta["scores"].items()}
             if mixture.means.shape != (len(titles), len(mean)) or len(typical) != len(titles):
                 raise ValueError(f"{len(titles)} titles, {mixture.means.shape} means")
-            communities = known and Communities(
-                _numbers(known["centers"]), np.array(known["member_of"], np.int64)
-            )
+            communities = known and Communities(_numbers(known["centers"]), np.array(known["member_of"], int))
             usual, least = float(meta["usual"]), float(meta["least_typical"])
         except (KeyError, TypeError, ValueError, AttributeError) as fault:
-            raise ModelFormatError(f"roles: {fault!r:.80} in what should describe roles") from fault
+            raise ModelFormatError(f"roles: {fault!r:.80} in the description of roles") from fault
         found = titles, descriptions, typical, whole, scores, mixture, usual, mean, scale
         return cls(*found, communities, least)
 
@@ -303,26 +314,24 @@ _MAX_VALUE = 1e30  # larger numbers in a file would overflow when squared or div
 def _numbers(values: Any, least: float = -_MAX_VALUE) -> Floats:
     array = np.array(values, dtype=np.float64)
     if not ((array >= least) & (array <= _MAX_VALUE)).all():
-        raise ValueError(f"a number that is not from {least:g} to {_MAX_VALUE:g}")
+        raise ValueError(f"a number is not from {least:g} to {_MAX_VALUE:g}")
     return array
 
 
-def _content(
-    graph: GraphLike, generator: AnyGenerator, embeddings: Embeddings | None
-) -> NDArray[np.float32] | None:
-    """Return the content part (n, d) of all nodes, or None where the model has none: no communities then."""
+def _content(graph: GraphLike, generator: AnyGenerator, embeddings: Embeddings | None) -> Vectors | None:
+    """Return the content part (n, d) of all nodes, or None if the model has none."""
     if "content" not in generator.parts:
         return None
     columns = generator.parts["content"]
     if embeddings is None:
         return generator.embed(graph)[:, columns]
     if embeddings.dim != generator.dim or not np.array_equal(embeddings.names, graph.names):
-        raise ParameterError(f"embeddings must be of all nodes in their order, in {generator.dim} dimensions")
+        raise ParameterError(f"embeddings must have all nodes in order, in {generator.dim} dimensions")
     return embeddings.vectors[:, columns]
 
 
 def _contrast(points: Floats, weights: Floats) -> Floats:
-    """Return by how many deviations members lie above the rest in each coordinate, (c,)."""
+    """Return by how many standard deviations members are above the rest in each coordinate, (c,)."""
     rest = 1 - weights
     if rest.sum() < 1e-9:
         return np.zeros(points.shape[1])
@@ -330,21 +339,21 @@ def _contrast(points: Floats, weights: Floats) -> Floats:
 
 
 _EXAMPLES = 3
-_SURE = 0.8  # membership from which a node belongs to one role
+_SURE = 0.8  # membership from which a node clearly belongs to one role
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NodeRoles(TableResult):
-    """The roles of a network's nodes; it prints as a table of roles, and ``to_pandas`` lists every node.
+    """The roles of a network's nodes; prints as a table of roles, and ``to_pandas`` lists every node.
 
     Attributes
     ----------
     roles : Roles
-        Titles, descriptions and typical numbers, found on the network that the model was fitted on.
+        Titles, descriptions and typical numbers, found in the training network.
     assigned : RoleAssignment
         Which node plays which role, with probabilities.
     shares_at_home : float64 array (r,) or None
-        Shares of the roles in the fitted network, where this is another one.
+        Shares of the roles in the training network, if this is another network.
     """
 
     edges: int
@@ -362,18 +371,19 @@ class NodeRoles(TableResult):
 
     @property
     def sure(self) -> float:
-        """Share of nodes that belong to one role by 80 % or more."""
+        """Share of nodes whose membership in one role is 80 % or more."""
         return float((self.assigned.memberships.max(axis=1) >= _SURE).mean())
 
     def __getitem__(self, node: Any) -> str:
-        """Return the title of a node's likeliest role."""
+        """Return the title of a node's most likely role."""
         found = np.flatnonzero(self.assigned.names == node)
         if len(found) != 1:
-            raise UnknownNodeError(f"no node {node!r}; the {len(self)} names are in .assigned.names")
+            hint = suggestion(str(node), self.assigned.names[:MAX_COMPARED].tolist())
+            raise UnknownNodeError(f"no node {node!r}; {hint}")
         return self.roles.titles[int(self.assigned.roles[found[0]])]
 
     def table(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
-        """Return heading, titles, rows and notes of the table that is shown."""
+        """Return heading, titles, rows and notes of the printed table."""
         found, home, shares = self.roles, self.shares_at_home, self.assigned.shares()
         has_communities, is_away = found.whole.communities is not None, home is not None
         named = [*zip(found.titles, self.counts, shares, shares if home is None else home, strict=True)]
@@ -388,7 +398,7 @@ class NodeRoles(TableResult):
             row += ["-" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %"]
             rows.append((*row, *[f"{typical.communities or 0:.1f}"] * has_communities))
         heading = f"{plural(len(found), 'role')} of {plural(len(self), 'node')}"
-        titles = ("role", "nodes", "share", *["at home"] * is_away, "neighbours", "know each other")
+        titles = ("role", "nodes", "share", *["in training"] * is_away, "neighbours", "know each other")
         return heading, (*titles, *["communities"] * has_communities), rows, "\n".join(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -396,26 +406,26 @@ class NodeRoles(TableResult):
         for role, (title, words) in enumerate(zip(self.roles.titles, self.roles.descriptions, strict=True)):
             like = ", ".join(map(shown, self.assigned.examples(role, _EXAMPLES)))
             yield f"{title}: {words}{f'; such as {like}' * bool(like)}"
-        yield "Neighbours: the median, and what 80 % have; they know each other where an edge joins them."
+        yield "Neighbours: the median, and the middle 80 %; they know each other if an edge joins them."
         if self.roles.communities is not None:
-            yield f"Communities: {len(self.roles.communities)} groups of nodes whose content is alike."
+            yield f"Communities: {len(self.roles.communities)} groups of nodes with similar content."
         if count > 1:
-            yield f"Roles are soft: {percent(self.sure)} of the nodes belong to one by 80 % or more."
-        if scores:
+            yield f"Roles are soft: {percent(self.sure)} of the nodes belong to one role by 80 % or more."
+        if len(scores) > 1:
             most = "; more are not tried" if count == max(scores) else ""
-            yield f"Of {min(scores)} to {max(scores)} roles, {count} explain the nodes best{most}."
+            yield f"From {min(scores)} to {max(scores)} roles, {count} fit the nodes best{most}."
         if self.shares_at_home is not None:
             strange = percent(float(self.assigned.is_strange.mean()))
-            yield f"Unlike every role are {strange} of these nodes, and 1 % at home."
+            yield f"{strange} of these nodes fit no role; in the training network it was 1 %."
 
     def to_pandas(self) -> Any:
-        """Return a pandas table of every node's role, and of its share in each."""
+        """Return a pandas DataFrame of every node's role and its memberships."""
         titles = np.array(self.roles.titles, dtype=object)
         shares = dict(zip(self.roles.titles, self.assigned.memberships.T, strict=True))
         return data_frame({"role": titles[self.assigned.roles], **shares}, self.assigned.names)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is printed as plain values."""
+        """Return the printed content as plain values."""
         home, shares, counts = self.shares_at_home, self.assigned.shares(), self.counts
         listed = [
             {
@@ -429,14 +439,10 @@ class NodeRoles(TableResult):
             }
             for role in range(len(self.roles))
         ]
-        return {
-            "nodes": len(self),
-            "edges": self.edges,
-            "roles": listed,
-            "sure": self.sure,
-            "unlike_every_role": float(self.assigned.is_strange.mean()),
-            "criterion": {str(number): score for number, score in self.roles.scores.items()},
-        }
+        found = {"nodes": len(self), "edges": self.edges, "roles": listed, "sure": self.sure}
+        criterion = {str(number): score for number, score in self.roles.scores.items()}
+        unlike = float(self.assigned.is_strange.mean())
+        return {**found, "unlike_every_role": unlike, "criterion": criterion}
 
 
 def find_roles(
@@ -449,7 +455,7 @@ def find_roles(
     count: int | None = None,
     seed: int = 0,
 ) -> NodeRoles:
-    """Find the roles of a network and assign them to its nodes, or to those of another one."""
+    """Find the roles of a network and assign them to its nodes, or to those of another network."""
     roles = Roles.find(graph, generator, embeddings, count=count, seed=seed)
     assigned = roles.assign(graph, generator, embeddings=embeddings)
     if other is None:
@@ -463,15 +469,14 @@ def node_measures(
     generator: AnyGenerator,
     communities: "Communities | None",
     positions: NDArray[np.int64] | None = None,
-    content: NDArray[np.float32] | None = None,
+    content: Vectors | None = None,
 ) -> Floats:
     """Return the measures of some nodes (r, 5), or (r, 3) without communities.
 
-    Communities are counted by Simpson's number, 1 / sum of squared shares; a stray neighbour counts little.
-    ``positions`` (r,) are read with what lies within two steps; ``content`` (n, d) of all nodes saves time.
+    Communities are counted by Simpson's number, 1 / sum of squared shares: a stray neighbour counts little.
+    Only what lies within two steps of ``positions`` (r,) is read; ``content`` (n, d) of all nodes saves time.
     """
-    threads = generator.config.threads
-    columns = structural_columns(graph, positions, names=_STRUCTURAL, threads=threads).values
+    columns = structural_columns(graph, positions, names=_STRUCTURAL, threads=generator.config.threads).values
     if communities is None:
         return columns.astype(np.float64)
     links = neighbors_of(graph, positions)
@@ -498,7 +503,7 @@ def node_measures(
 
 
 def neighbors_of(graph: GraphLike, positions: NDArray[np.int64] | None = None) -> csr_array:
-    """Return neighbours of some nodes, or of all, as a 0/1 matrix (r, n)."""
+    """Return the neighbours of some nodes, or of all, as a 0/1 matrix (r, n)."""
     adjacency = graph.adjacency()
     indptr, indices = adjacency.neighbors(np.arange(len(graph)) if positions is None else positions)
     ones = np.ones(len(indices), dtype=np.float32)
@@ -508,8 +513,8 @@ def neighbors_of(graph: GraphLike, positions: NDArray[np.int64] | None = None) -
 def coordinates(measures: Floats, usual: float) -> Floats:
     """Return the coordinates (n, 4) of measures (n, 5), or (n, 3) of (n, 3) without communities.
 
-    Degree (log); clustering, shrunk towards ``usual`` where there are few neighbours, since one link between
-    two neighbours is no clique; log ratio of the own degree to the neighbours'; communities.
+    Log degree; clustering, shrunk towards ``usual`` for few neighbours, since one link between two neighbours
+    is no clique; log ratio of the node's degree to its neighbours'; communities.
     """
     degrees = np.expm1(measures[:, DEGREE])
     pairs = degrees * (degrees - 1) / 2
@@ -527,13 +532,13 @@ class Communities:
     """Regions of the content part, each around one or several centres."""
 
     centers: Floats  # (k, d), unit vectors
-    member_of: NDArray[np.int64]  # (k,), the community of each centre, from 0 on
+    member_of: NDArray[np.int64]  # (k,), the community of each centre, 0, 1, ...
 
     def __len__(self) -> int:
         return int(self.member_of.max()) + 1
 
     def nearest(self, gathered: Floats) -> NDArray[np.int64]:
-        """Return the community of each row by its direction, (n,); -1 for a row of zeros."""
+        """Return the community of each row's direction, (n,); -1 for a row of zeros."""
         nearest = self.member_of[(gathered @ self.centers.T).argmax(axis=1)]
         return np.where(np.any(gathered, axis=1), nearest, -1)
 
@@ -541,21 +546,18 @@ class Communities:
 def gather(own: NDArray[Any], links: csr_array, vectors: NDArray[Any]) -> Floats:
     """Return each node's direction plus the mean direction of its neighbours, (r, d).
 
-    A neighbourhood shows the community of a node more reliably than the node alone. ``links`` (r, n) are 0/1.
+    A neighbourhood shows the community of a node more reliably than the node itself. ``links`` (r, n) is 0/1.
     """
     degrees = np.maximum(np.diff(links.indptr), 1)[:, None]
-    gathered: Floats = _unit(own) + (links @ _unit(vectors)) / degrees
-    return gathered
+    return np.asarray(_unit(own) + (links @ _unit(vectors)) / degrees)
 
 
-def find_communities(links: csr_array, vectors: NDArray[np.float32], seed: int = 0) -> Communities | None:
-    """Find communities: spherical k-means regions of vectors (n, d), joined greedily while modularity grows.
+def find_communities(links: csr_array, vectors: Vectors, seed: int = 0) -> Communities | None:
+    """Find communities: spherical k-means regions of vectors (n, d), merged greedily while modularity grows.
 
-    None where all regions are joined into one.
+    Returns None if all regions are merged into one.
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):  # several BLAS threads may round differently
+    with one_blas_thread():
         gathered = gather(vectors, links, vectors)
         # Sorted along a fixed direction first, so that the result does not depend on the order of nodes.
         along = gathered @ np.random.default_rng(0).standard_normal(vectors.shape[1])
@@ -574,7 +576,7 @@ def find_communities(links: csr_array, vectors: NDArray[np.float32], seed: int =
 
 
 def link_shares(links: csr_array, member_of: NDArray[np.int64], count: int) -> Floats:
-    """Return the shares of links between communities, (count, count); nodes of community -1 do not count."""
+    """Return the shares of links between communities, (count, count); nodes of community -1 are ignored."""
     ends = np.repeat(member_of, np.diff(links.indptr)), member_of[links.indices]
     known = (ends[0] >= 0) & (ends[1] >= 0)
     cells = ends[0][known] * count + ends[1][known]
@@ -583,7 +585,7 @@ def link_shares(links: csr_array, member_of: NDArray[np.int64], count: int) -> F
 
 
 def join(shares: Floats) -> NDArray[np.int64]:
-    """Join the two communities that gain most modularity until none gain; return each one's new community."""
+    """Merge the two communities that gain most modularity until none gain; return the new ones, (count,)."""
     shares = shares.copy()
     member_of, alive = np.arange(len(shares)), np.ones(len(shares), dtype=bool)
     while alive.sum() > 1:
@@ -623,13 +625,13 @@ def _spherical_means(points: Floats, count: int, rng: np.random.Generator) -> Fl
 
 def _unit(vectors: NDArray[Any]) -> Floats:
     wide = vectors.astype(np.float64)
-    unit: Floats = wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12)
-    return unit
+    return np.asarray(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12))
 
 
-# scikit-learn's GaussianMixture reads no counts of equal rows and keeps the start of highest likelihood: with
+# scikit-learn's GaussianMixture takes no counts of equal rows and keeps the start of highest likelihood: with
 # twelve starts it takes four times as long on Cora for a criterion of 27,193 (here 26,816; lower is better).
 _VARIANCE_FLOOR = 0.15  # coordinates are counts and shares: no group is narrower than 0.4 deviations
+_NARROW = 0.01  # variance of the group of isolated nodes, which are all alike
 _STARTS, _SHORT_RUN, _LONG_RUN, _TOLERANCE = 12, 60, 300, 1e-7
 _EQUALLY_GOOD = 2.0  # difference of the criterion up to which fewer groups are preferred
 _MAX_ROWS = 4_000
@@ -643,6 +645,15 @@ class Mixture:
     means: Floats  # (g, c)
     variances: Floats  # (g, c)
 
+    def beside(self, rows: Floats, share: float) -> "Mixture":
+        """Return the mixture with one more narrow group around some rows, which have a share of all."""
+        means, variances = rows.mean(axis=0), np.full(rows.shape[1], _NARROW)
+        return Mixture(
+            np.append((1 - share) * self.shares, share),
+            np.vstack([self.means, means]),
+            np.vstack([self.variances, variances]),
+        )
+
     def log_joint(self, rows: Floats) -> Floats:
         """Return log(share times density) of every row in every group, (n, g)."""
         precisions = 1 / self.variances
@@ -652,8 +663,7 @@ class Mixture:
             + (np.square(self.means) * precisions).sum(axis=1)
         )
         sizes = np.log(2 * np.pi * self.variances).sum(axis=1)
-        joint: Floats = np.log(self.shares) - 0.5 * (distances + sizes)
-        return joint
+        return np.asarray(np.log(self.shares) - 0.5 * (distances + sizes))
 
     def log_density(self, rows: Floats) -> Floats:
         """Return the log density of every row, (n,)."""
@@ -665,9 +675,9 @@ class Mixture:
 
 
 def distinct(rows: Floats) -> tuple[Floats, Floats]:
-    """Return the different rows, sorted so that node order does not matter, and how often each occurs.
+    """Return the distinct rows, sorted so that node order does not matter, and how often each occurs.
 
-    Of more than 4,000 rows, as many are taken at even distances of the sorted order.
+    Of more than 4,000 rows, 4,000 are taken at equal distances in sorted order.
     """
     rows = rows.round(6)
     if len(rows) > _MAX_ROWS:
@@ -681,7 +691,7 @@ def choose_mixture(
 ) -> tuple[Mixture, dict[int, float]]:
     """Fit ``least`` to 6 groups to distinct rows; keep the smallest number within 2 of the best criterion.
 
-    Also returns the criterion by number. A further group has to explain the rows better *and* be separate.
+    Also returns the criterion by number. An extra group must explain the rows better *and* be separate.
     """
     numbers = range(min(least, len(rows)), min(MAX_TRIED, len(rows)) + 1)
     tried = {n: fit_mixture(rows, counts, n, seed) for n in numbers}
@@ -691,9 +701,9 @@ def choose_mixture(
 
 
 def fit_mixture(rows: Floats, counts: Floats, groups: int, seed: int = 0) -> Mixture:
-    """Fit so many groups by expectation maximisation, from the start of best completed likelihood.
+    """Fit a number of groups by expectation maximisation, from the start of best completed likelihood.
 
-    The highest likelihood would favour the most peaked groups.
+    Choosing by likelihood alone would favour the most peaked groups.
     """
     starts = (
         _expectation_maximisation(rows, counts, _start(rows, counts, groups, seed, n), _SHORT_RUN)
@@ -741,46 +751,31 @@ def _expectation_maximisation(rows: Floats, counts: Floats, mixture: Mixture, ma
     return mixture
 
 
-_ANY, _MOST = np.inf, 0.5  # no bound; share of the nodes from which a role is the ordinary one
-# A title, its pattern in deviations from the rest of the network (in the order of COORDINATES), and the open
-# ranges that a role has to lie in: of its typical numbers, of "ratio" (the neighbours' degree over its own),
-# of "more_..." (its deviations) and of "unusual" (how far its degrees deviate; 0 where most nodes have it).
-_TITLES: dict[str, tuple[tuple[float, float, float, float], dict[str, tuple[float, float]]]] = {
-    "hub": ((2.0, -0.6, 2.0, 0.3), {"more_neighbors": (0.5, _ANY), "ratio": (-1, 1), "share": (-1, 0.4)}),
-    "bridge": ((0.3, -0.8, 0.2, 2.2), {"more_communities": (0.5, _ANY), "communities": (1.3, _ANY)}),
-    "broker": (
-        (0.6, -1.2, 0.6, 0.8),
-        {"more_acquainted": (-_ANY, -0.3), "acquainted": (-1, 0.25), "neighbors": (2, _ANY)},
-    ),
-    "clique member": (
-        (0.3, 1.6, 0.0, -0.4),
-        {"more_acquainted": (0.3, _ANY), "acquainted": (0.4, _ANY), "neighbors": (2, _ANY)},
-    ),
-    "small circle": (
-        (-0.6, 1.5, -0.6, -0.5),
-        {"more_acquainted": (0.3, _ANY), "acquainted": (0.5, _ANY), "more_neighbors": (-_ANY, 0)},
-    ),
-    "core member": (
-        (0.9, 0.5, 0.5, 0.0),
-        {"more_neighbors": (0.25, _ANY), "acquainted": (0.2, _ANY), "share": (-1, 0.4)},
-    ),
-    "member": ((0.4, 0.2, 0.1, -0.4), {"unusual": (-1, 0.5)}),
-    "well connected": ((1.2, 0.0, 0.8, 0.2), {"more_neighbors": (0.5, _ANY), "share": (-1, 0.5)}),
-    "satellite": ((-1.0, -0.3, -2.0, -0.4), {"more_neighbors": (-_ANY, -0.25), "ratio": (4, _ANY)}),
-    "periphery": ((-1.6, -0.3, -1.4, -0.5), {"more_neighbors": (-_ANY, -0.25)}),
-    "chain": (
-        (-1.2, -1.6, -0.4, -0.2),
-        {"neighbors": (-1, 4), "connected": (-1, 4.5), "acquainted": (-1, 0.1)},
-    ),
-    "go-between": ((-0.4, -0.8, -0.4, 0.5), {"neighbors": (1, 5), "acquainted": (-1, 0.2)}),
-    "outer member": ((-0.4, 0.0, -0.5, 0.0), {"more_neighbors": (-_ANY, 0)}),
+_ORDINARY = 0.5  # share of the nodes from which a role is the ordinary one
+# Title -> its pattern in deviations from the rest of the network (in the order of COORDINATES), and the rules
+# that a role must satisfy: on its typical numbers, on "ratio" (the neighbours' degree over its own), on
+# "more_..." (its deviations) and on "unusual" (how far its degrees deviate; 0 if most nodes have this role).
+_TITLES: dict[str, tuple[tuple[float, float, float, float], str]] = {
+    "hub": ((2.0, -0.6, 2.0, 0.3), "more_neighbors > 0.5, ratio < 1, share < 0.4"),
+    "bridge": ((0.3, -0.8, 0.2, 2.2), "more_communities > 0.5, communities > 1.3"),
+    "broker": ((0.6, -1.2, 0.6, 0.8), "more_acquainted < -0.3, acquainted < 0.25, neighbors > 2"),
+    "clique member": ((0.3, 1.6, 0.0, -0.4), "more_acquainted > 0.3, acquainted > 0.4, neighbors > 2"),
+    "small circle": ((-0.6, 1.5, -0.6, -0.5), "more_acquainted > 0.3, acquainted > 0.5, more_neighbors < 0"),
+    "core member": ((0.9, 0.5, 0.5, 0.0), "more_neighbors > 0.25, acquainted > 0.2, share < 0.4"),
+    "member": ((0.4, 0.2, 0.1, -0.4), "unusual < 0.5"),
+    "well connected": ((1.2, 0.0, 0.8, 0.2), "more_neighbors > 0.5, share < 0.5"),
+    "satellite": ((-1.0, -0.3, -2.0, -0.4), "more_neighbors < -0.25, ratio > 4"),
+    "periphery": ((-1.6, -0.3, -1.4, -0.5), "more_neighbors < -0.25"),
+    "chain": ((-1.2, -1.6, -0.4, -0.2), "neighbors < 4, connected < 4.5, acquainted < 0.1"),
+    "go-between": ((-0.4, -0.8, -0.4, 0.5), "neighbors > 1, neighbors < 5, acquainted < 0.2"),
+    "outer member": ((-0.4, 0.0, -0.5, 0.0), "more_neighbors < 0"),
 }
 
 
 def choose_titles(contrasts: Floats, typical: list[Typical]) -> list[str]:
-    """Give every role a different title: of those whose ranges hold, the one whose pattern is nearest.
+    """Give every role a different title: of those whose rules it satisfies, the one with the nearest pattern.
 
-    ``contrasts`` (g, c) are the deviations by which a role's coordinates lie above the rest's.
+    ``contrasts`` (g, c) are the deviations of a role's coordinates from the rest's.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -789,7 +784,9 @@ def choose_titles(contrasts: Floats, typical: list[Typical]) -> list[str]:
     patterns = np.array([pattern[: contrasts.shape[1]] for pattern, _ in _TITLES.values()])
     costs = np.square(np.clip(contrasts, -3, 3)[:, None] - patterns).sum(axis=2)  # (g, titles)
     holds = np.array([_titles_that_hold(role, row) for role, row in zip(typical, contrasts, strict=True)])
-    _, chosen = linear_sum_assignment(np.where(holds, costs, costs + 1e3))
+    is_isolated = np.array([role.neighbors_high == 0 for role in typical])
+    costs = np.where(holds, costs, costs + 1e3) * ~is_isolated[:, None]  # they take no title from others
+    _, chosen = linear_sum_assignment(costs)
     names = list(_TITLES)
     return [
         "isolated" if role.neighbors_high == 0 else names[title] if fits[title] else f"role {number}"
@@ -801,11 +798,14 @@ def _titles_that_hold(role: Typical, contrast: Floats) -> list[bool]:
     values = {name: value or 0.0 for name, value in asdict(role).items()}
     values["ratio"] = role.connected / max(role.neighbors, 1e-9)
     values |= {f"more_{name}": value for name, value in zip(COORDINATES, contrast.tolist(), strict=False)}
-    values["unusual"] = 0.0 if role.share >= _MOST else abs(values["more_neighbors"])
-    return [
-        all(low < values.get(name, 0.0) < high for name, (low, high) in ranges.items())
-        for _, ranges in _TITLES.values()
-    ]
+    values["unusual"] = 0.0 if role.share >= _ORDINARY else abs(values["more_neighbors"])
+
+    def is_kept(rule: str) -> bool:
+        name, sign, bound = rule.split()
+        value, limit = values.get(name, 0.0), float(bound)
+        return value > limit if sign == ">" else value < limit
+
+    return [all(map(is_kept, rules.split(", "))) for _, rules in _TITLES.values()]
 
 
 _NOTABLE = 0.5  # deviations from the rest that a description mentions
@@ -819,7 +819,7 @@ _ACQUAINTED_WORDS = (  # up to this share, and beyond the last
 
 
 def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
-    """Say in one sentence what sets a role apart from the rest of the network, given its contrast (c,)."""
+    """Return a sentence on what sets a role apart from the rest of the network, given its contrast (c,)."""
     if role.neighbors_high == 0:
         return "no neighbours at all"
 
@@ -832,10 +832,10 @@ def describe(role: Typical, rest: Typical, contrast: Floats) -> str:
         text += elsewhere(rest.neighbors, NEIGHBORS)
     else:
         some = "a usual number of"
-        if abs(more) >= _NOTABLE and role.neighbors != rest.neighbors and role.share < _MOST:
+        if abs(more) >= _NOTABLE and role.neighbors != rest.neighbors and role.share < _ORDINARY:
             larger, smaller = sorted([role.neighbors, rest.neighbors], reverse=True)
-            ways = ("many", "few") if larger >= _MANY * smaller else ("more", "fewer")
-            some = ways[role.neighbors < rest.neighbors]
+            terms = ("many", "few") if larger >= _MANY * smaller else ("more", "fewer")
+            some = terms[role.neighbors < rest.neighbors]
         beside = elsewhere(rest.neighbors, NEIGHBORS, "; {}") if role.neighbors != rest.neighbors else ""
         text = f"{some} neighbours (typically {role.neighbors}{beside})"
     if role.acquainted is not None and role.neighbors >= 2:

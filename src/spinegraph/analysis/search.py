@@ -1,4 +1,4 @@
-"""Similar nodes: those whose vectors, or a part of them, are nearest to a node's."""
+"""Search for similar nodes: those whose vectors, or one part of them, are nearest to a node's."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,26 +12,28 @@ from spinegraph.embeddings import Embeddings, unit_length
 from spinegraph.errors import MissingPackageError, ParameterError
 from spinegraph.structure.pagerank import as_roots, as_whole
 
+Vectors = NDArray[np.float32]
 EXACT_UP_TO = 20_000  # nodes
 _DECIMALS = 6
-_ROUNDING = 1e-4  # relative; distances are float32
+_ROUNDING = 1e-4  # relative tolerance; distances are float32
 _SAMPLE = 200
 # usearch's parameters: on vectors of 81,306 nodes the index finds 99.7 % of the nearest ten.
 _CONNECTIVITY, _EXPANSION_ADD, _EXPANSION_SEARCH = 16, 64, 128
 _BATCH = 4_096  # vectors added at once
 
-Progress = Callable[[int, int], None]  # done, of how many
+Progress = Callable[[int, int], None]  # done, total
+Weights = Mapping[str, float] | None  # of parts
 
 
 @dataclass(frozen=True)
 class Match:
-    """A node that is like another one.
+    """A node that is similar to another one.
 
     Attributes
     ----------
     name : hashable
     score : float
-        Higher is more alike.
+        Higher is more similar.
     """
 
     name: Any
@@ -40,18 +42,18 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The nearest nodes of one node (n,), or of several (m, n), most alike first."""
+    """The nearest nodes of one node (n,), or of several (m, n), nearest first."""
 
     positions: NDArray[np.int64]
     scores: NDArray[np.float64]
 
 
 class Search:
-    """Nodes by the cosine of their vectors, or of one part of them; safe to use from several threads.
+    """Search for nodes by the cosine of their vectors, or of one part of them; thread-safe.
 
-    With parts, the score is the mean of their cosines: see ``Embeddings.weighted``. A zero vector points in
-    a direction of its own: its cosine is 1 to another zero vector and 0 to all others. Scores are rounded to
-    six decimals, and nodes of equal score come in graph order.
+    With parts, the score is the mean of their cosines: see ``Embeddings.weighted``. The cosine of a zero
+    vector is 1 to another zero vector and 0 to all others. Scores are rounded to six decimals, and nodes of
+    equal score come in graph order.
 
     Parameters
     ----------
@@ -59,9 +61,9 @@ class Search:
     by : str
         ``"all"`` parts, or the name of one.
     weights : dict of part to float, optional
-        Of the parts in the mean; 1 where not given.
+        Weights of the parts in the mean, 1 by default.
     exact : bool, optional
-        Compare with every node, or use usearch's index. By default exact up to 20,000 nodes, and beyond where
+        Compare with every node instead of using usearch's index. By default up to 20,000 nodes, and always if
         usearch is not installed.
 
     Examples
@@ -73,12 +75,7 @@ class Search:
     """
 
     def __init__(
-        self,
-        embeddings: Embeddings,
-        *,
-        by: str = "all",
-        weights: Mapping[str, float] | None = None,
-        exact: bool | None = None,
+        self, embeddings: Embeddings, *, by: str = "all", weights: Weights = None, exact: bool | None = None
     ) -> None:
         self.embeddings, self.by, self.weights = embeddings, by, weights
         self._unit = unit_rows(embeddings.weighted(by, weights).vectors)  # (n, d + 1)
@@ -90,12 +87,12 @@ class Search:
         return len(self.embeddings)
 
     def similar(self, node: Any, n: int = 10) -> list[Match]:
-        """Return the ``n`` nodes most like a node, most alike first; never the node itself."""
+        """Return the ``n`` nodes most like a node, best first; never the node itself."""
         position = self.embeddings.position(node)
         return self._matches(self._nearest(self._unit[position], as_whole("n", n), position, self.exact))
 
     def similar_to(self, vector: ArrayLike, n: int = 10) -> list[Match]:
-        """Return the ``n`` nodes whose vectors are most like a given one (d,), with all its parts.
+        """Return the ``n`` nodes whose vectors are most like a given vector (d,) of all parts.
 
         Examples
         --------
@@ -117,7 +114,7 @@ class Search:
     ) -> Nearest:
         """Return the ``n`` nodes most like each of some nodes, or of all: the answers of ``similar``.
 
-        Rows (m, n) are filled with -1 and 0 where fewer nodes are found.
+        Rows (m, n) are padded with -1 and 0 if fewer nodes are found.
 
         Examples
         --------
@@ -128,9 +125,9 @@ class Search:
         return self._batch(as_roots(positions, len(self)), as_whole("n", n), self.exact, progress)
 
     def recall(self, n: int = 10, *, sample: int = _SAMPLE, seed: int = 0) -> float:
-        """Measure what share of the true ``n`` nearest is found, over a sample of nodes; 1 where exact.
+        """Return the share of the true ``n`` nearest that is found, over a sample of nodes; 1 if exact.
 
-        A node that is as near as the true ones counts as found: vectors may be equal.
+        A node as near as the true ones counts as found, since vectors may be equal.
         """
         if self.exact:
             return 1.0
@@ -154,19 +151,19 @@ class Search:
         names = self.embeddings.names[found.positions].tolist()
         return [Match(name, score) for name, score in zip(names, found.scores.tolist(), strict=True)]
 
-    def cosines(self, node: Any) -> NDArray[np.float32]:
+    def cosines(self, node: Any) -> Vectors:
         """Return the cosine of a node's vector to every node's, (n,); 1 to itself."""
         position = self.embeddings.position(node)
-        found: NDArray[np.float32] = np.clip(self._unit @ self._unit[position], -1, 1)
+        found: Vectors = np.clip(self._unit @ self._unit[position], -1, 1)
         found[position] = 1
         return found
 
-    def _nearest(self, query: NDArray[np.float32], n: int, excluded: int | None, exact: bool) -> Nearest:
+    def _nearest(self, query: Vectors, n: int, excluded: int | None, exact: bool) -> Nearest:
         if self._index is not None and not exact:
             wanted = min(n + (excluded is not None), len(self))
             near = np.sort(self._index.search(query, 2 * wanted).keys.astype(np.int64))
             return ordered(self._unit, near if excluded is None else near[near != excluded], query, n)
-        rough = self._unit @ query  # BLAS: the last bits of equal rows may differ
+        rough = self._unit @ query  # by BLAS, so the last bits of equal rows may differ
         if excluded is not None:
             rough[excluded] = -np.inf
         n = min(n, len(rough) - (excluded is not None))
@@ -177,42 +174,38 @@ class Search:
         return ordered(self._unit, np.flatnonzero(rough >= cut), query, n)
 
 
-def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors of length 1 (n, d + 1): the last column is 1 where the vector is zero, else 0."""
+def unit_rows(vectors: Vectors) -> Vectors:
+    """Return vectors of length 1, (n, d + 1): the last column is 1 if the vector is zero, else 0."""
     unit = unit_length(vectors)
-    rows: NDArray[np.float32] = np.column_stack([unit, ~unit.any(axis=1)])
-    return rows
+    return np.asarray(np.column_stack([unit, ~unit.any(axis=1)]))
 
 
-def ordered(unit: NDArray[np.float32], near: NDArray[np.int64], query: NDArray[Any], n: int) -> Nearest:
-    """Return the best ``n`` of some rows by a product that is the same for equal rows."""
+def ordered(unit: Vectors, near: NDArray[np.int64], query: NDArray[Any], n: int) -> Nearest:
+    """Return the best ``n`` of some rows, by a product whose bits are the same for equal rows."""
     scores = np.round((unit[near] * query.astype(np.float64)).sum(axis=1), _DECIMALS).clip(-1, 1)
     order = np.argsort(-scores, kind="stable")[:n]
     return Nearest(near[order], scores[order])
 
 
 def can_index() -> bool:
-    """Say whether usearch is installed."""
+    """Return whether usearch is installed."""
     return find_spec("usearch") is not None
 
 
-def new_index(
-    unit: NDArray[np.float32], threads: int = 0, is_wanted: Callable[[], bool] = lambda: True
-) -> Any:
+def new_index(unit: Vectors, threads: int = 0, is_wanted: Callable[[], bool] = lambda: True) -> Any:
     """Return usearch's index of unit vectors (n, d), by their positions.
 
-    ``threads`` build it, 0 for all. The build stops early once ``is_wanted`` returns False.
+    ``threads`` is the number of threads, 0 for all. The build stops early once ``is_wanted`` returns False.
     """
     try:
         from usearch.index import Index
     except ImportError as error:
-        raise MissingPackageError(
-            "an index needs usearch: pip install 'spinegraph[search]', or pass exact=True"
-        ) from error
+        way_out = "pip install 'spinegraph[search]', or pass exact=True"
+        raise MissingPackageError(f"an index needs usearch: {way_out}") from error
     index = Index(
         ndim=unit.shape[1],
         metric="ip",
-        dtype="bf16",  # half the time of float32, and as many found; what is found is ordered exactly
+        dtype="bf16",  # half the time of float32 at the same recall; matches are then ordered exactly
         connectivity=_CONNECTIVITY,
         expansion_add=_EXPANSION_ADD,
         expansion_search=_EXPANSION_SEARCH,

@@ -1,16 +1,19 @@
-"""The choice of an execution backend by the settings, and vectors of all nodes in a folder."""
+"""The engine that the settings select, and vectors of all nodes in a folder."""
 
 from pathlib import Path
 
 from spinegraph.config import Config
 from spinegraph.engines.local import LocalEngine
 from spinegraph.engines.shards import ROWS, AnyGenerator, Progress
+from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import Graph
 
 
 def engine_for(config: Config) -> LocalEngine:
-    """Return the engine that the settings ask for: this process, a Ray cluster or a GPU."""
+    """Return the engine that the settings select: this process, a Ray cluster or a GPU."""
     if getattr(config, "engine", "local") == "ray":
+        if config.device != "cpu":
+            raise ParameterError(f"engine='ray' needs device='cpu'; got device={config.device!r}")
         from spinegraph.engines.ray import RayEngine
 
         return RayEngine(config.address)
@@ -29,18 +32,18 @@ def embed_to_folder(
     rows: int = ROWS,
     progress: Progress | None = None,
 ) -> Path:
-    """Write the vectors of all nodes to a folder of Parquet parts; resumes an interrupted run of any engine.
+    """Write the vectors of all nodes to a folder of Parquet parts; resume an interrupted run of any engine.
 
-    Besides what the graph itself holds (a store holds nothing), memory is that of 64 columns of all nodes, or
-    of fewer beyond a million. On a cluster a store is opened by its path on every machine, and another graph
-    is sent to each of them once.
+    Besides the graph itself (a store takes none), this needs memory for 64 columns of all nodes, or for fewer
+    beyond a million nodes. On a cluster, every machine opens a store by its path; any other graph is sent to
+    each machine once.
 
     Parameters
     ----------
     generator : Generator
         Its settings choose the engine.
     graph : Graph
-        See ``open_store`` for one larger than memory.
+        For a graph larger than memory, see ``open_store``.
     folder : path
     rows : int
         Nodes per shard.

@@ -1,17 +1,16 @@
-"""RayEngine: vectors of all nodes, as tasks on a Ray cluster."""
+"""RayEngine: vectors of all nodes, computed as tasks on a Ray cluster."""
 
 import os
 import socket
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Generator as Yields
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spinegraph import __version__
 from spinegraph.config import Config
@@ -22,48 +21,41 @@ from spinegraph.graph.describe import fingerprint
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.store import open_store
 from spinegraph.kernels.runtime import thread_count
-from spinegraph.parts.generator import Chunk, Generator
+from spinegraph.parts.generator import Chunk, Generator, Known, Vectors
 
 
 class RayEngine(LocalEngine):
-    """Makes vectors on a cluster, with the bits of the local engine; a fit runs in the calling process."""
+    """Computes vectors on a cluster, bit-identical to the local engine; fits run in the calling process."""
 
     def __init__(self, address: str | None = None) -> None:
-        self.address = address  # see ``connect``
+        self.address = address
 
     def fit(self, graph: Graph, config: Config, progress: Progress, *, several: bool = False) -> Generator:
         """Fit all parts on a graph, in this process."""
-        connect(self.address)  # before the work: an address may be wrong
+        connect(self.address)  # before the fit, so that a wrong address fails at once
         return super().fit(graph, config, progress, several=several)
 
-    def embed(
-        self, generator: AnyGenerator, graph: Graph, known: NDArray[np.int64] | None = None
-    ) -> NDArray[np.float32]:
+    def embed(self, generator: AnyGenerator, graph: Graph, known: Known = None) -> Vectors:
         """Return the vectors (n, d) of all nodes, given their training positions."""
         connect(self.address)
-        if len(graph) <= ROWS:  # quick
+        if len(graph) <= ROWS:  # faster than tasks
             return LocalEngine().embed(generator, graph, known)
         return super().embed(generator, graph, known)
 
     def smoothed(
-        self, generator: Generator, graph: Graph, chunks: list[Chunk], known: NDArray[np.int64] | None
-    ) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
-        """Yield the values (n, c) of chunks, each a task."""
+        self, generator: Generator, graph: Graph, chunks: list[Chunk], known: Known
+    ) -> Iterator[tuple[Chunk, Vectors]]:
+        """Yield the values (n, c) of chunks, one task each."""
         given = Shared.of(generator.with_config(threads=1)), Shared.of(graph), Shared.of(known)
-        with closing(run_tasks(_smoothed, [(*given, chunk) for chunk in chunks])) as results:
-            for index, values in results:
-                yield chunks[index], values
+        return run_tasks(_smoothed, given, chunks)
 
     def role_rows(
         self, generator: Generator, graph: Graph, shards: Iterable[Shard]
-    ) -> Iterator[tuple[Shard, NDArray[np.float32] | None]]:
-        """Yield the role part of shards, each a task."""
-        listed, around = list(shards), Shared.of(generator.surroundings(graph))
+    ) -> Iterator[tuple[Shard, Vectors | None]]:
+        """Yield the role part of shards, one task each."""
         role = replace(generator.with_config(threads=1), content=None, place=None)
-        given = Shared.of(role), Shared.of(graph)
-        with closing(run_tasks(_role_rows, [(*given, around, shard) for shard in listed])) as results:
-            for index, values in results:
-                yield listed[index], values
+        given = Shared.of(role), Shared.of(graph), Shared.of(generator.surroundings(graph))
+        return run_tasks(_role_rows, given, list(shards))
 
     def embed_to_folder(self, *given: Any, **settings: Any) -> Path:
         """Write the vectors of all nodes to a folder; see ``engines.engine.embed_to_folder``."""
@@ -71,7 +63,7 @@ class RayEngine(LocalEngine):
         return super().embed_to_folder(*given, **settings)
 
 
-# Tasks: what a process of the cluster runs, on one core.
+# Tasks, which a process of the cluster runs on one core.
 
 
 def _smoothed(generator: "Shared", graph: "Shared", known: "Shared", chunk: Chunk) -> Any:
@@ -82,22 +74,22 @@ def _role_rows(generator: "Shared", graph: "Shared", around: "Shared", shard: Sh
     return generator.value().role_rows(graph.value(), np.arange(shard.start, shard.stop), around.value())
 
 
-_opened: dict[str, Any] = {}  # a process runs many tasks on one graph and opens it once
+_opened: dict[str, Any] = {}  # by key, since a process runs many tasks on one graph
 _MAX_OPEN = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """A value that tasks read, sent to every machine at most once."""
+    """A value that tasks use, sent to every machine at most once."""
 
-    key: str  # names it in the processes that hold it
-    reference: tuple[Any, ...] = ()  # of one ObjectRef: Ray would fetch a bare one before the task starts
-    store: Path | None = None  # folder of a graph on disk, which every machine has to see
+    key: str  # in ``_opened`` of each process
+    reference: tuple[Any, ...] = ()  # one ObjectRef; Ray would fetch a bare one before the task starts
+    store: Path | None = None  # folder of a graph on disk, which every machine must be able to read
     fingerprint: str = ""  # of that graph
 
     @classmethod
     def of(cls, value: Any) -> "Shared":
-        """Share a value: a graph of a store by its path, all else through the object store."""
+        """Share a value: a graph in a store by its path, anything else through the object store."""
         store = getattr(value, "store", None)
         if store is not None:
             return cls(uuid4().hex, store=Path(store).resolve(), fingerprint=fingerprint(value))
@@ -107,7 +99,7 @@ class Shared:
         """Return the value, in any process of the cluster."""
         if self.key not in _opened:
             found = require_ray().get(self.reference[0]) if self.store is None else self._open(self.store)
-            while len(_opened) >= _MAX_OPEN:  # of earlier runs
+            while len(_opened) >= _MAX_OPEN:  # from earlier runs
                 del _opened[next(iter(_opened))]
             _opened[self.key] = found
         return _opened[self.key]
@@ -117,45 +109,40 @@ class Shared:
         try:
             graph = open_store(path)
         except MissingFileError as fault:
-            raise ClusterError(
-                f"machine {here} sees no store at {path}; put it on a disk that all of them share"
-            ) from fault
+            raise ClusterError(f"machine {here} has no store at {path}; use a disk that all share") from fault
         if fingerprint(graph) != self.fingerprint:
-            raise ClusterError(f"machine {here} has another graph at {path}; copy the store there again")
+            raise ClusterError(f"machine {here} has a different graph at {path}; copy the store there again")
         return graph
 
 
-_RETRIES = 5  # of a task whose machine or process is lost
+_RETRIES = 5  # if a task's machine or process is lost
 _TASKS_AHEAD = 2  # per core, so that no core waits
 
 
 def run_tasks(
-    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
-) -> Yields[tuple[int, Any], None, None]:
-    """Run calls of a function as tasks of one core each; yield (index, result) as they finish.
+    function: Callable[..., Any], given: tuple["Shared", ...], items: Sequence[Any]
+) -> Iterator[tuple[Any, Any]]:
+    """Run a function for every item as a task on one core; yield (item, result) as they finish.
 
-    Two tasks per core are in flight, so that results do not pile up. A task whose machine is lost is retried
-    elsewhere. On an error the others are cancelled. Arguments are sent, so large ones are ``Shared``.
+    At most two tasks per core are submitted at a time, so that results do not pile up. A task whose machine
+    is lost is retried elsewhere. After an error, submitted tasks run to their end: cancelling one that just
+    ended aborts this process (a check in Ray 2.60, "Tried to complete task that was not pending").
     """
     ray = require_ray()
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(function)
-    running: dict[Any, int] = {}
-    started = 0
-    try:
-        while started < len(calls) or running:
-            limit = _TASKS_AHEAD * num_workers()  # machines come and go
-            while started < len(calls) and len(running) < limit:
-                running[task.remote(*calls[started])] = started
-                started += 1
-            done, _ = ray.wait(list(running), num_returns=1)
-            yield running.pop(done[0]), _result(ray, done[0])
-    finally:
-        for reference in running:
-            ray.cancel(reference)
+    running: dict[Any, Any] = {}
+    waiting = deque(items)
+    while waiting or running:
+        limit = _TASKS_AHEAD * num_workers()  # machines come and go
+        while waiting and len(running) < limit:
+            item = waiting.popleft()
+            running[task.remote(*given, item)] = item
+        done, _ = ray.wait(list(running), num_returns=1)
+        yield running.pop(done[0]), _result(ray, done[0])
 
 
 def _result(ray: Any, reference: Any) -> Any:
-    """Return a task's result, or raise its error as if it had been called here."""
+    """Return a task's result, or raise its error as if the task had run here."""
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as fault:
@@ -163,14 +150,13 @@ def _result(ray: Any, reference: Any) -> Any:
             raise fault.cause from None
         if isinstance(fault.cause, ImportError):
             raise ClusterError(
-                f"machine {getattr(fault, 'ip', '?')} lacks a package ({fault.cause}); there: "
+                f"machine {getattr(fault, 'ip', '?')} lacks a package ({fault.cause}); run there: "
                 "pip install 'spinegraph[ray]'"
             ) from fault
         raise
     except ray.exceptions.RayError as fault:
-        raise ClusterError(
-            f"a task was lost {_RETRIES + 1} times ({_first_line(fault)}); run the same again, it resumes"
-        ) from fault
+        why = f"a task was lost {_RETRIES + 1} times ({_first_line(fault)})"
+        raise ClusterError(f"{why}; run the same command again to resume") from fault
 
 
 _CONNECT_SECONDS = 10.0
@@ -181,7 +167,7 @@ _checked: set[str] = set()  # machines that have the package
 
 
 def require_ray() -> Any:
-    """Return the package, or say how to get it."""
+    """Return Ray, or raise an error that says how to install it."""
     try:
         import ray
     except ImportError as missing:
@@ -190,27 +176,19 @@ def require_ray() -> Any:
 
 
 def num_workers() -> int:
-    """Return how many tasks the cluster runs at a time."""
+    """Return the number of tasks that the cluster runs at a time."""
     return max(1, int(require_ray().cluster_resources().get("CPU", 1)))
 
 
 def connect(address: str | None) -> None:
-    """Connect this process to the cluster at an address, or start one of this machine's cores.
+    """Connect this process to the cluster at an address, or start one on this machine's cores.
 
-    A process that is connected already stays so; it is an error if that is to another cluster. For the
-    address see the setting of that name.
+    An existing connection is kept. For the address see the setting of that name.
     """
     ray = require_ray()
-    wanted = address or os.environ.get("RAY_ADDRESS") or "local"
-    if ray.is_initialized():
-        found = ray.get_runtime_context().gcs_address
-        if wanted not in ("auto", "local") and not _is_same(wanted, found):
-            raise ParameterError(
-                f"connected to the Ray cluster at {found}, not to {wanted}; call ray.shutdown() first"
-            )
-    else:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a library does not report on its users
-        _start(ray, wanted)
+    if not ray.is_initialized():
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a library must not report on its users
+        _start(ray, address or os.environ.get("RAY_ADDRESS") or "local")
     require_package(ray)
 
 
@@ -219,47 +197,31 @@ def _start(ray: Any, wanted: str) -> None:
         ray.init(address="local", num_cpus=thread_count(None), include_dashboard=False, **_QUIET)
         return
     if wanted.startswith("ray://"):
-        raise ParameterError(
-            f"{wanted!r} is an address of Ray Client; run on a machine of the cluster with HOST:PORT"
-        )
-    if wanted != "auto":
-        _require_listener(wanted)
-    # Where something else listens Ray tries twenty times, half a minute each: once is enough.
+        raise ParameterError(f"Ray Client ({wanted!r}) is not supported; run on the cluster with HOST:PORT")
+    if wanted != "auto":  # fail within seconds if nothing listens; Ray would try for minutes
+        host, _, port = wanted.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+        except (OSError, ValueError, OverflowError) as fault:
+            why = f"no Ray cluster answers at {wanted} ({fault})"
+            raise ClusterError(f"{why}; start its head with 'ray start --head'") from fault
+    # If something else listens, Ray would try twenty times, half a minute each; once is enough.
     is_set = _WAIT in os.environ
     os.environ.setdefault(_WAIT, "1")
     try:
         ray.init(address=wanted, **_QUIET)
     except (OSError, RuntimeError, ValueError, AssertionError) as fault:
         raise ClusterError(
-            f"the Ray cluster at {wanted} cannot be used from here: {_first_line(fault)}; this machine has "
-            "to be part of it ('ray start --address=...') and to have the same versions of Ray and Python"
+            f"the Ray cluster at {wanted} cannot be used from here: {_first_line(fault)}; this machine must "
+            "be part of it ('ray start --address=...') and have the same versions of Ray and Python"
         ) from fault
     finally:
         if not is_set:
             del os.environ[_WAIT]
 
 
-def _require_listener(address: str) -> None:
-    """Fail within seconds where nothing listens; Ray alone would try for minutes."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
-    except (OSError, ValueError, OverflowError) as fault:
-        raise ClusterError(
-            f"no Ray cluster answers at {address} ({fault}); start its head with 'ray start --head'"
-        ) from fault
-
-
-def _is_same(wanted: str, found: str) -> bool:
-    """Say whether an address, by name or number, is that of the head, which Ray gives by number."""
-    (host, _, port), (number, _, other) = wanted.rpartition(":"), found.rpartition(":")
-    with suppress(OSError):
-        host = socket.gethostbyname(host.strip("[]"))
-    return port == other and (host == number or host.startswith("127."))
-
-
 def require_package(ray: Any) -> None:
-    """Refuse a cluster with a machine that lacks the package or has another version of it."""
+    """Raise if a machine of the cluster lacks the package or has another version of it."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     # Defined here, so that Ray sends it by value: a machine without the package could not import it.
@@ -276,22 +238,16 @@ def require_package(ray: Any) -> None:
         if node["Alive"] and node["Resources"].get("CPU") and node["NodeID"] not in _checked:
             strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             asked[task.options(scheduling_strategy=strategy).remote()] = node
-    if not asked:
-        return
-    # Machines that do not answer in time are skipped: their tasks are retried elsewhere.
-    done, late = ray.wait(list(asked), num_returns=len(asked), timeout=_PACKAGE_SECONDS)
-    for reference in late:
-        ray.cancel(reference, force=True)
+    # Machines that do not answer in time, or are lost, are skipped: their tasks are retried elsewhere.
+    done, _ = ray.wait(list(asked), num_returns=len(asked), timeout=_PACKAGE_SECONDS)
     for reference in done:
-        node = asked[reference]
-        try:
+        node, found = asked[reference], __version__
+        with suppress(ray.exceptions.RayError):
             found = ray.get(reference)
-        except ray.exceptions.RayError:
-            continue  # lost meanwhile
         if found != __version__:
             problem = found if found.startswith("cannot") else f"has spinegraph {found}, not {__version__}"
             raise ClusterError(
-                f"machine {node['NodeManagerAddress']} (node {node['NodeID'][:8]}) {problem}; there: "
+                f"machine {node['NodeManagerAddress']} (node {node['NodeID'][:8]}) {problem}; run there: "
                 f"pip install 'spinegraph[ray]=={__version__}'"
             )
         _checked.add(node["NodeID"])

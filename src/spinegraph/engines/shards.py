@@ -1,4 +1,4 @@
-"""Shards of consecutive nodes, the same for every engine, and a folder of them as Parquet parts."""
+"""Shards of consecutive nodes, the same for every engine, and a folder with a Parquet part for each."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -29,53 +29,52 @@ class Shard:
     stop: int
 
     def __len__(self) -> int:
-        """Return the number of nodes."""
         return self.stop - self.start
 
     @property
     def file(self) -> str:
-        """Name of its part."""
+        """Name of its Parquet part."""
         return f"part-{self.index:05d}.parquet"
 
 
 def plan(num_nodes: int, rows: int = ROWS) -> list[Shard]:
-    """Cut a graph's nodes into shards of ``rows`` nodes."""
+    """Split a graph's nodes into shards of ``rows`` nodes."""
     if not isinstance(rows, int | np.integer) or rows < 1:
-        raise ParameterError(f"rows of a shard must be a whole number of at least 1; got {rows!r}")
+        raise ParameterError(f"rows must be a whole number of at least 1; got {rows!r}")
     starts = range(0, num_nodes, rows)
     return [Shard(index, start, min(start + rows, num_nodes)) for index, start in enumerate(starts)]
 
 
 FORMAT, VERSION, MANIFEST = "spinegraph.shards", 1, "manifest.json"
-Part = dict[str, Any]  # a finished shard as the manifest lists it, by these keys
+Part = dict[str, Any]  # a finished shard in the manifest, with these keys
 _PART = {"file", "start", "stop", "bytes", "digest"}
 
 
-def run_of(generator: AnyGenerator, graph: Graph) -> str:
-    """Return a digest of what decides the vectors of a run: the generator and the graph's content."""
+def run_digest(generator: AnyGenerator, graph: Graph) -> str:
+    """Return a digest of all that determines the vectors of a run: the generator and the graph's content."""
     about, arrays = generator.state()
     return digest(arrays, {"about": json.dumps([about, fingerprint(graph)], sort_keys=True)})
 
 
 @dataclass(frozen=True, eq=False)
 class ShardFolder:
-    """Vectors as a folder of Parquet parts, with a manifest of finished ones.
+    """A folder of vectors as Parquet parts, with a manifest of the finished ones.
 
-    A part is listed once it is on disk, so an interrupted run resumes with the missing ones.
+    A part is listed once it is on disk, so an interrupted run resumes with the missing parts.
     """
 
     folder: Path
-    run: str  # see ``run_of``
+    run: str  # see ``run_digest``
     num_nodes: int
     rows: int
-    _parts: dict[str, Part]  # the finished ones by file name
+    _parts: dict[str, Part]  # finished parts by file name
 
     @classmethod
     def open(cls, folder: str | Path, run: str, num_nodes: int, rows: int = ROWS) -> "ShardFolder":
         """Start a run in a new or empty folder, or resume the same run."""
         folder = Path(folder)
         if folder.exists() and not folder.is_dir():
-            raise ParameterError(f"{folder}: is a file; vectors in shards go to a folder")
+            raise ParameterError(f"{folder}: is a file; name a folder for the shards")
         make_folder(folder)
         sweep(folder, "*")
         parts: dict[str, Part] = {}
@@ -84,29 +83,24 @@ class ShardFolder:
                 about = JsonObject(json.loads((folder / MANIFEST).read_bytes()), "top level")
                 about.one_of("format", FORMAT)
                 about.one_of("version", VERSION)
-                about.get("run", str)
-                about.whole("num_nodes", 1, 2**63 - 1)
-                rows = about.whole("rows", 1, 2**63 - 1)  # the run keeps its shards
-                about.list_of("parts", dict)
+                there = about.get("run", str), about.whole("num_nodes", 1, 2**63 - 1)
+                rows = about.whole("rows", 1, 2**63 - 1)  # a resumed run keeps its shards
+                # Entries of another shape count as missing.
+                listed = [part for part in about.list_of("parts", dict) if part.keys() == _PART]
             except (ValueError, RecursionError) as fault:
-                raise GraphFormatError(
-                    f"{folder / MANIFEST}: cannot be read ({str(fault)[:200]}); remove the folder and start "
-                    "again"
-                ) from fault
-            if (about.meta["run"], about.meta["num_nodes"]) != (run, num_nodes):
+                why = f"{folder / MANIFEST}: cannot be read ({str(fault)[:200]})"
+                raise GraphFormatError(f"{why}; remove the folder and start again") from fault
+            if there != (run, num_nodes):
                 raise ParameterError(
-                    f"{folder}: holds vectors of another model, network or setting; name another folder, "
-                    "or remove this one"
+                    f"{folder}: is of another model, network or setting; name another folder, or remove it"
                 )
-            # Entries of another shape count as missing.
-            listed = [part for part in about.meta["parts"] if part.keys() == _PART]
             parts = {part["file"]: part for part in listed if type(part["file"]) is str}
             cut = {shard.file: (shard.start, shard.stop) for shard in plan(num_nodes, rows)}
             if any(cut.get(file) != (part["start"], part["stop"]) for file, part in parts.items()):
                 raise GraphFormatError(f"{folder / MANIFEST}: is damaged; remove the folder and start again")
         elif others := sorted(file.name for file in folder.iterdir() if not file.name.startswith(".")):
             raise ParameterError(
-                f"{folder}: holds {', '.join(map(repr, others[:3]))} and no {MANIFEST}; name an empty folder"
+                f"{folder}: has {', '.join(map(repr, others[:3]))} but no {MANIFEST}; name an empty folder"
             )
         shards = cls(folder, run, num_nodes, rows, parts)
         if not parts:
@@ -119,11 +113,11 @@ class ShardFolder:
         return plan(self.num_nodes, self.rows)
 
     def missing(self) -> list[Shard]:
-        """Return the shards still to be computed: not listed, not there, or of another size than listed."""
+        """Return the shards still to be computed: not listed, missing, or of another size than listed."""
         return [shard for shard in self.shards if not self._has(shard)]
 
     def fill(self, found: Iterable[tuple[Shard, Embeddings]], progress: Progress | None = None) -> None:
-        """Write the vectors of the missing shards as they come."""
+        """Write the vectors of the missing shards as they arrive."""
         report = progress or (lambda stage, done, total: None)
         done = self.num_nodes - sum(map(len, self.missing()))
         report("embedding nodes", done, self.num_nodes)
@@ -137,11 +131,11 @@ class ShardFolder:
             report("embedding nodes", done, self.num_nodes)
 
     def verify(self) -> None:
-        """Check that every part is there and has the checksum that the manifest lists."""
+        """Raise unless every part exists and has the checksum that the manifest lists."""
         for shard in self.shards:
             part, path = self._parts.get(shard.file), self.folder / shard.file
             if part is None or not path.is_file():
-                raise GraphFormatError(f"{path}: is missing; run the same command again to make it")
+                raise GraphFormatError(f"{path}: is missing; run the same command again to write it")
             if digest_of(path) != part["digest"]:
                 raise GraphFormatError(f"{path}: is damaged; remove it and run the same command again")
 
@@ -150,14 +144,9 @@ class ShardFolder:
         return part is not None and path.is_file() and path.stat().st_size == part["bytes"]
 
     def _save(self) -> None:
-        about = {
-            "format": FORMAT,
-            "version": VERSION,
-            "run": self.run,
-            "num_nodes": self.num_nodes,
-            "rows": self.rows,
-            "is_complete": len(self._parts) == len(self.shards),
-            "parts": [self._parts[file] for file in sorted(self._parts)],
-        }
+        about: dict[str, Any] = {"format": FORMAT, "version": VERSION, "run": self.run}
+        about |= {"num_nodes": self.num_nodes, "rows": self.rows}
+        about["is_complete"] = len(self._parts) == len(self.shards)
+        about["parts"] = [self._parts[file] for file in sorted(self._parts)]
         with whole_file(self.folder / MANIFEST) as partial:
             partial.write_text(json.dumps(about, indent=1), encoding="utf-8")

@@ -1,7 +1,8 @@
-"""Other libraries' graphs to and from Graph; users meet these as its methods."""
+"""Conversion of other libraries' graphs to and from Graph, as its methods."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from itertools import pairwise
 from types import ModuleType
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
 from spinegraph.errors import GraphFormatError, MissingFeaturesError, MissingPackageError, ParameterError
-from spinegraph.graph.edges import Features, Reciprocal, each_edge_once, matrix_entries, read_listing
+from spinegraph.graph.edges import Features, Reciprocal, matrix_entries, read_listing
 from spinegraph.graph.names import as_array, as_names, first_few, in_order_of_appearance, is_range
 
 if TYPE_CHECKING:
@@ -20,17 +21,16 @@ if TYPE_CHECKING:
     import networkx
     import pyarrow as pa
 
-    from spinegraph.graph.edge_files import EdgeColumns
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.graph import Graph
 
-Missing = Literal["fill", "zero", "error"]
+Missing = Literal["fill", "zero"]
 
 
 def as_graph(data: Any, encoder: "FeatureEncoder | None" = None) -> Any:
-    """Return another library's graph, or a table of edges, as a Graph; anything else as it is.
+    """Return another library's graph, or a table of edges, as a Graph; return anything else as it is.
 
-    Node attributes, but for those that begin with an underscore, become features by ``encoder``, which is
+    Node attributes, except those that begin with an underscore, become features by ``encoder``, which is
     fitted on them if it is not fitted yet.
 
     >>> as_graph({"source": ["ann"], "target": ["bob"]})
@@ -67,22 +67,21 @@ def from_networkx(
     reciprocal: Reciprocal = "error",
     encoder: "FeatureEncoder | None" = None,
 ) -> "Graph":
-    """Convert a NetworkX graph of any kind; names are its nodes.
+    """Convert a NetworkX graph of any kind; its nodes become the names.
 
     Parameters
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-        Weights of parallel edges add.
+        Weights of parallel edges are summed.
     weight : str, optional
-        Edge attribute of the weights, 1 where an edge lacks it; without any, the graph is unweighted.
+        Edge attribute of the weights, 1 for edges without it; if no edge has it, the graph is unweighted.
     feature_attributes : sequence of str, optional
-        Node attributes to take as feature columns; None takes all. Numbers are taken as they are; other
-        values, and gaps, go through a FeatureEncoder, which the graph holds as ``encoder``.
-    missing : {"fill", "zero", "error"}
-        What a node gets that lacks an attribute: what an encoder fills in, 0 (numbers are then sparse),
-        or an error.
+        Node attributes to use as feature columns; None uses all. Numbers are used as they are; other values,
+        and gaps, go through a FeatureEncoder, which the graph holds as ``encoder``.
+    missing : {"fill", "zero"}
+        Value for nodes that lack an attribute: what an encoder fills in, or 0 (numbers are then sparse).
     directed : bool
-        Whether directions are kept; else a directed graph is made symmetric, with a warning.
+        Whether to keep directions; otherwise a directed graph is made symmetric, with a warning.
     reciprocal : {"error", "sum", "mean", "max"}
         As in :meth:`Graph.from_edges`.
     encoder : FeatureEncoder, optional
@@ -107,8 +106,8 @@ def from_networkx(
         feature_attributes = _public(attribute for data in rows for attribute in data)
     columns = {attribute: [data.get(attribute) for data in rows] for attribute in feature_attributes}
     weights = [value for *_, value in edges]
-    ways = directed, graph.is_directed(), reciprocal
-    return _from_attributes(ends, names, weights, columns, missing, ways, encoder)
+    directions = directed, graph.is_directed(), reciprocal
+    return _from_attributes(ends, names, weights, columns, missing, directions, encoder)
 
 
 def from_igraph(
@@ -121,7 +120,7 @@ def from_igraph(
     reciprocal: Reciprocal = "error",
     encoder: "FeatureEncoder | None" = None,
 ) -> "Graph":
-    """Convert an igraph Graph; names are the vertex attribute "name", or else positions.
+    """Convert an igraph Graph; names are the vertex attribute "name" or, without it, positions.
 
     The other arguments are those of :meth:`Graph.from_networkx`.
 
@@ -144,17 +143,17 @@ def from_igraph(
         for attribute in feature_attributes
     }
     weights = graph.es[weight] if weight in graph.es.attributes() else []
-    ways = directed, graph.is_directed(), reciprocal
-    return _from_attributes(ends, names, weights, columns, missing, ways, encoder)
+    directions = directed, graph.is_directed(), reciprocal
+    return _from_attributes(ends, names, weights, columns, missing, directions, encoder)
 
 
 def _check_missing(missing: str) -> None:
-    if missing not in ("fill", "zero", "error"):
-        raise ParameterError(f"missing must be one of 'fill', 'zero', 'error'; got {missing!r}")
+    if missing not in ("fill", "zero"):
+        raise ParameterError(f"missing must be 'fill' or 'zero'; got {missing!r}")
 
 
 def _public(attributes: Iterable[Any]) -> list[str]:
-    """Return distinct attributes in order, without those that begin with an underscore."""
+    """Return the distinct attributes in order, without those that begin with an underscore."""
     return [name for name in dict.fromkeys(attributes) if not str(name).startswith("_")]
 
 
@@ -164,27 +163,27 @@ def _from_attributes(
     weights: Sequence[Any],
     columns: Mapping[str, Sequence[Any]],
     missing: Missing,
-    ways: tuple[bool, bool, Reciprocal],
+    directions: tuple[bool, bool, Reciprocal],
     encoder: "FeatureEncoder | None",
 ) -> "Graph":
-    """Build a graph from edges (m, 2), and from weights and node attributes that are None where one lacks."""
+    """Build a graph from edges (m, 2), weights and node attributes, with None for missing values."""
+    _check_missing(missing)
     checked = as_names(names)
     numbers = None
     if any(value is not None for value in weights):
         numbers = [1 if value is None else value for value in weights]  # NetworkX's own default
-    _check_missing(missing)
     features = feature_names = None
     if columns:
-        features, feature_names, encoder = _features(columns, checked, missing, encoder)
+        features, feature_names, encoder = _features(columns, missing, encoder)
         features = csr_array(features) if missing == "zero" else features
-    graph = _built(*ends.T, checked, numbers, features, feature_names, *ways, stacklevel=4)
+    graph = _built(*ends.T, checked, numbers, features, feature_names, *directions, stacklevel=4)
     return graph._encoded_by(encoder if columns else None)
 
 
 def _features(
-    columns: Any, names: NDArray[Any], missing: Missing, encoder: "FeatureEncoder | None"
+    columns: Any, missing: Missing, encoder: "FeatureEncoder | None"
 ) -> "tuple[Features, Sequence[str] | None, FeatureEncoder | None]":
-    """Return features (n, f) of a table of node attributes, their names, and the encoder, if any."""
+    """Return the features (n, f) of a table of node attributes, their names, and the encoder, if any."""
     import pyarrow as pa
 
     from spinegraph.graph.feature_files import FeatureFile, encoded, is_number
@@ -192,19 +191,13 @@ def _features(
 
     table = as_table(columns)
     for at, (title, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        if column.null_count and missing == "error":
-            lacking = names[column.is_null().to_numpy()]
-            raise MissingFeaturesError(
-                f"{len(lacking)} of {len(names)} nodes have no attribute {title!r}: "
-                f"{first_few(lacking)}; pass missing='fill' to give them the mean, or 'zero'"
-            )
         if missing == "zero" and (is_number(column.type) or pa.types.is_null(column.type)):
             table = table.set_column(at, title, column.cast(pa.float64(), safe=False).fill_null(0.0))
     return encoded(FeatureFile("nodes", table, feature_names=tuple(table.column_names)), encoder)
 
 
 def to_networkx(graph: "Graph", weight: str = "weight", *, features: bool = True) -> Any:
-    """Return a networkx.Graph, or DiGraph; feature columns become node attributes, non-zeros if sparse.
+    """Return a networkx.Graph or DiGraph; features become node attributes, of sparse ones only non-zeros.
 
     Examples
     --------
@@ -230,7 +223,7 @@ def to_networkx(graph: "Graph", weight: str = "weight", *, features: bool = True
 
 
 def to_igraph(graph: "Graph", weight: str = "weight", *, features: bool = True) -> Any:
-    """Return an igraph.Graph with names under "name" and each feature column as a vertex attribute.
+    """Return an igraph.Graph with names as "name" and each feature column as a vertex attribute.
 
     Examples
     --------
@@ -249,7 +242,7 @@ def to_igraph(graph: "Graph", weight: str = "weight", *, features: bool = True) 
         columns, rows = _column_names(graph), list(_attributes_of(graph))
         if "name" in columns:
             raise GraphFormatError(
-                "igraph keeps node names in the attribute 'name', which is a feature here as well; "
+                "igraph keeps node names in the attribute 'name', which is also a feature here; "
                 "pass features=False, or rename the column with with_features(...)"
             )
         for column in columns:
@@ -258,7 +251,7 @@ def to_igraph(graph: "Graph", weight: str = "weight", *, features: bool = True) 
 
 
 def _attributes_of(graph: "Graph") -> Iterator[dict[str, float]]:
-    """Yield each node's features by name; of sparse features the stored entries."""
+    """Yield each node's features by name; for sparse features only the stored entries."""
     columns, features = _column_names(graph), graph.features
     if isinstance(features, np.ndarray):
         yield from (dict(zip(columns, row, strict=True)) for row in features.tolist())
@@ -269,25 +262,28 @@ def _attributes_of(graph: "Graph") -> Iterator[dict[str, float]]:
 
 
 def _edges(graph: "Graph") -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
-    return each_edge_once(graph.indptr, graph.indices, graph.weights, graph.outward)
+    """Return sources, targets and weights of every edge once; undirected edges with source before target."""
+    rows = np.repeat(np.arange(len(graph)), graph.degrees)
+    is_listed, weights = rows < graph.indices, graph.weights
+    if graph.outward is not None:
+        is_listed, weights = graph.outward > 0, None if weights is None else graph.outward
+    return rows[is_listed], graph.indices[is_listed], None if weights is None else weights[is_listed]
 
 
 def _column_names(graph: "Graph") -> list[str]:
-    """Return one name per feature column, made up where they are not known."""
+    """Return one name per feature column, made up if unknown."""
     names = list(graph.feature_names or (f"feature_{column}" for column in range(graph.num_features)))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise GraphFormatError(
-            f"feature names must differ to become columns; {twice!r} is there more than once. "
-            "Pass others with with_features(features, feature_names=...)"
-        )
+        message = f"feature names must be unique to become columns; {twice!r} occurs more than once. Pass"
+        raise GraphFormatError(f"{message} others by with_features(features, feature_names=...)")
     return names
 
 
 def from_pyg(data: Any, *, directed: bool = False, reciprocal: Reciprocal = "error") -> "Graph":
-    """Convert PyTorch Geometric ``Data``: edge_index, and x, edge_weight, names where it has them.
+    """Convert PyTorch Geometric ``Data``: edge_index and, if present, x, edge_weight and names.
 
-    Edges that are listed in one direction alone are made symmetric, with a warning, unless directed.
+    Edges that are listed in one direction only are made symmetric, with a warning, unless ``directed``.
 
     Examples
     --------
@@ -297,12 +293,10 @@ def from_pyg(data: Any, *, directed: bool = False, reciprocal: Reciprocal = "err
     Graph(2 nodes, 1 edge, 2 dense features)
     """
     if hasattr(data, "node_types"):
-        raise GraphFormatError("expected a PyG Data object; got HeteroData, pass data.to_homogeneous()")
+        raise GraphFormatError("expected a PyG Data object; got HeteroData; pass data.to_homogeneous()")
     edge_index = getattr(data, "edge_index", None)
     if edge_index is None or not hasattr(edge_index, "detach"):
-        raise GraphFormatError(
-            f"expected a PyG Data object with edge_index; got {type(data).__name__} without one"
-        )
+        raise GraphFormatError(f"expected a PyG Data with edge_index; got {type(data).__name__} without one")
     features = None if getattr(data, "x", None) is None else _tensor_features(data.x)
     weights, names = getattr(data, "edge_weight", None), getattr(data, "names", None)
     num_nodes = None
@@ -311,17 +305,15 @@ def from_pyg(data: Any, *, directed: bool = False, reciprocal: Reciprocal = "err
     elif "num_nodes" in data:  # otherwise PyG would guess it with a warning
         num_nodes = int(data.num_nodes)
     elif names is not None:
-        num_nodes = len(names)  # edge_index holds positions, also where names are whole numbers
+        num_nodes = len(names)  # edge_index holds positions even if names are whole numbers
     sources, targets, names = read_listing(_array(edge_index).T, num_nodes, names)
     weights = None if weights is None else _array(weights)
-    ways = directed, True, reciprocal  # PyG lists both directions of an undirected edge
-    return _built(sources, targets, names, weights, features, getattr(data, "feature_names", None), *ways)
+    rest = directed, True, reciprocal  # PyG lists both directions of an undirected edge
+    return _built(sources, targets, names, weights, features, getattr(data, "feature_names", None), *rest)
 
 
-def to_pyg(graph: "Graph", *, sparse: bool = False) -> Any:
-    """Return PyTorch Geometric ``Data`` with both directions of each undirected edge.
-
-    Features are the dense tensor ``x``; with ``sparse``, sparse features stay a sparse COO tensor.
+def to_pyg(graph: "Graph") -> Any:
+    """Return PyTorch Geometric ``Data`` with both directions of each undirected edge; ``x`` is dense.
 
     Examples
     --------
@@ -337,17 +329,9 @@ def to_pyg(graph: "Graph", *, sparse: bool = False) -> Any:
     data.num_nodes = len(graph)
     if graph.weights is not None:
         data.edge_weight = torch.from_numpy(entries.data)
-    if isinstance(graph.features, np.ndarray):
-        data.x = torch.from_numpy(graph.features.copy())
-    elif graph.features is not None and sparse:
-        stored = coo_array(graph.features)
-        coords = torch.from_numpy(np.stack(stored.coords).astype(np.int64))  # (2, nnz)
-        values = torch.from_numpy(stored.data.copy())
-        # Torch 2.11 warns where this is an argument.
-        with torch.sparse.check_sparse_tensor_invariants():  # type: ignore[no-untyped-call]
-            data.x = torch.sparse_coo_tensor(coords, values, stored.shape)
-    elif graph.features is not None:
-        data.x = torch.from_numpy(graph.features.toarray())
+    if graph.features is not None:
+        is_dense = isinstance(graph.features, np.ndarray)
+        data.x = torch.from_numpy(graph.features.copy() if is_dense else graph.features.toarray())
     if not is_range(graph.names):
         data.names = graph.names.tolist()
     if graph.feature_names is not None:
@@ -386,12 +370,12 @@ def from_scipy(
     Parameters
     ----------
     matrix : sparse matrix or array (n, n)
-        A symmetric one gives each edge once, with its weight; an asymmetric one is made symmetric, with a
-        warning, unless directed. Entries that are stored several times add, as in SciPy itself.
+        A symmetric matrix gives each edge once, with its weight; an asymmetric one is made symmetric, with a
+        warning, unless ``directed``. Duplicate entries are summed, as in SciPy itself.
     features, names, feature_names, directed, reciprocal
         As in :meth:`Graph.from_edges`.
     weighted : bool, optional
-        Whether entries are weights; by default, unless all but 0 are 1.
+        Whether entries are weights; by default, unless all non-zero entries are 1.
 
     Examples
     --------
@@ -403,15 +387,15 @@ def from_scipy(
     matrix = matrix if issparse(matrix) else np.asarray(matrix)
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
-        raise GraphFormatError(f"an adjacency matrix has shape (n, n) with n of at least 1; got {shape}")
+        raise GraphFormatError(f"an adjacency matrix must have shape (n, n) with n >= 1; got {shape}")
     if matrix.dtype.kind not in "biuf":
-        raise GraphFormatError(f"an adjacency matrix holds real numbers; got dtype {matrix.dtype}")
+        raise GraphFormatError(f"an adjacency matrix must hold real numbers; got dtype {matrix.dtype}")
     found = np.arange(shape[0]) if names is None else as_names(names)
     if len(found) != shape[0]:
-        raise GraphFormatError(f"{len(found)} names for a matrix of shape {shape}")
+        raise GraphFormatError(f"got {len(found)} names for a matrix of shape {shape}; pass one per row")
     sources, targets, weights = matrix_entries(matrix, weighted)
-    ways = directed, True, reciprocal  # entries without their mirror are what makes a matrix directed
-    return _built(sources, targets, found, weights, features, feature_names, *ways)
+    directions = directed, True, reciprocal  # the matrix is directed if entries lack their mirror
+    return _built(sources, targets, found, weights, features, feature_names, *directions)
 
 
 def from_dataframe(
@@ -428,28 +412,28 @@ def from_dataframe(
     reciprocal: Reciprocal = "error",
     encoder: "FeatureEncoder | None" = None,
 ) -> "Graph":
-    """Convert a table of edges, with or without a table of nodes; pandas, polars, Arrow or a dict.
+    """Convert a table of edges, with or without a table of nodes: pandas, polars, Arrow or a dict.
 
-    Integers in the tables are names. Nodes come in the order of ``nodes``, else of appearance.
+    Integers in the tables are names. Nodes come in the order of ``nodes`` or, without it, of appearance.
 
     Parameters
     ----------
     edges : table (m rows)
     source, target : str, optional
         Columns of the ends; by default those with usual titles ("source" and "target", "from" and
-        "to" ...), or else the first two.
+        "to", ...), or else the first two.
     weight : str or False, optional
-        Column of the weights; by default "weight" or a like title where there is one. False ignores it.
+        Column of the weights; by default one titled "weight" or similar, if any. False ignores it.
     nodes : table, optional
         One row per node: its name and its features.
     node : str, optional
-        Column of the names in ``nodes``; by default the first.
+        Column of the names in ``nodes``; by default a pandas index of names, or the column titled node, id
+        or name, or else the first.
     features : sequence of str, optional
-        Feature columns of ``nodes``; by default all. Numbers are taken as they are; other columns, and
-        gaps, go through a FeatureEncoder, which the graph holds as ``encoder``.
-    missing : {"fill", "zero", "error"}
-        What a node of ``edges`` without a row in ``nodes`` gets: what an encoder fills in, zeros, or an
-        error.
+        Feature columns of ``nodes``; by default all. Numbers are used as they are; other columns, and gaps,
+        go through a FeatureEncoder, which the graph holds as ``encoder``.
+    missing : {"fill", "zero"}
+        Features of a node of ``edges`` without a row in ``nodes``: what an encoder fills in, or zeros.
     directed, reciprocal
         As in :meth:`Graph.from_edges`.
     encoder : FeatureEncoder, optional
@@ -465,30 +449,45 @@ def from_dataframe(
     """
     import pyarrow as pa
 
-    from spinegraph.graph.feature_files import align_features
-    from spinegraph.graph.tables import as_table, numbers_of, plain
+    from spinegraph.graph.edge_files import EdgeOptions, choose_columns, samples, warn_of_shared_ids
+    from spinegraph.graph.feature_files import no_common_name
+    from spinegraph.graph.tables import as_table, numbers_of, parse_texts, plain
 
     _check_missing(missing)
     table = as_table(edges)
-    chosen = _edge_columns(table, source, target, weight)
-    one, other = (_names(table, column, "edges") for column in (chosen.source, chosen.target))
-    weights = None
+    titles, weights = table.column_names, None
+    if (source is None) != (target is None):
+        raise ParameterError(f"pass source and target together; got source={source!r}, target={target!r}")
+    if len(titles) < 2:
+        raise GraphFormatError(f"a table of edges needs two columns, source and target; got {titles}")
+    named = weight if isinstance(weight, str) else None
+    options = EdgeOptions(source, target, named, weighted=False if weight is False else None)
+    chosen = choose_columns(titles, len(titles), options, "edges", samples(table))
+    one, other = (_names(table, titles[column], "edges") for column in (chosen.source, chosen.target))
     if chosen.weight is not None:
-        weights = numbers_of(plain(table.column(chosen.weight)), table.column_names[chosen.weight])
-    rows, columns = _node_table(nodes, node, features)
+        texts = parse_texts(plain(table.column(chosen.weight)), "number")[0]
+        weights = numbers_of(texts, titles[chosen.weight])
+    ends = _numbered(pa.array([], pa.null()), one, other)[0] if nodes is not None else None
+    rows, columns = _node_table(nodes, node, features, ends)
     names, codes = _numbered(rows, one, other)
     matrix, feature_names = None, None
     if nodes is not None:
-        order = np.arange(1, len(rows) + 1)[:, None]
-        how: Any = "error" if missing == "error" else "zero"
-        order = align_features(names, names[codes[: len(rows)]], order, how)[:, 0] - 1
+        listed = codes[: len(rows)]  # 0, 1, ... if names are unique, since nodes come first
+        twice = np.diff(np.maximum.accumulate(listed), prepend=-1) == 0
+        if twice.any():
+            given = first_few(names[listed[twice]])
+            raise MissingFeaturesError(f"nodes: names must be unique; given more than once: {given}")
+        if len(rows) and len(one) and codes[len(rows) :].min() >= len(rows):
+            message = no_common_name(names[: len(rows)], names[len(rows) :])
+            raise MissingFeaturesError(f"nodes: {message}; choose the column of names with node=...")
         if columns.num_columns:
-            taken = columns.take(pa.array(order, mask=order < 0))
-            how = "zero" if missing == "zero" else "fill"  # gaps of a row that is there are always filled
-            matrix, feature_names, encoder = _features(taken, names, how, encoder)
+            row_of = np.arange(len(names))
+            taken = columns.take(pa.array(row_of, mask=row_of >= len(rows)))
+            matrix, feature_names, encoder = _features(taken, missing, encoder)
     sources, targets = codes[len(rows) :].reshape(2, -1)
-    ways = directed, False, reciprocal
-    graph = _built(sources, targets, names, weights, matrix, feature_names, *ways)
+    warn_of_shared_ids(chosen.titles, names, lambda: len(np.intersect1d(sources, targets)), stacklevel=3)
+    directions = directed, False, reciprocal
+    graph = _built(sources, targets, names, weights, matrix, feature_names, *directions)
     return graph._encoded_by(None if matrix is None else encoder)
 
 
@@ -509,7 +508,27 @@ def to_dataframe(
         raise ParameterError(f"kind must be one of 'pandas', 'polars', 'arrow'; got {kind!r}")
     if table not in ("edges", "nodes"):
         raise ParameterError(f"table must be one of 'edges', 'nodes'; got {table!r}")
-    made = _edges_table(graph) if table == "edges" else _nodes_table(graph)
+    import pyarrow as pa
+
+    try:
+        names = pa.array(graph.names)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise GraphFormatError(
+            f"node names must be of one simple type to form a column: {error}; use relabel(...) first"
+        ) from error
+    if table == "edges":
+        sources, targets, weights = _edges(graph)
+        columns = {"source": names.take(pa.array(sources)), "target": names.take(pa.array(targets))}
+        columns |= {} if weights is None else {"weight": pa.array(weights)}
+    else:
+        columns = {"node": names}
+        listed = _column_names(graph)
+        if "node" in listed:
+            raise GraphFormatError("the name 'node' of a feature is taken; rename it with with_features(...)")
+        if graph.features is not None:
+            dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
+            columns |= {name: pa.array(values) for name, values in zip(listed, dense.T, strict=True)}
+    made = pa.table(columns)
     if kind == "arrow":
         return made
     package = optional_package(kind)
@@ -517,83 +536,69 @@ def to_dataframe(
 
 
 def optional_package(name: str) -> ModuleType:
-    """Return a package that the user may or may not have, or say how to install it."""
+    """Import an optional package, or raise an error with the pip command."""
     try:
         with warnings.catch_warnings():
-            # What a package has to say about its own imports is not for our caller.
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # of the package's own imports
             return import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("_", "-")
         wanted = "'spinegraph[graphs]'" if package in ("networkx", "pandas", "polars") else package
         raise MissingPackageError(
-            f"{package} is needed here and could not be loaded ({error}); pip install {wanted}"
+            f"{package} is needed here and could not be imported ({error}); pip install {wanted}"
         ) from error
 
 
-def _edge_columns(
-    table: "pa.Table", source: str | None, target: str | None, weight: str | bool | None
-) -> "EdgeColumns":
-    """Return which columns hold source, target and weight, by the rules of edge files."""
-    from spinegraph.graph.edge_files import EdgeOptions, choose_columns
-
-    if (source is None) != (target is None):
-        raise ParameterError(f"pass source and target together; got source={source!r}, target={target!r}")
-    if table.num_columns < 2:
-        raise GraphFormatError(f"edges need two columns, a source and a target; got {table.column_names}")
-    named = weight if isinstance(weight, str) else None
-    options = EdgeOptions(source, target, named, weighted=False if weight is False else None)
-    return choose_columns(table.column_names, table.num_columns, options, "edges")
-
-
-def _node_table(nodes: Any, node: str | None, features: Sequence[str] | None) -> "tuple[pa.Array, pa.Table]":
-    """Return node names in table order, and the columns of their features (r rows)."""
+def _node_table(
+    nodes: Any, node: str | None, features: Sequence[str] | None, ends: NDArray[Any] | None
+) -> "tuple[pa.Array, pa.Table]":
+    """Return the node names in table order, and the columns of their features (r rows)."""
     import pyarrow as pa
 
-    from spinegraph.graph.tables import as_table
+    from spinegraph.graph.feature_files import name_column, named_table
 
     if nodes is None:
         if node is not None or features is not None:
-            raise ParameterError("node and features name columns of a node table; pass nodes=... as well")
+            raise ParameterError("node and features are columns of a node table; pass nodes=... too")
         return pa.array([], pa.null()), None
-    table = as_table(nodes)
+    table = named_table(nodes, integers=False)
     if not table.num_columns:
-        raise GraphFormatError("nodes need a column of names; the table has no columns")
-    name_column = node if node is not None else table.column_names[0]
-    names = _names(table, name_column, "nodes")
+        raise GraphFormatError("the table of nodes needs a column of names; it has no columns")
+    titles = table.column_names
+    title = node if node is not None else titles[name_column(table, None, "nodes", ends)]
+    names = _names(table, title, "nodes")
     if features is None:
-        features = [column for column in table.column_names if column != name_column]
-    return names, pa.table({column: _column(table, column, "nodes")[0] for column in features})
+        features = [column for column in titles if column != title]
+    return names, pa.table({column: _column(table, column, "nodes") for column in features})
 
 
-def _column(table: "pa.Table", column: int | str, which: str) -> tuple[Any, str]:
-    """Return a column by index or name, and its title in messages."""
-    if isinstance(column, str) and column not in table.column_names:
-        raise GraphFormatError(f"{which} have no column {column!r}; the columns are {table.column_names}")
-    at = table.column_names.index(column) if isinstance(column, str) else column
-    return table.column(at), f"{which}: column {table.column_names[at]!r}"
+def _column(table: "pa.Table", name: str, which: str) -> Any:
+    if name not in table.column_names:
+        raise GraphFormatError(f"{which} have no column {name!r}; the columns are {table.column_names}")
+    return table.column(name)
 
 
-def _names(table: "pa.Table", column: int | str, which: str) -> "pa.Array":
+def _names(table: "pa.Table", column: str, which: str) -> "pa.Array":
     import pyarrow as pa
 
     from spinegraph.graph.tables import plain
 
-    values, title = _column(table, column, which)
+    values, title = _column(table, column, which), f"{which}: column {column!r}"
     if values.null_count:
         row = values.is_null().to_pylist().index(True)
-        raise GraphFormatError(f"{title} has no name in row {row}; every node needs one")
+        way_out = f"drop such rows, in pandas by {which}.dropna(subset=[{column!r}])"
+        raise GraphFormatError(f"{title} has no name in row {row}, but every node needs one; {way_out}")
     if pa.types.is_floating(values.type):
-        raise GraphFormatError(
-            f"{title} holds {values.type}, which makes no good names; convert it to integers or strings"
-        )
+        with suppress(pa.ArrowInvalid):  # 1.0 and 2.0 are 1 and 2
+            return plain(values.cast(pa.int64()))
+        raise GraphFormatError(f"{title} holds {values.type}; convert names to integers or strings")
     return plain(values)
 
 
 def _numbered(
     nodes: "pa.Array", sources: "pa.Array", targets: "pa.Array"
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return all names in order of appearance, nodes first and then edge by edge, and all codes."""
+    """Return all names in order of appearance, nodes first and then edge by edge, and the codes of all."""
     import pyarrow as pa
 
     n, m = len(nodes), len(sources)
@@ -608,40 +613,3 @@ def _numbered(
     codes = np.empty(len(order), np.int64)
     codes[order] = found
     return names, codes
-
-
-def _edges_table(graph: "Graph") -> "pa.Table":
-    import pyarrow as pa
-
-    sources, targets, weights = _edges(graph)
-    names = _name_column(graph)
-    columns = {"source": names.take(pa.array(sources)), "target": names.take(pa.array(targets))}
-    if weights is not None:
-        columns["weight"] = pa.array(weights)
-    return pa.table(columns)
-
-
-def _nodes_table(graph: "Graph") -> "pa.Table":
-    import pyarrow as pa
-
-    columns = {"node": _name_column(graph)}
-    if graph.features is not None:
-        listed = _column_names(graph)
-        if "node" in listed:
-            raise GraphFormatError(
-                "a feature is called 'node' like the column of names; rename it with with_features(...)"
-            )
-        dense = graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
-        columns |= {name: pa.array(values) for name, values in zip(listed, dense.T, strict=True)}
-    return pa.table(columns)
-
-
-def _name_column(graph: "Graph") -> "pa.Array":
-    import pyarrow as pa
-
-    try:
-        return pa.array(graph.names)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise GraphFormatError(
-            f"node names must be of one simple type to fill a column: {error}; relabel(...) first"
-        ) from error

@@ -1,4 +1,4 @@
-"""The paper's networks, from a local folder."""
+"""The paper's networks, read from a local folder."""
 
 import os
 from collections.abc import Mapping
@@ -34,11 +34,11 @@ class Dataset:
     ----------
     name : str
     graph : Graph
-        Features, where there are any, are CSR float32 and as raw as the original has them.
+        Features, if any, are CSR float32 and raw, as in the original.
     labels : int64 array (n,) with -1 = unknown, or uint8 array (n, c), or None
     train, val, test : int64 arrays of node positions, or None where no public split exists
     extras : dict of arrays
-        Whatever else the file holds, under its own key (``graph_id``, ``views``, ``circle_names`` ...).
+        Everything else in the file, by key (``graph_id``, ``views``, ``circle_names``, ...).
 
     Examples
     --------
@@ -65,7 +65,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     name : str
         One of ``NAMES``, such as ``"cora"``.
     folder : path, optional
-        By default the one that the environment variable ``SPINEGRAPH_DATA`` names.
+        By default the environment variable ``SPINEGRAPH_DATA``.
 
     Examples
     --------
@@ -77,14 +77,14 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     path = Path(folder or os.environ.get("SPINEGRAPH_DATA") or ".") / f"{name}.npz"
     if not path.is_file():
         raise MissingFileError(
-            f"{path}: no such file; set SPINEGRAPH_DATA to the folder that holds it, or make it in a clone "
-            f"from the public original: python -m paper.originals {name}"
+            f"{path}: no such file; set SPINEGRAPH_DATA to its folder, or make it in a clone from the public "
+            f"original: python -m paper.originals {name}"
         )
     return read_dataset(path, name)
 
 
 def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Dataset:
-    """Read one npz file of the layout: ``edges``, ``num_nodes``, weights, names, features, labels, splits.
+    """Read an npz file of ``edges``, ``num_nodes`` and perhaps weights, names, features, labels and splits.
 
     Examples
     --------
@@ -97,13 +97,10 @@ def read_dataset(path: str | os.PathLike[str], name: str | None = None) -> Datas
             raise GraphFormatError(f"{path}: the key {key!r} is missing; found {', '.join(sorted(arrays))}")
     contents = npz_contents(arrays, str(path), EdgeOptions())
     graph, n = build_graph(contents), len(contents.names)
-    return Dataset(
-        name or Path(path).stem,
-        graph,
-        labels=_labels(arrays.get("labels"), n, path),
-        **{split: _split(arrays, f"{split}_idx", n, path) for split in ("train", "val", "test")},
-        extras={key: value for key, value in arrays.items() if key not in _KNOWN_KEYS},
-    )
+    labels = _labels(arrays.get("labels"), n, path)
+    train, val, test = (_split(arrays, f"{split}_idx", n, path) for split in ("train", "val", "test"))
+    extras = {key: value for key, value in arrays.items() if key not in _KNOWN_KEYS}
+    return Dataset(name or Path(path).stem, graph, labels, train, val, test, extras)
 
 
 def _labels(labels: NDArray[Any] | None, n: int, path: object) -> NDArray[Any] | None:
@@ -111,19 +108,18 @@ def _labels(labels: NDArray[Any] | None, n: int, path: object) -> NDArray[Any] |
     if labels is None:
         return None
     if labels.ndim not in (1, 2) or len(labels) != n or labels.dtype.kind not in "iub":
-        raise GraphFormatError(
-            f"{path}: labels must be integers of shape ({n},) or ({n}, c); got {labels.dtype} {labels.shape}"
-        )
+        rule = f"labels must be integers of shape ({n},) or ({n}, c)"
+        raise GraphFormatError(f"{path}: {rule}; got {labels.dtype} {labels.shape}")
     return labels.astype(np.int64 if labels.ndim == 1 else np.uint8)
 
 
 def _split(arrays: Mapping[str, NDArray[Any]], key: str, n: int, path: object) -> NDArray[np.int64] | None:
-    """Return a split's node positions, checked."""
+    """Return the node positions of a split, checked."""
     found = arrays.get(key)
     if found is None:
         return None
     if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise GraphFormatError(f"{path}: {key} must be one row of integers; got {found.dtype} {found.shape}")
+        raise GraphFormatError(f"{path}: {key} must be integers (m,); got {found.dtype} {found.shape}")
     if len(found) and not (found.min() >= 0 and found.max() < n):
         raise GraphFormatError(f"{path}: {key} must lie in 0..{n - 1}; got {found.min()}..{found.max()}")
     return found.astype(np.int64)

@@ -1,10 +1,10 @@
-"""What a graph is like: in numbers, in notebooks, beside the training graph, and as a fingerprint."""
+"""Descriptions of a graph: in numbers, for notebooks, against the training graph, and as a fingerprint."""
 
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 from html import escape
 from textwrap import fill
@@ -31,7 +31,7 @@ class DegreeBin:
 
 @dataclass(frozen=True)
 class FeatureSummary:
-    """The features' columns, how they are kept, the share that is not zero, and rows that are all zero."""
+    """Number and kind of the feature columns, share of non-zero values, and number of all-zero rows."""
 
     columns: int
     kind: str
@@ -70,7 +70,7 @@ class Description:
 def describe(graph: Graph, labels: NDArray[Any] | None = None) -> Description:
     """Describe a graph in numbers.
 
-    ``labels`` are one per node (n,), -1, None, NaN or "" where there is none, or one 0/1 column per label.
+    ``labels`` has one label per node (n,), with -1, None, NaN or "" for none, or one 0/1 column per label.
 
     >>> found = describe(Graph.from_edges([("ann", "bob"), ("bob", "cy")]))
     >>> found.components, found.degree_largest, found.best_connected
@@ -79,7 +79,7 @@ def describe(graph: Graph, labels: NDArray[Any] | None = None) -> Description:
     degrees, weights = graph.degrees, graph.weights
     linked = np.ones(len(graph.indices), np.int8)
     matrix = csr_array((linked, graph.indices, graph.indptr), shape=(len(graph), len(graph)))
-    from scipy.sparse.csgraph import connected_components  # slow to import, and every model loads this file
+    from scipy.sparse.csgraph import connected_components  # slow to import, and loading needs this module
 
     components, member_of = connected_components(matrix, directed=False)
     return Description(
@@ -100,7 +100,7 @@ def describe(graph: Graph, labels: NDArray[Any] | None = None) -> Description:
 
 
 def _degree_bins(degrees: NDArray[np.int64]) -> tuple[DegreeBin, ...]:
-    """Count nodes by degree in bins that double: 0, 1, 2-3, 4-7, ..."""
+    """Count nodes by degree in bins that double in width: 0, 1, 2-3, 4-7, ..."""
     # The exponent of frexp is the number of binary digits: 0 for 0, 1 for 1, 2 for 2 and 3, ...
     counts = np.bincount(np.frexp(degrees.astype(np.float64))[1])
     return tuple(
@@ -133,7 +133,7 @@ def _label_summary(labels: NDArray[Any], n: int) -> LabelSummary:
 
 
 def graph_html(graph: Graph) -> str:
-    """Return what a notebook shows of a graph."""
+    """Return the HTML summary of a graph for notebooks."""
     degrees, weights, features = graph.degrees, graph.weights, graph.features
     weigh, columns = "1 each", "none"
     if weights is not None and len(weights):
@@ -146,7 +146,7 @@ def graph_html(graph: Graph) -> str:
     rows: list[tuple[object, ...]] = [
         ("neighbours", f"median {np.median(degrees):g}, at most {degrees.max():,}"),
         ("isolated nodes", f"{np.count_nonzero(degrees == 0):,}"),
-        ("edges weigh", weigh),
+        ("edge weights", weigh),
         ("features", columns),
         ("names", ", ".join(map(str, graph.names[:5].tolist())) + ", ..." * (len(graph) > 5)),
     ]
@@ -156,7 +156,7 @@ def graph_html(graph: Graph) -> str:
 
 
 def html_table(title: str, rows: Iterable[tuple[object, ...]], head: tuple[object, ...] = ()) -> str:
-    """Return a titled table, the first column in grey, under an optional head; all text is escaped."""
+    """Return a titled HTML table, the first column in grey, with an optional head; all text is escaped."""
     lines = [_html_row(head, "th")] * bool(head) + [_html_row(row, "td") for row in rows]
     return f"<div><b>{_html_text(title)}</b><table>{''.join(lines)}</table></div>"
 
@@ -175,11 +175,11 @@ def _html_text(value: object) -> str:
     return escape(text if len(text) <= 120 else text[:119] + "…")
 
 
-_WIDTH = 100  # characters of a line in a terminal
+_WIDTH = 100  # characters per line in a terminal
 
 
 class TableResult(ABC):
-    """A result that prints as a table, in a terminal and in a notebook; subclasses say what it holds."""
+    """Base class of results that print as a table, in terminals and notebooks."""
 
     @abstractmethod
     def table(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
@@ -209,15 +209,19 @@ class TableResult(ABC):
 
 
 def data_frame(columns: Mapping[str, Any], index: Any = None) -> Any:
-    """Return a pandas table of columns, or say how to install pandas."""
+    """Return columns as a pandas DataFrame, or raise an error that says how to install pandas."""
     pd = optional_package("pandas")
     if index is not None and len(index) and isinstance(index[0], tuple):
         index = pd.Index(list(index), tupleize_cols=False)
     return pd.DataFrame(dict(columns), index=index)
 
 
-_UNUSUAL_SHARE = 0.2  # of nodes, before a warning
+_UNUSUAL_SHARE = 0.2  # of nodes, above which there is a warning
 _PIECE = 2**18  # nodes read at a time
+_WAYS_OUT = {
+    "edges had weights in training, but these have none": "if any exist, name their column with weight=...",
+    "edges had no weights in training, but these do": "pass weighted=False to ignore them",
+}
 
 
 @dataclass(frozen=True)
@@ -228,15 +232,15 @@ class TrainingStats:
     smallest_degree: int
     largest_degree: int
     empty_share: float  # of nodes whose features are all zero
-    blank_columns: tuple[int, ...]  # features that were zero for every node: nothing was learned of them
-    is_weighted: bool | None = None  # whether weights differed; None for a model saved before this was noted
+    blank_columns: tuple[int, ...]  # features that were zero for every node: nothing was learned about them
+    is_weighted: bool | None = None  # whether weights differed; None for models saved without this field
 
     def __len__(self) -> int:
         return self.num_nodes
 
     @classmethod
     def of(cls, graph: GraphLike) -> "TrainingStats":
-        """Describe a training graph."""
+        """Return the statistics of a training graph."""
         extremes = [(int(some.min()), int(some.max())) for some in _degrees(graph, None)]
         empty, blank = 0.0, tuple[int, ...]()
         if graph.has_features:
@@ -247,17 +251,16 @@ class TrainingStats:
         return cls(len(graph), smallest, largest, empty, blank, _has_weights(graph))
 
     def warn(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> None:
-        """Warn once, with numbers and advice, when a graph differs from those of training."""
+        """Warn once, with numbers and advice, if a graph differs from the training graph."""
         found = "; ".join(self.differences(graph, positions))
         if found:
+            way_out = _WAYS_OUT.get(found, "refit with such data included")
             warnings.warn(
-                f"{found}. Vectors are defined but may mean little: refit with such data included.",
-                UnfamiliarDataWarning,
-                stacklevel=3,
+                f"{found}. Vectors may be unreliable: {way_out}.", UnfamiliarDataWarning, stacklevel=3
             )
 
     def differences(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> list[str]:
-        """Say, one sentence part each, how the nodes differ from those of training."""
+        """Return clauses on how the nodes differ from those of the training graph."""
         count = len(graph) if positions is None else len(positions)
         if not count:
             return []
@@ -271,36 +274,26 @@ class TrainingStats:
                 f"{self.smallest_degree} to {self.largest_degree} seen in training, up to {largest}"
             )
         if self.is_weighted is not None and _has_weights(graph) != self.is_weighted:
-            seen, given = ("weights", "none") if self.is_weighted else ("no weights", "some")
-            found.append(f"edges had {seen} in training, these have {given}")
-        if graph.has_features:
-            rows = graph.features if positions is None else graph.feature_rows(positions)
-            found += self._feature_differences(rows)
-        return found
-
-    def _feature_differences(self, rows: Any) -> list[str]:
-        found = []
-        filled, columns = _filled(rows)
-        # As many as three deviations more than chance: one empty node of one is no news where half were.
+            found.append([*_WAYS_OUT][not self.is_weighted])
+        if not graph.has_features:
+            return found
+        filled, columns = _filled(graph.features if positions is None else graph.feature_rows(positions))
+        # Or three deviations above chance: a single empty node means little if half of them were empty.
         chance = 3 * np.sqrt(self.empty_share * (1 - self.empty_share) / len(filled))
         if np.mean(filled == 0) > self.empty_share + max(_UNUSUAL_SHARE, chance):
             found.append(
                 f"{int((filled == 0).sum())} of {len(filled)} nodes have empty features, "
-                f"{self.empty_share:.0%} had in training"
+                f"compared with {self.empty_share:.0%} in training"
             )
         if self.blank_columns and filled.sum():
             unknown = columns[list(self.blank_columns)].sum() / filled.sum()
             if unknown > _UNUSUAL_SHARE:
-                found.append(f"{unknown:.0%} of feature values lie in columns that were empty in training")
+                found.append(f"{unknown:.0%} of feature values are in columns that were empty in training")
         return found
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
 
 
 def _degrees(graph: GraphLike, positions: NDArray[np.int64] | None) -> Iterator[NDArray[np.int64]]:
-    """Yield the degrees of some nodes, or of all, a piece at a time: a graph may be larger than memory."""
+    """Yield the degrees of some nodes, or of all, in pieces, since a graph may be larger than memory."""
     count = len(graph) if positions is None else len(positions)
     for start in range(0, count, _PIECE):
         some = np.arange(start, min(start + _PIECE, count))
@@ -308,16 +301,14 @@ def _degrees(graph: GraphLike, positions: NDArray[np.int64] | None) -> Iterator[
 
 
 def _has_weights(graph: GraphLike) -> bool:
-    """Return whether edges have different weights; equal ones are as good as none."""
+    """Return whether edges have different weights; equal weights count as none."""
     base: Any = getattr(graph, "base", graph)
     weights = base.weights
-    if weights is None:
-        return False
-    return any(bool((some != weights[0]).any()) for some in pieces(weights))
+    return weights is not None and any(bool((some != weights[0]).any()) for some in pieces(weights))
 
 
 def _filled(features: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the values that are not zero in each row and in each column."""
+    """Count the non-zero values in each row and in each column."""
     rows, width = features.shape
     if issparse(features) and all(some.all() for some in pieces(features.data)):
         counts = (np.bincount(some, minlength=width) for some in pieces(features.indices))
@@ -336,27 +327,23 @@ _ANY_TEXT = ("utf-8", "surrogatepass")
 def fingerprint(graph: Graph) -> str:
     """Return 32 hexadecimal digits that depend on links, weights, names, features and their column names.
 
-    A store has its fingerprint in its header.
+    For a store it is read from the header.
     """
     return computed_fingerprint(graph) if graph.known_fingerprint is None else graph.known_fingerprint
 
 
 def computed_fingerprint(graph: Graph) -> str:
-    """Return the fingerprint, read from all the data."""
+    """Return the fingerprint, computed from all the data."""
     digest = blake2b(digest_size=16)
     features: Any = graph.features
     parts = [graph.indptr, graph.indices, graph.weights]
-    if graph.outward is not None:
-        parts.append(graph.outward)
-    if issparse(features):
-        parts += [features.indptr, features.indices, features.data]
-    else:
-        parts.append(features)
+    parts += [] if graph.outward is None else [graph.outward]
+    parts += [features.indptr, features.indices, features.data] if issparse(features) else [features]
     for part in parts:
         empty = np.zeros(0) if part is None else part
         digest.update(f"{None if part is None else part.shape}|".encode())
         for piece in pieces(empty):
-            # Index arrays may be of 32 or 64 bits and mean the same.
+            # Index arrays may have 32 or 64 bits and mean the same.
             whole = piece.astype(np.int64, copy=False) if piece.dtype.kind == "i" else piece
             digest.update(np.ascontiguousarray(whole).data)
     digest.update(f"{None if features is None else features.shape}|{graph.feature_names}|".encode(*_ANY_TEXT))
@@ -370,7 +357,7 @@ def computed_fingerprint(graph: Graph) -> str:
 
 
 def _text(name: Any) -> str:
-    """Return a name as text, the same for NumPy's text and integers as for Python's."""
+    """Return a name as text, the same for text and integers of NumPy as for those of Python."""
     if isinstance(name, str):
         return repr(str(name))
     if isinstance(name, tuple):

@@ -1,4 +1,4 @@
-"""From raw edge listings to clean symmetric CSR arrays, with a count of all that was merged or dropped."""
+"""From raw lists of edges to clean symmetric CSR arrays, with counts of what was merged or dropped."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,16 +22,16 @@ from spinegraph.graph.names import NameIndex, as_array, as_names, in_order_of_ap
 
 Features = Any  # csr_array (float32) or NDArray[np.float32], shape (n, f)
 Reciprocal = Literal["error", "sum", "mean", "max"]
-MAX_NODES = 2**31 - 1  # a pair of node positions and its direction share one int64 key
-GAPS_ALLOWED_BELOW = 2**24  # integer ids up to here may leave any gaps
+MAX_NODES = 2**31 - 1  # so that two node positions and a direction fit in one int64 key
+GAPS_ALLOWED_BELOW = 2**24  # below this, integer ids may have any gaps
 
 
 def read_listing(
     edges: Any, num_nodes: int | None = None, names: Iterable[Any] | None = None
 ) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]], NDArray[Any]]:
-    """Return sources, targets (positions, (m,)) and node names (n,) of listed edges.
+    """Return sources and targets (positions, (m,)) and node names (n,) of listed edges.
 
-    Integers are positions when ``num_nodes`` is given or when no name is an integer; else they are names.
+    Integers are positions if ``num_nodes`` is given or no name is an integer; otherwise they are names.
     """
     pairs = as_pairs(edges, has_names=names is not None)
     known = None if names is None else as_names(names)
@@ -50,36 +50,31 @@ def read_listing(
         return pairs[:, 0], pairs[:, 1], np.arange(n) if known is None else known
     if known is None:
         if num_nodes is not None:
-            raise GraphFormatError(
-                "num_nodes goes with edges between positions; for named edges pass names=..."
-            )
+            raise GraphFormatError("num_nodes is for edges of positions; for named edges pass names=...")
         known, flat = in_order_of_appearance(pairs.ravel())
     else:
         try:
             flat = NameIndex(known).positions(pairs.ravel())
         except UnknownNodeError as error:
-            raise GraphFormatError(f"edges: {error}. Add what is missing to names=...") from error
+            raise GraphFormatError(f"edges: {error}. Add the missing names to names=...") from error
     return flat[::2], flat[1::2], known
 
 
 def _require_in_range(pairs: NDArray[Any], n: int | None) -> int:
-    """Return the number of nodes after a check that every position is one of theirs."""
+    """Return the number of nodes, and raise if a position is out of range."""
     if n is not None and n > MAX_NODES:
         raise GraphFormatError(f"a graph holds at most {MAX_NODES} nodes; got {n}")
     if not len(pairs):
         if not n:
-            raise GraphFormatError(
-                "a graph has at least one node; pass num_nodes=... or names=... beside empty edges"
-            )
+            raise GraphFormatError("a graph needs at least one node; pass num_nodes=... or names=... too")
         return n
     largest = int(pairs.max())
     if n is None:
         n = largest + 1
         if (n > GAPS_ALLOWED_BELOW and n > 64 * pairs.size) or n > MAX_NODES:
             raise GraphFormatError(
-                f"the largest node id is {largest}, with only {len(pairs)} edges; without names, ids are "
-                f"positions 0 .. num_nodes-1. Pass names=np.unique(edges) to read them as names, "
-                f"or num_nodes={n}"
+                f"the largest node id is {largest}, with only {len(pairs)} edges; ids without names are "
+                f"positions 0 .. num_nodes-1. Pass names=np.unique(edges) for names, or num_nodes={n}"
             )
     if largest >= n or int(pairs.min()) < 0:
         row, side = np.argwhere((pairs < 0) | (pairs >= n))[0].tolist()
@@ -98,25 +93,22 @@ def as_pairs(edges: Any, *, has_names: bool) -> NDArray[Any]:
         return np.zeros((0, 2), np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         hint = "; pass edges.T" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
-        raise GraphFormatError(
-            f"edges must have shape (m, 2), a source and a target a row; got {pairs.shape}{hint}"
-        )
+        raise GraphFormatError(f"edges must be (m, 2), source and target per row; got {pairs.shape}{hint}")
     if np.issubdtype(pairs.dtype, np.integer) or pairs.dtype == object:
         return pairs
     if pairs.dtype.kind in "US" or has_names:
         return pairs.astype(object)
     raise GraphFormatError(
-        f"edges must hold integers (positions) or names; got dtype {pairs.dtype}. "
-        "Convert whole numbers with .astype(int)"
+        f"edges must hold integers (positions) or names; got dtype {pairs.dtype}. Convert with .astype(int)"
     )
 
 
 def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:
-    """Return listed rows as (m, 2): int64 where all are whole numbers, float64 where all are numbers."""
+    """Return rows as (m, 2): int64 if all are whole numbers, float64 if all are numbers, else objects."""
     try:
-        # Objects: as text, one long name would make every entry as wide.
+        # As objects, because in a text array one long name would make every entry as wide.
         pairs = np.array(rows, dtype=object)
-    except ValueError:  # names that are sequences, beside some that are not
+    except ValueError:  # some names are sequences and others are not
         pairs = _row_by_row(rows)
     if rows and pairs.shape != (len(rows), 2):
         pairs = _row_by_row(rows)
@@ -130,7 +122,7 @@ def _pairs_of_rows(rows: list[Any]) -> NDArray[Any]:
 
 
 def _row_by_row(rows: list[Any]) -> NDArray[Any]:
-    """Return an (m, 2) object array of rows whose names may be sequences themselves."""
+    """Return rows as an (m, 2) object array; names may be sequences themselves."""
     pairs = np.empty((len(rows), 2), dtype=object)
     for at, row in enumerate(rows):
         length = 0 if isinstance(row, str | bytes) or not hasattr(row, "__len__") else len(row)
@@ -144,10 +136,10 @@ def _row_by_row(rows: list[Any]) -> NDArray[Any]:
 def matrix_entries(
     matrix: Any, weighted: bool | None = None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-    """Return sources, targets and weights of an adjacency matrix's entries, each direction one.
+    """Return sources, targets and weights of an adjacency matrix's entries, one per direction.
 
-    Entries that SciPy stores several times add. Weights are None unless ``weighted``, by default
-    unless every entry other than 0 is 1; then entries of 0 that are stored are left out.
+    Duplicate entries are summed. Weights are None unless ``weighted``, which is False by default if every
+    non-zero entry is 1; stored zeros are then left out.
     """
     rows = csr_array(matrix)
     if not rows.has_canonical_format:
@@ -167,9 +159,7 @@ def as_weights(
     """Return one finite, non-negative weight per listed edge as a float array (m,)."""
     array = np.asarray(weights)
     if array.shape != (len(sources),):
-        raise GraphFormatError(
-            f"weights must hold one number per listed edge, shape ({len(sources)},); got shape {array.shape}"
-        )
+        raise GraphFormatError(f"weights must be one per listed edge, ({len(sources)},); got {array.shape}")
     if array.dtype.kind not in "biufO":
         raise GraphFormatError(f"weights must be numbers; got dtype {array.dtype}")
     if array.dtype.kind != "f":
@@ -190,7 +180,7 @@ def as_weights(
 
 @dataclass(frozen=True)
 class EdgeReport:
-    """What became of the listed edges: ``listed`` is the sum of the next five counts."""
+    """What cleaning did with the listed edges: ``listed`` is the sum of the next five counts."""
 
     listed: int
     edges: int
@@ -199,10 +189,10 @@ class EdgeReport:
     repeated: int = 0
     reciprocal: int = 0
     one_way: int = 0
-    """Edges of directed input that had no edge back; 0 for undirected input."""
+    """Edges of directed input without an edge back; 0 for undirected input."""
 
     def __str__(self) -> str:
-        """Say what happened in one sentence."""
+        """Return a summary in one sentence."""
         dropped = _listed((self.self_loops, "self-loop"), (self.zero_weights, "zero-weight listing"))
         merged = _listed((self.repeated, "repeat"), (self.reciprocal, "reciprocal listing"))
         one_way = _listed((self.one_way, "one-way edge"))
@@ -226,17 +216,17 @@ class Rows(NamedTuple):
 
     @property
     def values(self) -> dict[str, NDArray[np.float32]]:
-        """Weights, outward and inward, those that there are, by name."""
+        """Those of weights, outward and inward that are not None, by name."""
         found = zip(self._fields[2:], self[2:], strict=True)
         return {name: each for name, each in found if each is not None}
 
     def chosen(self, indptr: NDArray[np.int64], entries: NDArray[Any]) -> "Rows":
-        """Return some of the entries, in rows that begin at ``indptr``."""
+        """Return some of the entries, with ``indptr`` as their row pointers."""
         values = {name: each[entries] for name, each in self.values.items()}
         return Rows(indptr, self.indices[entries], **values)
 
-    def with_ways(self, outward: NDArray[np.float32], inward: NDArray[np.float32]) -> "Rows":
-        """Return the rows with other directions; the larger one is the weight."""
+    def with_directions(self, outward: NDArray[np.float32], inward: NDArray[np.float32]) -> "Rows":
+        """Return the rows with other directed weights; the larger of the two is the weight."""
         weights = None if self.weights is None else np.maximum(outward, inward)
         return Rows(self.indptr, self.indices, weights, outward, inward)
 
@@ -250,14 +240,14 @@ def clean_edges(
     one_way: bool = False,
     reciprocal: Reciprocal = "error",
 ) -> tuple[Rows, EdgeReport]:
-    """Merge listed edges into symmetric CSR arrays by the package's rules.
+    """Merge listed edges into symmetric CSR arrays.
 
-    Unweighted, an edge counts once however often and in whichever direction it is listed. Weighted, listings
-    in one direction add; the two directions count once where they agree (to float32 precision) and are an
-    error where they do not, unless ``reciprocal`` says how to combine every such pair. Directed edges keep
-    both directions, and the larger of their weights for walks in either. Self-loops and listings of weight 0
-    are dropped. Positions and weights (m,) are checked already; ``one_way`` listings are of a directed graph,
-    so that those made symmetric are counted.
+    Unweighted edges count once, however often and in whichever direction they are listed. Weights listed in
+    one direction are summed; the two directions count once if they agree (to float32 precision) and are an
+    error if not, unless ``reciprocal`` says how to combine them. Directed edges keep both directions, and the
+    larger weight for undirected walks. Self-loops and edges of weight 0 are dropped. Positions and weights
+    (m,) must be checked already; ``one_way`` says that the edges come from a directed graph, so that those
+    made symmetric are counted.
     """
     check_directions(directed, reciprocal)
     n, listed = len(names), len(sources)
@@ -266,8 +256,8 @@ def clean_edges(
     dropped = sources == targets
     self_loops, zero_weights = int(np.count_nonzero(dropped)), 0
     if weights is not None:
-        # A weight too small for float32 is 0 in the graph, so it is treated as 0 here.
-        with np.errstate(over="ignore"):  # too large ones are named when directions are combined
+        # A weight too small for float32 would be 0 in the graph, so it is treated as 0 here.
+        with np.errstate(over="ignore"):  # weights that are too large are reported in _combined
             dropped |= weights.astype(np.float32) == 0
         zero_weights = int(np.count_nonzero(dropped)) - self_loops
     if self_loops or zero_weights:
@@ -290,17 +280,17 @@ def clean_edges(
 
 
 def _linked(sources: NDArray[Any], targets: NDArray[Any], n: int, directed: bool) -> tuple[Rows, int]:
-    """Return the rows of edges without weights, and how many edges are distinct in their direction."""
+    """Return the rows of unweighted edges, and the number of distinct directed edges."""
     listed = coo_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(n, n))
-    listed.has_canonical_format = True  # repeats are merged below, when two transpositions have sorted them
+    listed.has_canonical_format = True  # not so yet: duplicates are merged below, after sorting
     there = listed.tocsc().tocsr()
     there.sum_duplicates()
     there.data[:] = 1
     back = there.T.tocsr()
     back.data[:] = 2
     both = there + back
-    ways = ((both.data & 1).astype(np.float32), (both.data >> 1).astype(np.float32)) if directed else ()
-    return Rows(both.indptr.astype(np.int64), both.indices, None, *ways), there.nnz
+    flows = ((both.data & 1).astype(np.float32), (both.data >> 1).astype(np.float32)) if directed else ()
+    return Rows(both.indptr.astype(np.int64), both.indices, None, *flows), there.nnz
 
 
 def _weighted(
@@ -311,15 +301,14 @@ def _weighted(
     directed: bool,
     reciprocal: Reciprocal,
 ) -> tuple[Rows, int]:
-    """Return the rows of edges with weights, and how many edges are distinct in their direction."""
+    """Return the rows of weighted edges, and the number of distinct directed edges."""
     n = len(names)
     keys = np.minimum(sources, targets).astype(np.int64) * n + np.maximum(sources, targets)
     keys = keys << 1 | (sources > targets)
     keys, combined, flows, one_direction = merge_listings(keys, weights, names, directed, reciprocal)
-    # From the smaller end of each edge, its number from 1 on; then from both.
-    upper = csr_array(
-        (np.arange(1, len(keys) + 1), keys % n, pointers(np.bincount(keys // n, minlength=n))), shape=(n, n)
-    )
+    # First from the smaller end of each edge, with the edge's number from 1 on; then from both ends.
+    starts = pointers(np.bincount(keys // n, minlength=n))
+    upper = csr_array((np.arange(1, len(keys) + 1), keys % n, starts), shape=(n, n))
     both = upper + upper.T.tocsr()
     indptr, indices, edge = both.indptr.astype(np.int64), both.indices, both.data - 1
     values = None if combined is None else combined[edge]
@@ -330,13 +319,11 @@ def _weighted(
 
 
 def check_directions(directed: bool, reciprocal: Reciprocal) -> None:
-    """Refuse an unknown rule for two directions, or one where both are kept."""
+    """Raise if the rule for two directions is unknown, or given although both are kept."""
     if reciprocal not in ("error", "sum", "mean", "max"):
         raise ParameterError(f"reciprocal must be one of 'error', 'sum', 'mean', 'max'; got {reciprocal!r}")
     if directed and reciprocal != "error":
-        raise ParameterError(
-            f"reciprocal={reciprocal!r} makes one edge of two directions, directed=True keeps both; pass one"
-        )
+        raise ParameterError(f"reciprocal={reciprocal!r} joins directions that directed=True keeps; pass one")
 
 
 def merge_listings(
@@ -346,27 +333,58 @@ def merge_listings(
     directed: bool,
     reciprocal: Reciprocal,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32] | None, NDArray[np.float32] | None, int]:
-    """Merge listings of the same pair of nodes.
+    """Merge edges that are listed more than once.
 
-    The last bit of ``keys`` is the direction. Returns the distinct keys without it, sorted; their weights;
-    where ``directed``, the weights (m, 2) from the first node to the second and back, 1 or 0 where there are
-    none; and the number of distinct keys with the direction.
+    The last bit of ``keys`` is the direction. Returns the distinct keys without it, sorted; their weights; if
+    ``directed``, the weights (m, 2) from the first node to the second and back, or 1 and 0 if unweighted; and
+    the number of distinct keys with the direction.
     """
     keys, sums = sum_repeats(keys, weights)
     num_listed, flows, combined = len(keys), None, None
-    # Keys that differ in the last bit alone are the two directions of one edge.
+    # Keys that differ in the last bit only are the two directions of one edge.
     backward = np.flatnonzero((keys[1:] ^ keys[:-1]) == 1) + 1
     if directed:
         is_first = np.ones(num_listed, np.int64)
         is_first[backward] = 0
         flows = np.zeros((num_listed - len(backward), 2), np.float32)
-        with np.errstate(over="ignore"):  # too large ones are named when directions are combined
+        with np.errstate(over="ignore"):  # weights that are too large are reported in _combined
             flows[np.cumsum(is_first) - 1, keys & 1] = 1 if sums is None else sums
     if sums is not None:
-        combined = _combine_directions(keys, sums, backward, names, "max" if directed else reciprocal)
+        combined = _combined(keys, sums, backward, names, "max" if directed else reciprocal)
     keys = np.delete(keys, backward) if len(backward) else keys
     keys >>= 1
     return keys, combined, flows, num_listed
+
+
+def _combined(
+    keys: NDArray[np.int64], sums: Any, backward: NDArray[Any], names: NDArray[Any], reciprocal: Reciprocal
+) -> NDArray[np.float32]:
+    """Combine the two directions of each edge into one float32 weight; the second is at ``backward``."""
+
+    def ends(index: int) -> tuple[str, str]:
+        low, high = divmod(int(keys[index] >> 1), len(names))
+        return quoted(names[low]), quoted(names[high])
+
+    there, back = sums[backward - 1], sums[backward]
+    if reciprocal == "error":
+        unequal = np.flatnonzero(np.abs(there - back) > 1e-6 * np.maximum(there, back))  # float32 rounding
+        for first in unequal[:1]:
+            source, target = ends(backward[first])
+            raise GraphFormatError(
+                f"edges are listed in both directions with different weights, such as ({source}, {target}) "
+                f"with {there[first]:g} and ({target}, {source}) with {back[first]:g}; pass "
+                "reciprocal='sum', reciprocal='mean' or reciprocal='max' to combine them, or directed=True"
+            )
+    combine = {"sum": np.add, "max": np.maximum}.get(reciprocal, lambda one, other: one / 2 + other / 2)
+    sums[backward - 1] = combine(there, back)
+    sums[backward] = 0
+    if len(sums) and sums.max() > np.finfo(np.float32).max:
+        source, target = ends(int(sums.argmax()))
+        raise GraphFormatError(
+            f"the weight of edge ({source}, {target}) is {sums.max():g}, "
+            f"more than float32 can hold ({np.finfo(np.float32).max:g}); scale the weights down"
+        )
+    return np.delete(sums, backward).astype(np.float32)
 
 
 def sum_repeats(
@@ -391,49 +409,8 @@ def _starts(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
     return starts
 
 
-def _combine_directions(
-    keys: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    backward: NDArray[np.int64],
-    names: NDArray[Any],
-    reciprocal: Reciprocal,
-) -> NDArray[np.float32]:
-    """Make one float32 weight of the two directions of each edge; the second is at ``backward``."""
-
-    def ends(index: int) -> tuple[str, str]:
-        low, high = divmod(int(keys[index] >> 1), len(names))
-        return quoted(names[low]), quoted(names[high])
-
-    there, back = weights[backward - 1], weights[backward]
-    if reciprocal == "error":
-        unequal = np.flatnonzero(np.abs(there - back) > 1e-6 * np.maximum(there, back))  # float32 rounding
-        if len(unequal):
-            first = unequal[0]
-            source, target = ends(backward[first])
-            raise GraphFormatError(
-                "edges are listed in both directions with different weights, for example "
-                f"({source}, {target}) with {there[first]:g} and ({target}, {source}) with "
-                f"{back[first]:g}; pass reciprocal='sum', reciprocal='mean' or reciprocal='max' to combine "
-                "them, or directed=True to keep both"
-            )
-    if reciprocal == "sum":
-        weights[backward - 1] = there + back
-    elif reciprocal == "max":
-        weights[backward - 1] = np.maximum(there, back)
-    else:
-        weights[backward - 1] = there / 2 + back / 2
-    weights[backward] = 0
-    if len(weights) and weights.max() > np.finfo(np.float32).max:
-        source, target = ends(int(weights.argmax()))
-        raise GraphFormatError(
-            f"the weight of edge ({source}, {target}) is {weights.max():g}, "
-            f"more than float32 holds ({np.finfo(np.float32).max:g}); scale the weights down"
-        )
-    return np.delete(weights, backward).astype(np.float32)
-
-
 def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:
-    """Warn of what a user may not expect to lose: directions, self-loops and edges of weight 0."""
+    """Warn about losses that a user may not expect: directions, self-loops and edges of weight 0."""
     if report.one_way:
         warnings.warn(
             f"{_count(report.one_way, 'directed edge')} made symmetric; directed=True keeps directions",
@@ -454,37 +431,24 @@ def _listed(*counts: tuple[int, str]) -> str:
     return " and ".join(_count(number, noun) for number, noun in counts if number)
 
 
-def check_adjacency(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    weights: NDArray[Any] | None,
-    names: Sequence[Any] | NDArray[Any],
-    outward: NDArray[Any] | None = None,
-    inward: NDArray[Any] | None = None,
-) -> None:
-    """Refuse CSR arrays that are not those of a clean graph."""
-    n = len(names)
+def check_adjacency(given: Rows, names: NDArray[Any]) -> None:
+    """Raise unless CSR arrays are those of a clean graph."""
+    n, (indptr, indices, weights, outward, inward) = len(names), given
     if n == 0:
-        raise GraphFormatError("a graph has at least one node")
+        raise GraphFormatError("a graph needs at least one node")
     try:
         if indices.dtype.kind not in "iu" or indptr.shape != (n + 1,):
             raise ValueError(f"{n} rows of integers; got {len(indptr) - 1} of {indices.dtype}")
         matrix = csr_array((np.ones(indices.shape, np.int8), indices, indptr), shape=(n, n))
         matrix.check_format(full_check=True)
     except ValueError as fault:
-        raise GraphFormatError(
-            f"indptr (n + 1,) and indices must be those of a CSR matrix: {fault}"
-        ) from fault
+        raise GraphFormatError(f"indptr (n + 1,) and indices must form a CSR matrix: {fault}") from fault
     degrees = np.diff(indptr)
     if weights is not None:
         if weights.shape != indices.shape:
-            raise GraphFormatError(
-                f"weights must have shape {indices.shape} like indices; got {weights.shape}"
-            )
+            raise GraphFormatError(f"weights must be {indices.shape} like indices; got {weights.shape}")
         if not (np.isfinite(weights) & (weights > 0)).all():
-            raise GraphFormatError(
-                "weights must be finite and above 0; Graph.from_edges drops edges of weight 0"
-            )
+            raise GraphFormatError("weights must be finite and > 0; Graph.from_edges drops edges of weight 0")
     rows = np.repeat(np.arange(n), degrees)
     wrong = rows == indices
     wrong[1:] |= (rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])
@@ -494,9 +458,9 @@ def check_adjacency(
             "without the node itself; Graph.from_edges cleans any list of edges"
         )
     values = np.ones(len(indices), np.int8) if weights is None else weights
-    turned = csr_array((values, indices, indptr), shape=(n, n)).tocsc()
-    same = np.array_equal(turned.indptr, indptr) and np.array_equal(turned.indices, indices)
-    if not same or not np.array_equal(turned.data, values):
+    transposed = csr_array((values, indices, indptr), shape=(n, n)).tocsc()
+    same = np.array_equal(transposed.indptr, indptr) and np.array_equal(transposed.indices, indices)
+    if not same or not np.array_equal(transposed.data, values):
         raise GraphFormatError(
             "the arrays must be symmetric, edge (u, v) as well as (v, u) with the same weight; "
             "Graph.from_scipy(matrix) makes directed input symmetric"
@@ -505,42 +469,37 @@ def check_adjacency(
         return
     if outward is None or inward is None or not outward.shape == inward.shape == indices.shape:
         raise GraphFormatError(f"outward and inward must both have shape {indices.shape} like indices")
-    turned = csr_array((outward, indices, indptr), shape=(n, n)).tocsc()
+    transposed = csr_array((outward, indices, indptr), shape=(n, n)).tocsc()
     largest = np.maximum(outward, inward)
     is_right = (outward >= 0) & (inward >= 0) & (largest == (1 if weights is None else weights))
-    if not is_right.all() or not np.array_equal(turned.data, inward):
+    if not is_right.all() or not np.array_equal(transposed.data, inward):
         raise GraphFormatError(
-            "outward must hold the weight of each edge to the neighbour and inward that of the edge back, 0 "
-            "where there is none; the larger one is the weight, 1 without weights"
+            "outward must hold the weight of the edge to each neighbour and inward that of the edge back, 0 "
+            "if there is none; the larger one must equal the weight, or 1 without weights"
         )
 
 
 def as_features(features: Any, names: NDArray[Any] | None = None) -> Features:
     """Return features as float32, sparse as csr_array and dense as C-contiguous, shape (n, f).
 
-    Without ``names`` there may be any number of rows.
+    Without ``names`` any number of rows is allowed.
     """
     try:
         shape = features.shape if hasattr(features, "shape") else np.shape(features)
-    except ValueError as fault:  # lists of unequal length
-        raise GraphFormatError(
-            "features must have shape (n, f), one row per node; the rows given are of different lengths"
-        ) from fault
+    except ValueError as fault:  # lists of unequal lengths
+        raise GraphFormatError("features must be (n, f); the rows have different lengths") from fault
     if len(shape) != 2:
         hint = "; for one column pass features.reshape(-1, 1)" if len(shape) == 1 else ""
         raise GraphFormatError(f"features must have shape (n, f), one row per node; got shape {shape}{hint}")
     if names is not None and shape[0] != len(names):
-        raise MissingFeaturesError(
-            f"features have {shape[0]} rows, the graph has {len(names)} nodes; "
-            "pass one row per node, in graph order"
-        )
+        raise MissingFeaturesError(f"{shape[0]} feature rows for {len(names)} nodes; pass one each, in order")
     array = np.asarray(features) if not issparse(features) else features
     if array.dtype.kind not in "biuf":
         raise GraphFormatError(
             f"features must be real numbers; got dtype {array.dtype}. "
-            "Tables with text, dates or gaps go through FeatureEncoder first"
+            "Encode tables with text, dates or gaps with FeatureEncoder first"
         )
-    with np.errstate(over="ignore"):  # what overflows to infinity is named below
+    with np.errstate(over="ignore"):  # overflow to infinity is reported below
         found: Any = csr_array(array, dtype=np.float32) if issparse(features) else None
         found = np.ascontiguousarray(array, dtype=np.float32) if found is None else found
     if issparse(found):
@@ -560,27 +519,25 @@ def as_features(features: Any, names: NDArray[Any] | None = None) -> Features:
         node = "" if names is None else f" (node {quoted(names[row])})"
         raise GraphFormatError(
             f"features[{row}, {column}]{node} is {value}; features must be finite float32 numbers. "
-            "Fill gaps first, or pass a table, whose gaps FeatureEncoder fills and marks"
+            "Fill gaps first, or pass a table, in which FeatureEncoder fills and marks gaps"
         )
     return found
 
 
-def as_feature_names(
-    feature_names: Iterable[Any] | None, features: Features | None
-) -> tuple[str, ...] | None:
+def as_feature_names(names: Iterable[Any] | None, features: Features | None) -> tuple[str, ...] | None:
     """Return column names as a tuple of str, one per feature column."""
-    if feature_names is None:
+    if names is None:
         return None
     if features is None:
-        raise GraphFormatError("feature_names were given without features; pass features=... as well")
-    listed = tuple(str(name) for name in feature_names)
+        raise GraphFormatError("feature_names were given without features; pass features=... too")
+    listed = tuple(map(str, names))
     if len(listed) != features.shape[1]:
-        raise GraphFormatError(f"{len(listed)} feature_names for {features.shape[1]} feature columns")
+        raise GraphFormatError(f"got {len(listed)} feature_names for {features.shape[1]} feature columns")
     return listed
 
 
 def rows_at(features: Features, positions: NDArray[Any]) -> Features:
-    """Return feature rows at the given positions; for a few, this is much quicker than SciPy's indexing."""
+    """Return the feature rows at some positions; for a few, much quicker than indexing by SciPy."""
     if not issparse(features):
         return features[positions]
     entries = row_entries(features.indptr, positions)
@@ -590,7 +547,7 @@ def rows_at(features: Features, positions: NDArray[Any]) -> Features:
 
 
 def stacked(blocks: Sequence[Features]) -> Features:
-    """Put feature rows below each other; one sparse block makes all of them sparse."""
+    """Stack feature rows; if one block is sparse, the result is."""
     if any(issparse(block) for block in blocks):
         return csr_array(vstack([csr_array(block) for block in blocks], format="csr"))
     return np.concatenate(blocks)
@@ -615,14 +572,14 @@ def frozen_features(features: Features | None) -> Features | None:
 
 
 def pieces(array: Any, entries: int = 2**20) -> Iterator[Any]:
-    """Yield some rows at a time, about ``entries`` values: a memory map may be larger than memory."""
+    """Yield rows in pieces of about ``entries`` values, since a memory map may be larger than memory."""
     rows = max(entries // max(int(np.prod(array.shape[1:])), 1), 1)
     for start in range(0, len(array), rows):
         yield array[start : start + rows]
 
 
 def row_entries(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the indices of the entries of the given CSR rows, row after row."""
+    """Return the indices of the entries of some CSR rows, row by row."""
     starts, lengths = indptr[rows], indptr[rows + 1] - indptr[rows]
     shifts = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     entries: NDArray[np.int64] = shifts + np.arange(len(shifts))
@@ -630,38 +587,24 @@ def row_entries(indptr: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def pointers(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the CSR ``indptr`` of rows of the given lengths."""
+    """Return the CSR ``indptr`` for rows of the given lengths."""
     indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=indptr[1:])
     return indptr
 
 
 def row_sums(indptr: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
-    """Return the sum of each row's weights, (n,); their number where there are none."""
+    """Return the sum of each row's weights, (n,), or the number of entries without weights."""
     lengths = np.diff(indptr)
     if weights is None:
         return lengths.astype(np.float64)
     sums = np.zeros(len(lengths))
-    filled = np.flatnonzero(lengths)  # reduceat would read the next row for an empty one
+    filled = np.flatnonzero(lengths)  # for an empty row, reduceat would read the next one
     if len(filled):
         sums[filled] = np.add.reduceat(weights, indptr[filled], dtype=np.float64)
     return sums
 
 
 def entry_counts(indptr: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many weights of each row are above 0, (n,)."""
+    """Return the number of weights above 0 in each row, (n,)."""
     return frozen(row_sums(indptr, weights > 0).astype(np.int64))
-
-
-def each_edge_once(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    weights: NDArray[np.float32] | None,
-    outward: NDArray[np.float32] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32] | None]:
-    """Return sources, targets and weights of every edge once; of an undirected one, source before target."""
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    is_listed = rows < indices
-    if outward is not None:
-        is_listed, weights = outward > 0, None if weights is None else outward
-    return rows[is_listed], indices[is_listed], None if weights is None else weights[is_listed]

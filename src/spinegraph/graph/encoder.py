@@ -1,4 +1,4 @@
-"""FeatureEncoder: tables of mixed columns as sparse float32 features, fitted once and applied to others."""
+"""FeatureEncoder: encodes tables of mixed columns as sparse float32 features; fitted once, then applied."""
 
 import hashlib
 import math
@@ -23,9 +23,12 @@ from spinegraph.errors import (
     ModelFormatError,
     ParameterError,
     SkippedColumnWarning,
+    SpineWarning,
 )
 from spinegraph.graph.edges import as_features, pieces, row_sums
 from spinegraph.graph.tables import (
+    ISO_DATE,
+    STYLES,
     as_table,
     booleans_of,
     is_date,
@@ -34,6 +37,7 @@ from spinegraph.graph.tables import (
     is_text,
     labels_of,
     numbers_of,
+    parse_texts,
     plain,
     seconds_of,
 )
@@ -43,33 +47,28 @@ KINDS = ("number", "category", "text", "boolean", "date", "count", "raw", "ignor
 SCALINGS = ("auto", "row", "row_sum", "column", "none")
 OTHER, NO_ROW = "other", "no row in the table"
 MAX_WIDTH = 2**20  # features of one column
-MAX_DEVIATIONS = 1e6  # keeps a value of 1e300 finite in float32 without touching real outliers
+MAX_DEVIATIONS = 1e6  # keeps a value of 1e300 finite in float32, without affecting real outliers
 _CHUNK = 2**22  # values read at a time
-_MANY_COUNTS = 16  # that many mostly empty columns are one matrix of counts spread over a table
-_SAMPLE = 1_000  # values whose words are counted to find out whether a column is text
-_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"
+_MANY_COUNTS = 16  # mostly empty columns from which they are taken for one matrix of counts
+_SAMPLE = 1_000  # values whose words are counted to decide whether a column is text
 _CHARACTERS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # Chinese and Japanese, written without spaces
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\W{_CHARACTERS}]{{2,}}")
 _BETWEEN_SPACES = re.compile(rf"[{_CHARACTERS}]|[^\s{_CHARACTERS}]+")
-_EXAMPLES = 3
-_WAY_IN = "the kind 'text' or 'category' includes it"
+_KEPT = "columns={NAME: 'category'} keeps it"
 
 Matrix: TypeAlias = Any  # scipy.sparse.csr_array or NDArray[np.float32]: SciPy has no types
 
 
 @dataclass(frozen=True)
 class EncodingReport:
-    """Missing, unknown and extra values that an encoder met.
+    """Missing and unknown values that an encoder found.
 
     Attributes
     ----------
-    rows : int
     missing : dict of column to count
         Gaps, which were filled.
     unknown : dict of column to count
-        Categories never seen while fitting, and texts without a known word; their features are all 0.
-    examples : dict of column to a few of its unknown values
-    extra : tuple of columns that the encoder does not know and ignored
+        Categories not seen while fitting, and texts without a known word; their features are all 0.
 
     Examples
     --------
@@ -78,45 +77,42 @@ class EncodingReport:
     {'team': 1}
     """
 
-    rows: int
     missing: Mapping[str, int] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
-    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    extra: tuple[str, ...] = ()
 
 
 class FeatureEncoder:
-    """Turn a table of mixed columns, or a matrix of numbers, into features for the nodes.
+    """Encode a table of mixed columns, or a matrix of numbers, as features of nodes.
 
     Numbers and dates are standardised, booleans become 0 and 1, categories one 0/1 feature for each of their
-    commonest values and one for all others, text the TF-IDF of its words; counts are scaled by row to unit
-    length. A gap is filled by the mean (categories and text: by 0) and marked by a feature ``"<column> is
-    missing"`` if the column had gaps while fitting; a row without any value by ``"no row in the table"``.
-    Columns of identifiers, where almost every row has a word of its own, are ignored with a warning. A
-    category never seen counts as one of the others or, where there are none, has all features 0.
+    most common values and one for all others, text the TF-IDF of its words; counts are scaled by row to unit
+    length. A gap is filled with the mean (for categories and text with 0) and marked by a feature ``"<column>
+    is missing"`` if the column had gaps while fitting; a row without any value by ``"no row in the table"``.
+    Identifier columns, with a different word in almost every row, are ignored with a warning. An unseen
+    category counts as one of the others or, if there are none, has all features 0.
 
     Parameters
     ----------
     columns : dict of column to kind, optional
-        Overrides: "number", "category", "text", "boolean", "date", "count", "raw" (untouched numbers) or
-        "ignore". Columns not named get a kind from their type and values.
+        Overrides: "number", "category", "text", "boolean", "date", "count", "raw" (unchanged numbers) or
+        "ignore". Other columns get a kind from their type and values.
     max_levels : int
-        Values of a category that get a feature each.
+        Most values of a category that get a feature each.
     max_words : int
-        Words of a text column that get a feature each: those in most rows, but not in more than half.
+        Most words of a text column that get a feature each: those in most rows, but at most in half of them.
     scaling : {"auto", "row", "row_sum", "column", "none"}
-        For a matrix. "auto" takes "row" (unit Euclidean length) where it is sparse without negative
-        values, as word counts or TF-IDF are, else "column" (standardised); "none" leaves it untouched.
+        For a matrix. "auto" means "row" (unit Euclidean length) if it is sparse without negative values, like
+        word counts or TF-IDF, else "column" (standardised); "none" leaves it unchanged.
     extra : {"error", "ignore"}
-        What to do with columns that were not there while fitting.
+        What to do with columns that were not present while fitting.
 
     Attributes
     ----------
     feature_names_ : tuple of str (f,)
     kinds_ : dict of column to kind
-        Every column of the table, ignored ones too.
+        Every column of the table, including ignored ones.
     scaling_ : str or None
-        What "auto" chose for a matrix.
+        The scaling of a matrix, with "auto" resolved.
 
     Examples
     --------
@@ -158,7 +154,7 @@ class FeatureEncoder:
         encoder, fitted = cls(scaling=scaling), MatrixScaling.fit(matrix, scaling)
         names = None if feature_names is None else tuple(feature_names)
         if names is not None and len(names) != fitted.width:
-            raise ParameterError(f"feature_names must name {fitted.width} columns; got {len(names)} names")
+            raise ParameterError(f"feature_names must have {fitted.width} names; got {len(names)}")
         encoder._fitted = Fitted(matrix=fitted, matrix_names=names)
         return encoder
 
@@ -178,24 +174,35 @@ class FeatureEncoder:
         if table.num_rows == 0:
             raise GraphFormatError("an encoder cannot be fitted on a table without rows")
         overrides = self.columns or {}
-        plains = {name: plain(table[name]) for name in table.column_names}
+        plains, written, doubts = {}, dict[str, str](), dict[str, str]()
+        for name in table.column_names:
+            kind = overrides.get(name, "category" if pa.types.is_dictionary(table[name].type) else None)
+            plains[name], written[name], doubts[name] = parse_texts(plain(table[name]), kind)
         kinds, reasons = _choose_kinds(plains, overrides, self.max_levels)
         kept = [name for name, kind in kinds.items() if kind != "ignore"]
         rows, is_row = _rows_with_values({name: plains[name] for name in kept})
-        columns = [_fit_column(name, kinds[name], column, self) for name, column in rows.items()]
-        for column in columns:
-            if isinstance(column, TextColumn) and column.name not in overrides and column.is_unique:
-                reasons[column.name] = f"no word of it is in two rows; {_WAY_IN}"
+        columns: list[Column] = []
+        for name, column in rows.items():
+            if kinds[name] == "category":
+                columns.append(LabelColumn.fit(name, column, self.max_levels))
+            elif kinds[name] == "text":
+                columns.append(TextColumn.fit(name, column, self.max_words))
+            else:
+                columns.append(NumericColumn.fit(name, kinds[name], column, written[name]))
+        texts = [each for each in columns if isinstance(each, TextColumn) and each.name not in overrides]
+        for text in texts:
+            if max(text.rows_with, default=0) < 2:
+                reasons[text.name] = f"no word of it is in two rows; {_KEPT}"
         columns = [column for column in columns if column.name not in reasons]
         for name, reason in reasons.items():
             kinds[name] = "ignore"
-            silent = f"columns={{{name!r}: 'ignore'}} says that this is meant"
-            warnings.warn(
-                f"column {name!r} is ignored: {reason}; {silent}", SkippedColumnWarning, stacklevel=2
-            )
+            hint = f"{reason}; columns={{NAME: 'ignore'}} silences this warning".replace("NAME", repr(name))
+            warnings.warn(f"column {name!r} is left out: {hint}", SkippedColumnWarning, stacklevel=2)
+        for name in filter(doubts.get, doubts):
+            warnings.warn(f"column {name!r} is {doubts[name]}", SpineWarning, stacklevel=2)
         if not columns:
-            raise GraphFormatError(f"no column is left to encode; ignored: {', '.join(map(repr, kinds))}")
-        # Counts come last, side by side, since they are scaled together.
+            raise GraphFormatError(f"no column is left to encode; left out: {', '.join(map(repr, kinds))}")
+        # Counts come last, next to each other, because they are scaled together.
         columns.sort(key=lambda column: column.kind == "count")
         ignored = tuple(name for name, kind in kinds.items() if kind == "ignore")
         self._fitted = Fitted(tuple(columns), ignored, missing_rows=not is_row.all())
@@ -223,7 +230,7 @@ class FeatureEncoder:
         return self.fit(data).transform(data)
 
     def transform_report(self, data: Any) -> tuple[Matrix, EncodingReport]:
-        """Encode like ``transform``, and report gaps, unknown categories and extra columns.
+        """Encode like ``transform``, and report gaps and unknown categories.
 
         Examples
         --------
@@ -233,27 +240,27 @@ class FeatureEncoder:
         """
         fitted = self._need_fitted()
         if fitted.matrix is not None:
-            matrix = fitted.matrix.apply(data)
-            return matrix, EncodingReport(rows=matrix.shape[0])
+            return fitted.matrix.apply(data), EncodingReport()
         table = as_table(data)
         if table.num_rows == 0:
-            return sp.csr_array((0, fitted.num_features), dtype=np.float32), EncodingReport(rows=0)
-        extra = self._match_columns(fitted, table.column_names)
-        rows, is_row = _rows_with_values(
-            {column.name: plain(table[column.name]) for column in fitted.columns}
-        )
+            return sp.csr_array((0, fitted.num_features), dtype=np.float32), EncodingReport()
+        self._match_columns(fitted, table.column_names)
+        styles = {each.name: (each.kind, getattr(each, "written", "")) for each in fitted.columns}
+        read = {name: parse_texts(plain(table[name]), *style)[0] for name, style in styles.items()}
+        rows, is_row = _rows_with_values(read)
         blocks = {column.name: column.encode(rows[column.name]) for column in fitted.columns}
         missing = {name: block.missing + int((~is_row).sum()) for name, block in blocks.items()}
         report = EncodingReport(
-            rows=table.num_rows,
-            missing={name: count for name, count in missing.items() if count},
-            unknown={name: block.unknown for name, block in blocks.items() if block.unknown},
-            examples={name: block.examples for name, block in blocks.items() if block.unknown},
-            extra=extra,
+            {name: count for name, count in missing.items() if count},
+            {name: block.unknown for name, block in blocks.items() if block.unknown},
         )
-        matrix = _assemble(fitted.columns, blocks)
+        parts = [blocks[column.name].matrix for column in fitted.columns if column.kind != "count"]
+        if len(parts) < len(blocks):  # counts come last, and are scaled together by row
+            counts = [blocks[column.name].matrix for column in fitted.columns[len(parts) :]]
+            parts.append(_scale_rows(sp.hstack(counts, format="csr"), "row"))
         if fitted.missing_rows:
-            matrix = sp.hstack([matrix, sp.csr_array((matrix.shape[0], 1), dtype=np.float32)], format="csr")
+            parts.append(sp.csr_array((int(is_row.sum()), 1), dtype=np.float32))
+        matrix = sp.csr_array(sp.hstack(parts, format="csr"), dtype=np.float32)
         if not is_row.all():
             matrix = sp.vstack([matrix, fitted.empty_row], format="csr")
             matrix = matrix[np.where(is_row, np.cumsum(is_row) - 1, matrix.shape[0] - 1)]
@@ -271,7 +278,7 @@ class FeatureEncoder:
 
     @property
     def has_names(self) -> bool:
-        """Whether the features have names of their own, rather than numbers."""
+        """Whether the features have names rather than numbers."""
         fitted = self._need_fitted()
         return fitted.matrix is None or fitted.matrix_names is not None
 
@@ -279,13 +286,19 @@ class FeatureEncoder:
     def kinds_(self) -> dict[str, str]:
         """Kind of every column; empty for a matrix."""
         fitted = self._need_fitted()
-        return {column.name: column.kind for column in fitted.columns} | dict.fromkeys(
-            fitted.ignored, "ignore"
-        )
+        return {each.name: each.kind for each in fitted.columns} | dict.fromkeys(fitted.ignored, "ignore")
+
+    @property
+    def summary_(self) -> list[str]:
+        """The kind of each column of a table, as text."""
+        merged = {each.name: getattr(each, "merged", 0) for each in self._need_fitted().columns}
+        more = {name: f" ({count} values share one column)" for name, count in merged.items() if count}
+        kinds = {name: kind.replace("ignore", "left out") for name, kind in self.kinds_.items()}
+        return [f"{name} {kind}{more.get(name, '')}" for name, kind in kinds.items()]
 
     @property
     def scaling_(self) -> str | None:
-        """Scaling of a matrix, "auto" resolved; None for a table."""
+        """Scaling of a matrix, with "auto" resolved; None for a table."""
         matrix = self._need_fitted().matrix
         return None if matrix is None else matrix.scaling
 
@@ -296,9 +309,9 @@ class FeatureEncoder:
 
     @property
     def column_of_feature(self) -> NDArray[np.int64]:
-        """Number of the table column that each feature comes from, (f,); all counts are one column.
+        """Index of the table column that each feature comes from, (f,); all counts are one column.
 
-        That a row is missing is counted with the first column.
+        The feature that marks missing rows belongs to the first column.
         """
         fitted = self._need_fitted()
         first = next((i for i, column in enumerate(fitted.columns) if column.kind == "count"), 0)
@@ -338,7 +351,7 @@ class FeatureEncoder:
 
     @classmethod
     def from_state(cls, meta: Any, arrays: Mapping[str, NDArray[Any]]) -> "FeatureEncoder":
-        """Build an encoder from ``state()``; anything wrong with it is a ModelFormatError.
+        """Build an encoder from ``state()``; raises ModelFormatError if anything is wrong with it.
 
         Examples
         --------
@@ -353,7 +366,7 @@ class FeatureEncoder:
         return encoder
 
     def is_like(self, other: "FeatureEncoder") -> bool:
-        """Return whether another encoder makes the same columns of every table.
+        """Return whether another encoder encodes every table in the same way.
 
         Examples
         --------
@@ -376,7 +389,7 @@ class FeatureEncoder:
     def _check_parameters(self) -> None:
         for name, kind in (self.columns or {}).items():
             if kind not in KINDS:
-                raise ParameterError(f"column {name!r}: a kind is one of {', '.join(KINDS)}; got {kind!r}")
+                raise ParameterError(f"column {name!r}: kind must be one of {', '.join(KINDS)}; got {kind!r}")
         for setting in ("max_levels", "max_words"):
             value = getattr(self, setting)
             if not isinstance(value, int | np.integer) or not 1 <= value <= MAX_WIDTH:
@@ -386,21 +399,19 @@ class FeatureEncoder:
         if self.extra not in ("error", "ignore"):
             raise ParameterError(f"extra must be 'error' or 'ignore'; got {self.extra!r}")
 
-    def _match_columns(self, fitted: "Fitted", found: Sequence[str]) -> tuple[str, ...]:
-        """Check that the fitted columns are there; return those that are not known."""
+    def _match_columns(self, fitted: "Fitted", found: Sequence[str]) -> None:
+        """Raise if fitted columns are missing, or if there are others that are not ignored."""
         needed = [column.name for column in fitted.columns]
         absent = [name for name in needed if name not in set(found)]
         known = {*needed, *fitted.ignored}
-        extra = tuple(name for name in found if name not in known)
+        extra = [name for name in found if name not in known]
         if absent or (extra and self.extra == "error"):
             wrong = [f"missing {', '.join(map(repr, absent[:5]))}"] if absent else []
-            wrong += [f"not known {', '.join(map(repr, extra[:5]))}"] if extra else []
+            wrong += [f"unknown {', '.join(map(repr, extra[:5]))}"] if extra else []
             raise MissingFeaturesError(
-                f"the table must have the columns that the encoder was fitted on ({len(needed)}): "
-                f"{'; '.join(wrong)}. For missing values pass the column with gaps; to ignore columns "
-                "that are not known, set extra='ignore'"
+                f"the table must have the {len(needed)} columns that the encoder was fitted on; "
+                f"{'; '.join(wrong)}. For missing values pass a column of gaps; leave unknown columns out"
             )
-        return extra
 
 
 @dataclass(frozen=True)
@@ -409,7 +420,7 @@ class Fitted:
 
     columns: "tuple[Column, ...]" = ()
     ignored: tuple[str, ...] = ()
-    missing_rows: bool = False  # whether rows without any value have a feature of their own
+    missing_rows: bool = False  # whether there is a feature that marks rows without any value
     matrix: "MatrixScaling | None" = None
     matrix_names: tuple[str, ...] | None = None
 
@@ -441,9 +452,9 @@ class Fitted:
 
 
 def _rows_with_values(columns: Mapping[str, pa.Array]) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
-    """Return the rows that have a value in some column, and which these are, (n,).
+    """Return the rows that have a value in some column, and a mask of them, (n,).
 
-    Of a single column, gaps are its own.
+    For a single column all rows are returned, including gaps.
     """
     values = [~np.asarray(column.is_null(nan_is_null=True)) for column in columns.values()]
     found = np.ones(len(values[0]) if values else 0, bool)
@@ -457,12 +468,9 @@ def _rows_with_values(columns: Mapping[str, pa.Array]) -> tuple[dict[str, pa.Arr
 def _choose_kinds(
     columns: Mapping[str, pa.Array], overrides: Mapping[str, str], max_levels: int
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return every column's kind, and the reason for each that is ignored by default."""
+    """Return the kind of every column, and the reason for each column that is ignored by default."""
     if unknown := [name for name in overrides if name not in columns]:
-        raise ParameterError(
-            f"columns names {unknown[0]!r}, which the table does not have; "
-            f"it has {', '.join(list(columns)[:10])}"
-        )
+        raise ParameterError(f"columns: the table has {', '.join(list(columns)[:10])}; got {unknown[0]!r}")
     kinds, reasons, counts = dict(overrides), {}, []
     read = {name: column for name, column in columns.items() if overrides.get(name) != "ignore"}
     for name, column in _rows_with_values(read)[0].items():
@@ -480,10 +488,10 @@ def _choose_kinds(
 
 
 def _choose_kind(column: pa.Array, max_levels: int) -> tuple[str, str]:
-    """Return a column's kind and, for one that is ignored, why."""
+    """Return a column's kind and, if it is ignored, the reason."""
     kind, values = column.type, column.drop_null()
     if not len(values):
-        return "ignore", "it holds no value at all"
+        return "ignore", "it has no values"
     if is_number(kind):
         numbers = np.asarray(values.cast(pa.float64(), safe=False))
         numbers = numbers[~np.isnan(numbers)]
@@ -492,8 +500,8 @@ def _choose_kind(column: pa.Array, max_levels: int) -> tuple[str, str]:
         for known, is_kind in (("boolean", pa.types.is_boolean), ("date", is_date), ("number", is_duration)):
             if is_kind(kind):
                 return known, ""
-        return "ignore", f"values of type {kind} have no encoding"
-    if pc.all(pc.match_substring_regex(values, _DATE)).as_py():
+        return "ignore", f"values of type {kind} cannot be encoded"
+    if pc.all(pc.match_substring_regex(values, ISO_DATE)).as_py():
         return "date", ""
     texts, rows = values.unique(), len(values)
     distinct, some = len(texts), texts[:_SAMPLE].to_pylist()
@@ -504,21 +512,20 @@ def _choose_kind(column: pa.Array, max_levels: int) -> tuple[str, str]:
     if words >= 1.5:
         return ("text" if words >= 3 or distinct > max_levels or are_names else "category"), ""
     if are_names:
-        return "ignore", f"almost every row has a word of its own ({distinct} in {rows} rows); {_WAY_IN}"
+        return "ignore", f"{distinct} of {rows} values differ, so it looks like an identifier; {_KEPT}"
     return "category", ""
 
 
 class Block(NamedTuple):
-    """The encoded columns (n, w) of one table column, and counts of its missing and unknown values."""
+    """The features (n, w) of one table column, and counts of its missing and unknown values."""
 
     matrix: sp.csr_array
     missing: int
     unknown: int = 0
-    examples: tuple[str, ...] = ()
 
 
 class _Features:
-    """Names of a column's features: its own, and one for gaps where it had any."""
+    """Names of a column's features: its own, and one for gaps if it had any."""
 
     name: str
     has_gaps: bool
@@ -545,26 +552,27 @@ class NumericColumn(_Features):
     mean: float = 0.0
     scale: float = 1.0
     has_gaps: bool = False
+    written: str = ""  # how numbers or dates in text were written, if known
 
     KINDS: ClassVar[tuple[str, ...]] = ("number", "raw", "count", "date", "boolean")
     WITHOUT_GAPS: ClassVar[tuple[str, ...]] = ("raw", "count")
 
     @classmethod
-    def fit(cls, name: str, kind: str, column: pa.Array) -> "NumericColumn":
+    def fit(cls, name: str, kind: str, column: pa.Array, written: str = "") -> "NumericColumn":
         """Learn mean and scale from a column."""
         values = cls._read(name, kind, column)
         known = values[~np.isnan(values)]
         if kind in cls.WITHOUT_GAPS:
-            return cls(name, kind)
-        # A power of two is taken out first, which costs no digit, so that squares cannot overflow.
+            return cls(name, kind, written=written)
+        # Divided by a power of two first, which loses no digits, so that squares cannot overflow.
         exponent = math.frexp(np.abs(known).max(initial=0.0))[1]
         small = np.ldexp(known, -exponent) if len(known) else np.ones(1)
         mean, spread = math.ldexp(small.mean(), exponent), float(small.std())
         scale = 1.0 if kind == "boolean" else math.ldexp(spread, exponent)
         if spread <= 1e-12:
-            # Rounding gives a constant column a tiny spread; dividing by it would blow noise up.
+            # Rounding gives a constant column a tiny deviation; dividing by it would amplify noise.
             mean, scale = float(known[0]) if len(known) else 0.0, 1.0
-        return cls(name, kind, mean, scale, has_gaps=len(known) < len(values))
+        return cls(name, kind, mean, scale, len(known) < len(values), written)
 
     def encode(self, column: pa.Array) -> Block:
         """Encode a column (n,) as (n, 1) or (n, 2)."""
@@ -576,7 +584,7 @@ class NumericColumn(_Features):
                 filled = np.clip((filled - self.mean) / self.scale, -MAX_DEVIATIONS, MAX_DEVIATIONS)
             dense = np.column_stack([filled, gaps] if self.has_gaps else [filled]).astype(np.float32)
         if not np.isfinite(dense).all():
-            raise GraphFormatError(f"column {self.name!r}: a value does not fit in 32-bit floats")
+            raise GraphFormatError(f"column {self.name!r}: a value does not fit in float32; scale it down")
         return Block(sp.csr_array(dense), missing=int(gaps.sum()))
 
     @classmethod
@@ -584,13 +592,11 @@ class NumericColumn(_Features):
         read = {"date": seconds_of, "boolean": booleans_of}.get(kind, numbers_of)
         values = read(column, name)
         if kind in cls.WITHOUT_GAPS and np.isnan(values).any():
-            row = int(np.flatnonzero(np.isnan(values))[0])
-            raise GraphFormatError(
-                f"column {name!r}, row {row}: a {kind} column has no gaps; choose 'number'"
-            )
+            row = int(np.isnan(values).argmax())
+            raise GraphFormatError(f"column {name!r}, row {row}: gap in a {kind} column; use kind 'number'")
         if kind == "count" and (values < 0).any():
             row = int(np.flatnonzero(values < 0)[0])
-            raise GraphFormatError(f"column {name!r}, row {row}: a count of {values[row]:g}; choose 'number'")
+            raise GraphFormatError(f"column {name!r}, row {row}: count {values[row]:g}; use kind 'number'")
         return values
 
 
@@ -598,7 +604,7 @@ class NumericColumn(_Features):
 class LabelColumn(_Features):
     """A column of labels: one 0/1 feature for each level, the last of which may stand for all others.
 
-    Version 0.1.0 made ``width`` features of hashed labels where there were many.
+    Version 0.1.0 hashed labels to ``width`` features if there were many.
     """
 
     name: str
@@ -607,16 +613,18 @@ class LabelColumn(_Features):
     levels: tuple[str, ...] = ()
     has_gaps: bool = False
     has_other: bool = False
+    merged: int = 0  # values that were merged while fitting, if known
 
     @classmethod
     def fit(cls, name: str, column: pa.Array, max_levels: int) -> "LabelColumn":
-        """Learn the commonest levels of a column, and whether it has gaps."""
+        """Learn the most common levels of a column, and whether it has gaps."""
         texts, codes = labels_of(column, name)
         levels, has_other = tuple(texts), len(texts) > max_levels
         if has_other:
             commonest = np.argsort(-np.bincount(codes[codes >= 0]), kind="stable")[:max_levels]
             levels = (*(texts[code] for code in sorted(commonest) if texts[code] != OTHER), OTHER)
-        return cls(name, "category", len(levels), levels, bool((codes < 0).any()), has_other)
+        merged = len(texts) - len(levels) + 1 if has_other else 0
+        return cls(name, "category", len(levels), levels, bool((codes < 0).any()), has_other, merged)
 
     def encode(self, column: pa.Array) -> Block:
         """Encode a column (n,) as (n, width) or, if it had gaps, (n, width + 1)."""
@@ -628,14 +636,13 @@ class LabelColumn(_Features):
             features = [index.get(text, other if self.has_other else -1) for text in texts]
         targets = np.array([*features, -1], dtype=np.int64)[codes]
         gaps = codes < 0
-        unknown = (targets < 0) & ~gaps
-        examples = tuple(texts[code] for code in np.unique(codes[unknown])[:_EXAMPLES])
+        unknown = int(((targets < 0) & ~gaps).sum())
         targets = np.where(gaps & self.has_gaps, self.width, targets)
         is_known = targets >= 0
         indptr = np.concatenate([[0], np.cumsum(is_known)])
         parts = np.ones(indptr[-1], np.float32), targets[is_known], indptr
         matrix = sp.csr_array(parts, shape=(len(targets), self.num_features))
-        return Block(matrix, int(gaps.sum()), int(unknown.sum()), examples)
+        return Block(matrix, int(gaps.sum()), unknown)
 
     @property
     def _own_names(self) -> tuple[str, ...]:
@@ -648,19 +655,19 @@ class LabelColumn(_Features):
 class TextColumn(_Features):
     """A column of text: TF-IDF of its words, as scikit-learn's TfidfVectorizer computes it.
 
-    Words have two letters or more, in lower case; Chinese and Japanese are read character by character.
+    Words have two or more letters, in lower case; Chinese and Japanese are read character by character.
     """
 
     name: str
     words: tuple[str, ...]  # sorted
-    rows_with: tuple[int, ...]  # in how many rows each word is
-    rows: int  # with text
+    rows_with: tuple[int, ...]  # number of rows that contain each word
+    rows: int  # number of rows with text
     has_gaps: bool = False
     kind: ClassVar[str] = "text"
 
     @classmethod
     def fit(cls, name: str, column: pa.Array, max_words: int) -> "TextColumn":
-        """Learn the words of a column that are in two rows or more, but at most in half of them."""
+        """Learn the words of a column that are in two rows or more, but in at most half of them."""
         texts, codes = labels_of(column, name)
         rows_of = np.bincount(codes[codes >= 0], minlength=len(texts))
         rows, counts = int(rows_of.sum()), Counter[str]()
@@ -670,11 +677,6 @@ class TextColumn(_Features):
         usual = [word for word, count in counts.items() if 2 <= count <= max(rows / 2, 2)]
         words = sorted(sorted(usual or counts, key=lambda word: (-counts[word], word))[:max_words])
         return cls(name, tuple(words), tuple(counts[word] for word in words), rows, bool((codes < 0).any()))
-
-    @property
-    def is_unique(self) -> bool:
-        """Whether no word is in two rows."""
-        return max(self.rows_with, default=0) < 2
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -691,7 +693,7 @@ class TextColumn(_Features):
             indptr.append(len(indices))
         inverse = np.log((1 + self.rows) / (1 + np.array(self.rows_with, np.float64))) + 1
         columns = np.array(indices, np.int32)
-        gap = int(self.has_gaps)  # the row of gaps comes last, which -1 is
+        gap = int(self.has_gaps)  # the row for gaps comes last, so that -1 selects it
         parts = (
             np.append(np.array(counts, np.float64) * inverse[columns], [1.0] * gap),
             np.append(columns, np.full(gap, len(self.words), np.int32)),
@@ -700,8 +702,7 @@ class TextColumn(_Features):
         shape = (len(texts) + 1, self.num_features)
         matrix = _scale_rows(sp.csr_array(parts, shape=shape), "row")
         unknown = (np.diff(matrix.indptr) == 0)[codes] & (codes >= 0)
-        examples = tuple(texts[code] for code in np.unique(codes[unknown])[:_EXAMPLES])
-        return Block(matrix[codes], int((codes < 0).sum()), int(unknown.sum()), examples)
+        return Block(matrix[codes], int((codes < 0).sum()), int(unknown.sum()))
 
     @property
     def _own_names(self) -> tuple[str, ...]:
@@ -716,51 +717,38 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _fit_column(name: str, kind: str, column: pa.Array, encoder: FeatureEncoder) -> Column:
-    if kind == "category":
-        return LabelColumn.fit(name, column, encoder.max_levels)
-    if kind == "text":
-        return TextColumn.fit(name, column, encoder.max_words)
-    return NumericColumn.fit(name, kind, column)
-
-
 def bucket(text: str, width: int) -> int:
-    """Return the bucket of a text: BLAKE2b, so the same on every machine, unlike Python's own hash."""
+    """Return the bucket of a text by BLAKE2b, which is the same on every machine, unlike Python's hash."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") % width
-
-
-def _assemble(columns: Sequence[Column], blocks: Mapping[str, Block]) -> sp.csr_array:
-    """Put the blocks side by side, counts scaled by row."""
-    counts = [blocks[column.name].matrix for column in columns if column.kind == "count"]
-    others = [blocks[column.name].matrix for column in columns if column.kind != "count"]
-    if counts:
-        others.append(_scale_rows(sp.hstack(counts, format="csr"), "row"))
-    return sp.csr_array(sp.hstack(others, format="csr"), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixScaling:
     """How a matrix (n, f) is scaled.
 
-    "row" divides each row by its Euclidean length, "row_sum" by its sum of absolute values; rows of zeros
-    stay. "column" standardises each column, without centring a sparse matrix, since that would fill it.
-    "none" leaves every value as it is.
+    "row" divides each row by its Euclidean length, "row_sum" by its sum of absolute values; zero rows stay
+    zero. "column" standardises each column, but does not centre a sparse matrix, which would make it dense.
+    "none" changes nothing.
     """
 
     scaling: str
     width: int  # f
-    mean: NDArray[np.float64] | None = None  # (f,), of "column"; None where the matrix was sparse
+    mean: NDArray[np.float64] | None = None  # (f,), of "column"; None if the matrix was sparse
     scale: NDArray[np.float64] | None = None  # (f,), of "column"
 
     @classmethod
     def fit(cls, matrix: Any, scaling: str = "auto") -> "MatrixScaling":
-        """Choose the scaling and learn what it needs."""
+        """Choose the scaling and learn its parameters."""
         if scaling not in SCALINGS:
             raise ParameterError(f"scaling must be one of {', '.join(SCALINGS)}; got {scaling!r}")
         checked = as_features(matrix)
-        if scaling == "auto":
-            scaling = "row" if _looks_like_counts(checked) else "column"
+        if scaling == "auto":  # "row" if like word counts: none below 0 and, if dense, half of them zeros
+            values, limit = checked, checked.size / 2 or -1.0
+            if sp.issparse(checked):
+                values, limit = checked.data, np.inf
+            are_counts = np.count_nonzero(values) <= limit and values.min(initial=0) >= 0
+            scaling = "row" if are_counts else "column"
         width, rows = checked.shape[1], max(checked.shape[0], 1)
         if scaling != "column":
             return cls(scaling, width)
@@ -775,19 +763,17 @@ class MatrixScaling:
             for chunk in pieces(checked, _CHUNK):
                 squares += ((chunk - mean) ** 2).sum(axis=0)
             scale = np.sqrt(squares / rows)
-            # A constant column has a spread of rounding errors only.
+            # The deviation of a constant column is rounding error.
             scale[scale <= 1e-7 * np.abs(mean)] = 1.0
         scale[scale == 0] = 1.0
         return cls(scaling, width, mean, scale)
 
     def apply(self, matrix: Any) -> Matrix:
-        """Scale a matrix (n, f): dense stays dense and sparse stays sparse."""
+        """Scale a matrix (n, f); dense stays dense and sparse stays sparse."""
         checked = as_features(matrix)
-        if checked.shape[1] != self.width:
-            raise MissingFeaturesError(
-                f"the encoder was fitted on {self.width} features per node, this matrix has "
-                f"{checked.shape[1]}; pass the same columns in the same order"
-            )
+        if (width := checked.shape[1]) != self.width:
+            message = f"the encoder was fitted on {self.width} features per node, but this matrix has {width}"
+            raise MissingFeaturesError(f"{message}; pass the same columns in the same order")
         if self.scaling == "none":
             return checked.copy()
         if self.scale is None:
@@ -803,13 +789,6 @@ class MatrixScaling:
 
 def _clipped(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.clip(values, -MAX_DEVIATIONS, MAX_DEVIATIONS).astype(np.float32)
-
-
-def _looks_like_counts(matrix: Matrix) -> bool:
-    """Return whether a matrix is like word counts: no negative value and, if dense, at least half zeros."""
-    if sp.issparse(matrix):
-        return bool(matrix.nnz == 0 or matrix.data.min() >= 0)
-    return bool(matrix.size and matrix.min() >= 0 and np.count_nonzero(matrix) <= matrix.size / 2)
 
 
 def _scale_rows(matrix: Matrix, scaling: str) -> Matrix:
@@ -838,12 +817,12 @@ def _read_state(meta: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Fitted, 
     listed = state.list_of("columns", dict)
     columns = tuple(_read_column(JsonObject(column, "encoder column")) for column in listed)
     left_out = state.get("left_out", dict)
-    # Version 0.1.0 left text out, and called it "skip" where the user did.
+    # Version 0.1.0 left text out, and columns that the user had set to "skip".
     if any(kind not in ("ignore", "text", "skip") for kind in left_out.values()):
         raise ModelFormatError("encoder: left_out must map columns to 'ignore'")
     names = [column.name for column in columns]
     if not names or len({*names, *left_out}) < len(names) + len(left_out):
-        raise ModelFormatError("encoder: columns must be there and have distinct names")
+        raise ModelFormatError("encoder: there must be columns, with distinct names")
     are_counts = [column.kind == "count" for column in columns]
     if are_counts != sorted(are_counts):
         raise ModelFormatError("encoder: count columns must come last")
@@ -855,7 +834,7 @@ def _read_matrix(state: JsonObject, arrays: Mapping[str, NDArray[Any]]) -> Fitte
     scaling, width = state.one_of("scaling", *SCALINGS[1:]), state.whole("width", 0, 2**31 - 1)
     names = None if state.meta.get("names") is None else tuple(state.list_of("names", str))
     if names is not None and len(names) != width:
-        raise ModelFormatError(f"encoder: names must name {width} columns; got {len(names)}")
+        raise ModelFormatError(f"encoder: names must have {width} entries; got {len(names)}")
     if scaling != "column":
         return Fitted(matrix=MatrixScaling(scaling, width), matrix_names=names)
     scale, mean = arrays.get("scale"), arrays.get("mean")
@@ -882,12 +861,14 @@ def _read_column(state: JsonObject) -> Column:
                 raise ModelFormatError(f"encoder column {name!r}: every word must be in 1 to {rows} rows")
             return TextColumn(name, levels, rows_with, rows, has_gaps)
         has_other = "has_other" in state.meta and state.get("has_other", bool)
+        merged = state.whole("merged", 0, 2**53) if "merged" in state.meta else 0
         if has_other and levels[-1:] != (OTHER,):
             raise ModelFormatError(f"encoder column {name!r}: the last level must be {OTHER!r}")
-        return LabelColumn(name, kind, len(levels), levels, has_gaps, has_other)
+        return LabelColumn(name, kind, len(levels), levels, has_gaps, has_other, merged)
     mean, scale = state.number("mean"), state.number("scale")
     if scale <= 0:
         raise ModelFormatError(f"encoder column {name!r}: scale must be above 0; got {scale!r}")
     if has_gaps and kind in NumericColumn.WITHOUT_GAPS:
         raise ModelFormatError(f"encoder column {name!r}: a {kind} column has no gaps")
-    return NumericColumn(name, kind, mean, scale, has_gaps)
+    written = state.one_of("written", "", *STYLES) if "written" in state.meta else ""
+    return NumericColumn(name, kind, mean, scale, has_gaps, written)

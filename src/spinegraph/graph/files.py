@@ -1,4 +1,4 @@
-"""Opens input files: detects their kind, unpacks gzip within bounds, reads npz without pickle."""
+"""Opens input files: detects their kind, unpacks gzip and zstd within bounds, reads npz without pickle."""
 
 import gzip
 import io
@@ -26,7 +26,7 @@ from spinegraph.errors import GraphFormatError, MissingFileError, SpineError
 Kind = Literal["text", "parquet", "npz", "npy", "xml", "json lines", "duckdb"]
 STANDARD_INPUT = "-"
 
-# Packed data may always grow to FREE_EXPANSION bytes, beyond that to MAX_EXPANSION times its packed size.
+# Compressed data may always grow to FREE_EXPANSION bytes, and beyond that to MAX_EXPANSION times its size.
 FREE_EXPANSION = 256 * 2**20
 MAX_EXPANSION = 200
 
@@ -36,8 +36,8 @@ _PANDAS = "python -c \"import pandas; pandas.read_excel('FILE').to_csv('edges.cs
 _REFUSED = (
     (b"BZh", "bzip2", "bunzip2 FILE"),
     (b"\xfd7zXZ", "xz", "unxz FILE"),
-    (b"\xff\xfe", "UTF-16 text", "iconv -f utf-16 -t utf-8 FILE > edges.csv"),
-    (b"\xfe\xff", "UTF-16 text", "iconv -f utf-16 -t utf-8 FILE > edges.csv"),
+    (b"\xff\xfe", "UTF-16 text", "iconv -f utf-16 -t utf-8 FILE > utf8.csv"),
+    (b"\xfe\xff", "UTF-16 text", "iconv -f utf-16 -t utf-8 FILE > utf8.csv"),
     (b"%%MatrixMarket", "Matrix Market", "Graph.from_scipy(scipy.io.mmread('FILE'))"),
     (b"%PDF-", "a PDF document", "pdftotext -layout FILE edges.txt"),
     (b"\xd0\xcf\x11\xe0", "an old Excel or Office document", _PANDAS),
@@ -47,14 +47,14 @@ _REFUSED = (
         "sqlite3 -header -csv FILE 'select * from TABLE' > edges.csv",
     ),
     *(
-        (magic, "an image", "type its edges into a table, one 'source,target' a line")
+        (magic, "an image", "type its edges into a table, one 'source,target' per line")
         for magic in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"II*\0", b"MM\0*")
     ),
 )
 
 
 class Opened(NamedTuple):
-    """An open file: its name for messages, its kind, its bytes from the start, and where these lie plain."""
+    """An open file: its name for messages, its kind, its bytes from the start, and the path of these."""
 
     path: str
     kind: Kind
@@ -64,15 +64,15 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
-    """Open a file and detect its kind by the first bytes; ``-`` is the standard input.
+    """Open a file and detect its kind from the first bytes; ``-`` is standard input.
 
-    Gzip and zstd are unpacked to a temporary file, so that every reader gets a plain one.
+    Gzip and zstd are unpacked to a temporary file, so that every reader gets a plain file.
     """
     name, is_file = display_name(path), os.fsdecode(path) != STANDARD_INPUT
     if is_file:
         _require_file(name)
     try:
-        with open(name, "rb") if is_file else _standard_input() as plain:
+        with open(name if is_file else _spooled_input().name, "rb") as plain:
             packing = next((magic for magic in (_GZIP, _ZSTD) if plain.peek(4).startswith(magic)), None)
             if packing is None:
                 yield Opened(name, _kind(plain, name), plain, str(plain.name))
@@ -88,7 +88,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
 
 
 def _unpack(packed: BinaryIO, packing: bytes, output: IO[bytes], name: str) -> None:
-    """Unpack gzip or zstd to a file; more than its size warrants is an error."""
+    """Unpack gzip or zstd to a file; raises if it expands too much."""
     left = limit = expansion_limit(os.fstat(packed.fileno()).st_size)
     what, tool = ("gzip", "gunzip") if packing == _GZIP else ("zstd", "unzstd")
     try:
@@ -101,22 +101,22 @@ def _unpack(packed: BinaryIO, packing: bytes, output: IO[bytes], name: str) -> N
             left -= len(block)
             if left < 0:
                 raise GraphFormatError(
-                    f"{name}: unpacks to more than {limit // 2**20} MiB, {MAX_EXPANSION} times its size or "
-                    f"more; if you trust it, {tool} it and read the plain file"
+                    f"{name}: unpacks to more than {limit // 2**20} MiB, at least {MAX_EXPANSION} times its "
+                    f"size; if you trust it, {tool} it and read the plain file"
                 )
             output.write(block)
         output.flush()
     except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
-        raise GraphFormatError(f"{name}: damaged or cut-off gzip data ({fault})") from fault
+        raise GraphFormatError(f"{name}: damaged or truncated gzip data ({fault})") from fault
     except OSError as fault:
         if fault.errno is not None:
             raise
-        raise GraphFormatError(f"{name}: damaged or cut-off {what} data ({fault})") from fault
+        raise GraphFormatError(f"{name}: damaged or truncated {what} data ({fault})") from fault
 
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Put a file's name before the message of an error about its content."""
+    """Prefix errors about a file's content with the file's name."""
     try:
         yield
     except SpineError as fault:
@@ -124,48 +124,38 @@ def naming(path: str) -> Iterator[None]:
 
 
 def display_name(path: str | os.PathLike[str]) -> str:
-    """Return the name of a file for messages."""
+    """Return the name of a file, for messages."""
     name = os.fsdecode(path)
     return "standard input" if name == STANDARD_INPUT else name
 
 
 def expansion_limit(packed_size: int) -> int:
-    """Return how many bytes data of this packed size may unpack to."""
+    """Return the number of bytes that data of this compressed size may unpack to."""
     return max(FREE_EXPANSION, MAX_EXPANSION * packed_size)
-
-
-def _standard_input() -> io.BufferedReader:
-    copy = open(_spooled_input().name, "rb")  # noqa: SIM115 the caller closes it
-    if not copy.peek(1):
-        copy.close()
-        raise GraphFormatError("standard input: is empty; expected an edge list, Parquet, npz or GraphML")
-    return copy
 
 
 @cache
 def _spooled_input() -> "tempfile._TemporaryFileWrapper[bytes]":
-    """Copy the standard input to a temporary file, since readers open it several times."""
+    """Copy standard input to a temporary file, since readers open it several times."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise GraphFormatError("standard input: nothing is piped in; write spine ... - < edges.csv")
+        raise GraphFormatError("standard input: nothing is piped in; run spine ... - < edges.csv")
     spool = tempfile.NamedTemporaryFile(prefix="spine-")  # noqa: SIM115 kept until the process ends
     shutil.copyfileobj(sys.stdin.buffer, spool)
+    if not spool.tell():
+        raise GraphFormatError("standard input: is empty; expected an edge list, Parquet, npz or GraphML")
     spool.flush()
     return spool
 
 
 def _require_file(name: str) -> None:
-    try:
-        exists = os.path.exists(name)
-    except ValueError:  # a null byte in the name
-        exists = False
-    if not exists:
-        folder = Path(name).absolute().parent if "\0" not in name else None
-        hint = "" if folder is None or folder.is_dir() else f"; there is no folder {folder} either"
+    if not os.path.exists(name):
+        folder = Path(name).absolute().parent
+        hint = "" if folder.is_dir() else f"; the folder {folder} does not exist either"
         raise MissingFileError(f"{name!r}: no such file{hint}")
     if os.path.isdir(name):
         raise GraphFormatError(f"{name}: is a folder; pass a file inside it")
     if not os.path.isfile(name):
-        raise GraphFormatError(f"{name}: is not a regular file; write its content to a file first")
+        raise GraphFormatError(f"{name}: is not a regular file; copy its content to a file first")
     if not os.path.getsize(name):
         raise GraphFormatError(f"{name}: is empty; expected an edge list, Parquet, npz or GraphML")
 
@@ -187,6 +177,10 @@ def _kind(stream: io.BufferedReader, name: str) -> Kind:
         _refuse(
             name, "a web page", "python -c \"import pandas; pandas.read_html('FILE')[0].to_csv('edges.csv')\""
         )
+    if b"<gexf" in text or re.match(rb"(?i)(?:(?:creator|version|comment|#)[^\n]*\n\s*)*graph\s*\[", text):
+        form = "gexf" if b"<gexf" in text else "gml"
+        made = f"n.write_graphml(n.read_{form}('FILE'), 'edges.graphml')"
+        _refuse(name, form.upper(), f'python -c "import networkx as n; {made}"')
     if text.startswith((b"{", b"[")):
         return _json_kind(stream, name)
     return "xml" if text.startswith(b"<") else "text"
@@ -194,11 +188,11 @@ def _kind(stream: io.BufferedReader, name: str) -> Kind:
 
 def _refuse(name: str, what: str, way_out: str) -> NoReturn:
     way_out = way_out.replace("FILE", os.path.basename(name))
-    raise GraphFormatError(f"{name}: is {what}, which is not read here; convert it: {way_out}")
+    raise GraphFormatError(f"{name}: is {what}, which is not supported; convert it: {way_out}")
 
 
 def _zip_kind(head: bytes, name: str) -> Kind:
-    """Return "npz" for an archive of arrays; other archives are named and refused."""
+    """Return "npz" for an archive of arrays; raise for other archives."""
     member = head[30 : 30 + int.from_bytes(head[26:28], "little")] if head[2:3] == b"\x03" else b""
     if member.startswith((b"[Content_Types]", b"_rels/", b"docProps/", b"xl/", b"mimetype")):
         _refuse(name, "an Excel or Office document", _PANDAS)
@@ -208,7 +202,7 @@ def _zip_kind(head: bytes, name: str) -> Kind:
 
 
 def _json_kind(stream: io.BufferedReader, name: str) -> Kind:
-    """Return "json lines" where the first line is one object, "text" where it is no JSON at all."""
+    """Return "json lines" if the first line is an object, or "text" if it is no JSON at all."""
     first = stream.readline(2**20)
     stream.seek(0)
     try:
@@ -226,7 +220,7 @@ _MAX_HEADER = 2**16
 def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     """Read every array of an npz file; pickled objects are refused, never loaded.
 
-    Sizes are checked before anything is allocated, so that a small file cannot claim the machine's memory.
+    Sizes are checked before anything is allocated, so that a small file cannot use up the memory.
     """
     with opened(path) as source:
         if source.kind != "npz":
@@ -236,13 +230,13 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
 def read_archive(stream: IO[bytes], path: str) -> dict[str, NDArray[Any]]:
     """Read every array of an open npz archive."""
-    with _damage_explained(path), zipfile.ZipFile(stream) as archive:
+    with _damage_errors(path), zipfile.ZipFile(stream) as archive:
         members = [member for member in archive.infolist() if not member.is_dir()]
         packed = sum(member.compress_size for member in members)
         if sum(member.file_size for member in members) > expansion_limit(packed):
             raise GraphFormatError(
-                f"{path}: unpacks to more than {expansion_limit(packed) // 2**20} MiB, {MAX_EXPANSION} "
-                "times its size or more; if you trust it, save it again with np.savez (not compressed)"
+                f"{path}: unpacks to more than {expansion_limit(packed) // 2**20} MiB, at least "
+                f"{MAX_EXPANSION} times its size; if you trust it, save it again with np.savez (uncompressed)"
             )
         arrays = {}
         for member in members:
@@ -256,47 +250,43 @@ def read_npy(stream: IO[bytes], path: str) -> NDArray[Any]:
     """Read one array of an open npy file."""
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
-    with _damage_explained(path):
+    with _damage_errors(path):
         return _read_array(stream, size, path)
 
 
 @contextmanager
-def _damage_explained(path: str) -> Iterator[None]:
+def _damage_errors(path: str) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # junk in a header can look like odd Python syntax
+            warnings.simplefilter("ignore")  # about Python syntax in a damaged header
             yield
     except GraphFormatError:
         raise
     except MemoryError as fault:
         raise GraphFormatError(f"{path}: does not fit into memory ({str(fault)[:200]}); free some") from fault
     except Exception as fault:  # a damaged header or archive can raise almost anything
-        raise GraphFormatError(f"{path}: damaged or cut-off NumPy data: {str(fault)[:200]}") from fault
+        raise GraphFormatError(f"{path}: damaged or truncated NumPy data: {str(fault)[:200]}") from fault
 
 
 def _read_array(file: IO[bytes], size: int, place: str) -> NDArray[Any]:
-    """Read one array of ``size`` bytes, header included."""
+    """Read an array of ``size`` bytes, including its header."""
     version = npy_format.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise GraphFormatError(f"{place}: written in npy format {version}; save it again with a plain dtype")
     read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
     shape, _, dtype = read_header(file, max_header_size=_MAX_HEADER)
     if dtype.hasobject:
-        raise GraphFormatError(
-            f"{place}: holds pickled Python objects, which are never loaded because they can run code; "
-            "save text as a fixed-width array, np.array(names, dtype=str)"
-        )
+        message = f"{place}: contains pickled Python objects, which are not loaded, as they can run code;"
+        raise GraphFormatError(f"{message} save text as a fixed-width array, np.array(names, dtype=str)")
     if dtype.names is not None or dtype.subdtype is not None or not dtype.itemsize:
         raise GraphFormatError(f"{place}: has the dtype {dtype}; save plain arrays, one per column")
     claimed, held = math.prod(shape) * dtype.itemsize, size - file.tell()
     if min(shape, default=0) < 0 or claimed != held:
-        raise GraphFormatError(
-            f"{place}: its header says shape {shape} of {dtype}, {claimed:,} bytes, but "
-            f"{held:,} bytes follow; the file is cut off or damaged: write it again"
-        )
+        message = f"{place}: its header says shape {shape} of {dtype}, {claimed:,} bytes, but {held:,} bytes"
+        raise GraphFormatError(f"{message} follow; the file is truncated or damaged: write it again")
     file.seek(0)
     array = npy_format.read_array(file, allow_pickle=False, max_header_size=_MAX_HEADER)
     flat = array.ravel(order="K")
     if dtype.kind == "U" and flat.size and flat.view(f"{dtype.byteorder}u4").max() > sys.maxunicode:
-        raise GraphFormatError(f"{place}: holds text that is not Unicode; write it again")
+        raise GraphFormatError(f"{place}: contains text that is not Unicode; write it again")
     return array

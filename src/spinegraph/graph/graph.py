@@ -1,4 +1,4 @@
-"""The graph: CSR arrays, node names and node features, frozen and checked once."""
+"""Graph: immutable CSR arrays, node names and node features, checked once."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ from spinegraph.graph.edges import (
     warn_of_losses,
 )
 from spinegraph.graph.names import NameIndex, as_names, first_few, is_range
-from spinegraph.kernels.adjacency import Adjacency, Way, position_type
+from spinegraph.kernels.adjacency import Adjacency, Direction, position_type
 
 if TYPE_CHECKING:
     from spinegraph.graph.encoder import FeatureEncoder
@@ -42,20 +42,12 @@ if TYPE_CHECKING:
 
 
 class GraphLike(Protocol):
-    """Read access to a graph; satisfied by :class:`Graph`, in memory or of a store, and by :class:`Overlay`.
+    """Interface of :class:`Graph`, in memory or of a store, and of :class:`Overlay`.
 
-    Nodes are addressed by position, 0 .. len(graph) - 1. Removed nodes of an overlay keep their position.
+    Nodes are addressed by position, 0 .. len(graph) - 1. Removed nodes of an overlay keep their positions.
     """
 
     def __len__(self) -> int: ...
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of nodes, removed ones not counted."""
-
-    @property
-    def num_edges(self) -> int:
-        """Number of edges; two directions of a directed graph are two."""
 
     @property
     def directed(self) -> bool:
@@ -105,15 +97,8 @@ class GraphLike(Protocol):
     def in_strengths(self) -> NDArray[np.float64]:
         """Sum of the weights of edges to each node, (n,)."""
 
-    @property
-    def report(self) -> EdgeReport | None:
-        """What cleaning did to the edges, where known."""
-
     def positions(self, names: Iterable[Any]) -> NDArray[np.int64]:
         """Return the positions of named nodes."""
-
-    def neighbors(self, name: Any) -> NDArray[Any]:
-        """Return the names of a node's neighbours."""
 
     def degrees_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the degrees of some nodes."""
@@ -121,7 +106,7 @@ class GraphLike(Protocol):
     def feature_rows(self, positions: NDArray[np.int64]) -> Features:
         """Return the features of some nodes."""
 
-    def adjacency(self, way: Way = "both") -> Adjacency:
+    def adjacency(self, way: Direction = "both") -> Adjacency:
         """Return the arrays that kernels read, for walks in both directions, along edges or against them."""
 
 
@@ -129,19 +114,19 @@ class GraphLike(Protocol):
 class Graph:
     """A graph with named nodes, optional edge weights, directions and node features.
 
-    Build one with :meth:`from_edges`, a converter or a reader; the constructor itself takes clean CSR arrays
-    and refuses others. Arrays are read-only.
+    Build one with :meth:`from_edges`, a converter or a reader; the constructor itself accepts clean CSR
+    arrays only. Arrays are read-only.
 
     Parameters
     ----------
     indptr : int64 array (n + 1,)
         Where each node's row begins in ``indices``.
     indices : int32 or int64 array (nnz,)
-        Neighbours, sorted within rows, in either direction, no self-loops.
+        Neighbours in either direction, sorted within rows, without self-loops.
     weights : float32 array (nnz,), optional
-        Edge weights above 0, the same at both ends; of two directions the larger one.
+        Edge weights above 0, the same at both ends; the larger one of two directions.
     names : array (n,), optional
-        Unique names: int64, or objects such as str; 0 .. n-1 unless given.
+        Unique names: int64, or objects such as str; 0 .. n-1 by default.
     features : csr_array or array (n, f), optional
         Node features as float32, without NaN or infinity.
     feature_names : tuple of str (f,), optional
@@ -149,15 +134,15 @@ class Graph:
     report : EdgeReport, optional
         What cleaning did when the graph was built from edges.
     outward, inward : float32 arrays (nnz,), optional
-        Of a directed graph, the weight of the edge to each neighbour and of the edge from it; 0 where there
-        is none, 1 in an unweighted graph.
+        Of a directed graph, the weight of the edge to each neighbour and of the edge from it: 0 if there is
+        none, 1 in an unweighted graph.
 
     Attributes
     ----------
     store : Path or None
-        The folder that the arrays are memory maps of, for a graph of ``open_store``.
+        The folder whose files the arrays map, for a graph from ``open_store``.
     encoder : FeatureEncoder or None
-        What made the features of a table, for a graph of ``read_graph``: other files are read alike by it.
+        The encoder that made the features from a table; pass it to ``read_graph`` for other files.
 
     Examples
     --------
@@ -183,14 +168,15 @@ class Graph:
         names = np.arange(max(len(indptr) - 1, 0)) if self.names is None else as_names(self.names)
         with np.errstate(over="ignore"):  # infinite weights are refused below
             weights = None if self.weights is None else np.ascontiguousarray(self.weights, dtype=np.float32)
-        ways = [
-            None if way is None else np.ascontiguousarray(way, dtype=np.float32)
-            for way in (self.outward, self.inward)
+        flows = [
+            None if flow is None else np.ascontiguousarray(flow, dtype=np.float32)
+            for flow in (self.outward, self.inward)
         ]
-        check_adjacency(indptr, indices, weights, names, *ways)
+        rows = Rows(indptr, indices, weights, *flows)
+        check_adjacency(rows, names)
         features = None if self.features is None else as_features(self.features, names)
         columns = as_feature_names(self.feature_names, features)
-        checked = self._trusted(Rows(indptr, indices, weights, *ways), names, features, columns, self.report)
+        checked = self._trusted(rows, names, features, columns, self.report)
         self.__dict__.update(checked.__dict__)
 
     @classmethod
@@ -203,7 +189,7 @@ class Graph:
         report: EdgeReport | None = None,
         encoder: "FeatureEncoder | None" = None,
     ) -> "Graph":
-        """Wrap arrays that are known to be valid, without checking them again."""
+        """Wrap arrays that are known to be valid, without checks."""
         graph = object.__new__(cls)
         values = {name: getattr(rows, name) for name in ("weights", "outward", "inward")}
         graph.__dict__.update(
@@ -238,28 +224,28 @@ class Graph:
         """Build a graph from listed edges, between positions or between names.
 
         Edges (u, v) and (v, u) are one edge, unless directed. Self-loops and edges of weight 0 are dropped
-        with a warning. Without weights an edge counts once however often it is listed; with weights, repeats
-        in one direction add, and the two directions count once where they agree.
+        with a warning. Without weights an edge counts once, however often it is listed. Weights of repeats
+        in one direction are summed, and the two directions count once if they agree.
 
         Parameters
         ----------
         edges : array or list of pairs (m, 2)
             Integers are positions 0 .. num_nodes-1, unless integer ``names`` are given without ``num_nodes``.
-            Anything else is names.
+            Anything else is a name.
         num_nodes : int, optional
             Number of nodes; by default the largest position plus one.
         weights : array (m,), optional
-            One finite weight per listed edge, not negative.
+            One finite, non-negative weight per listed edge.
         features : array or sparse matrix (n, f), optional
             One row per node, in the order of the names.
         names : sequence (n,), optional
-            Node names in graph order; by default positions, or names in order of appearance.
+            Node names in graph order; by default positions, or the names in order of appearance.
         feature_names : sequence of str (f,), optional
             Column names.
         directed : bool
-            Whether edges lead from the first node to the second: vectors then tell senders from receivers.
+            Whether edges lead from the first node to the second; vectors then tell senders from receivers.
         reciprocal : {"error", "sum", "mean", "max"}
-            How (u, v) and (v, u) of different weight become one edge.
+            How to combine (u, v) and (v, u) of different weights.
 
         Examples
         --------
@@ -267,10 +253,8 @@ class Graph:
         Graph(3 nodes, 2 edges, weighted, names 'ann', 'bob', ...)
         """
         sources, targets, found = read_listing(edges, num_nodes, names)
-        ways = directed, False, reciprocal
-        return cls._from_positions(
-            sources, targets, found, weights, features, feature_names, *ways, stacklevel=2
-        )
+        given = weights, features, feature_names, directed, False, reciprocal
+        return cls._from_positions(sources, targets, found, *given, stacklevel=2)
 
     @classmethod
     def _from_positions(
@@ -289,11 +273,11 @@ class Graph:
     ) -> "Graph":
         """Build a graph from positions (m,) that are in range and names (n,) that are checked.
 
-        ``one_way`` listings come from a directed graph: making them symmetric loses something. Warnings point
-        ``stacklevel`` frames above this one.
+        ``one_way`` says that the edges come from a directed graph, so making them symmetric loses directions.
+        Warnings point ``stacklevel`` frames above this one.
         """
         if not len(names):
-            raise GraphFormatError("a graph has at least one node; got none")
+            raise GraphFormatError("a graph needs at least one node; got none")
         numbers = None if weights is None else as_weights(weights, sources, targets, names)
         rows, report = clean_edges(sources, targets, names, numbers, directed, one_way, reciprocal)
         table = None if features is None else as_features(features, names)
@@ -302,7 +286,7 @@ class Graph:
         return cls._trusted(rows, names, table, columns, report)
 
     def _encoded_by(self, encoder: "FeatureEncoder | None") -> "Graph":
-        """Set the encoder of a graph that was just made."""
+        """Set the encoder of a new graph and return the graph."""
         object.__setattr__(self, "encoder", encoder)
         return self
 
@@ -310,7 +294,7 @@ class Graph:
         return len(self.names)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickle a graph of a store as the store's path: other processes map the same files."""
+        """Pickle a graph of a store as the store's path, so that other processes map the same files."""
         from spinegraph.graph.store import open_store
 
         return super().__reduce_ex__(protocol) if self.store is None else (open_store, (self.store,))
@@ -341,7 +325,7 @@ class Graph:
 
     @cached_property
     def num_edges(self) -> int:
-        """Number of edges; two directions of a directed graph are two."""
+        """Number of edges; in a directed graph, two directions are two edges."""
         return len(self.indices) // 2 if self.outward is None else int(np.count_nonzero(self.outward))
 
     @property
@@ -360,7 +344,7 @@ class Graph:
         return self._with(outward=None, inward=None)
 
     def _with(self, **changed: Any) -> "Graph":
-        """Return the graph with other names, features and the like."""
+        """Return the graph with some attributes changed."""
         found = object.__new__(Graph)
         names = ("indptr", "indices", "weights", "names", "features", "feature_names", "report", "encoder")
         found.__dict__.update({name: getattr(self, name) for name in (*names, "outward", "inward")} | changed)
@@ -373,7 +357,7 @@ class Graph:
 
     @property
     def num_features(self) -> int:
-        """Number of features per node, 0 without any."""
+        """Number of features per node, 0 if there are none."""
         return 0 if self.features is None else int(self.features.shape[1])
 
     @cached_property
@@ -383,7 +367,7 @@ class Graph:
 
     @cached_property
     def strengths(self) -> NDArray[np.float64]:
-        """Sum of the weights at each node, (n,); the degree in an unweighted graph."""
+        """Sum of the edge weights at each node, (n,); the degree in an unweighted graph."""
         return frozen(row_sums(self.indptr, self.weights))
 
     @cached_property
@@ -411,7 +395,7 @@ class Graph:
         return NameIndex(self.names)
 
     def positions(self, names: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the positions of the given nodes in the graph's order.
+        """Return the positions of named nodes.
 
         Examples
         --------
@@ -432,7 +416,7 @@ class Graph:
         found: NDArray[Any] = self.names[self.indices[self.indptr[position] : self.indptr[position + 1]]]
         return found
 
-    def adjacency(self, way: Way = "both") -> Adjacency:
+    def adjacency(self, way: Direction = "both") -> Adjacency:
         """Return the arrays that kernels read, for walks in both directions, along edges or against them.
 
         Examples
@@ -452,7 +436,7 @@ class Graph:
         [[2.0]]
         """
         if self.features is None:
-            raise MissingFeaturesError("this graph has no features; with_features(...) gives it some")
+            raise MissingFeaturesError("this graph has no features; add some with with_features(...)")
         return rows_at(self.features, np.asarray(positions))
 
     def degrees_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -478,7 +462,7 @@ class Graph:
         return self._with(features=frozen_features(table), feature_names=columns, encoder=None)
 
     def subgraph(self, names: Iterable[Any]) -> "Graph":
-        """Return the graph of the named nodes, in the order given, and the edges among them.
+        """Return the graph of some nodes, in the order of the names, and the edges among them.
 
         Examples
         --------
@@ -488,31 +472,23 @@ class Graph:
         kept = self.positions(names)
         n = len(kept)
         if not n:
-            raise GraphFormatError("a graph has at least one node; got no names for the subgraph")
-        new_position = np.full(len(self), -1, dtype=position_type(n))
-        new_position[kept] = np.arange(n)
-        twice = kept[new_position[kept] != np.arange(n)]
-        if len(twice):
-            raise GraphFormatError(
-                f"each node may be named once; repeated: {first_few(self.names[twice[:6]])}"
-            )
+            raise GraphFormatError("a graph needs at least one node; got no names for the subgraph")
+        found, counts = np.unique(kept, return_counts=True)
+        if len(found) < n:
+            twice = first_few(self.names[found[counts > 1][:6]])
+            raise GraphFormatError(f"names must be unique; given more than once: {twice}")
         entries = row_entries(self.indptr, kept)
-        columns = new_position[self.indices[entries]]
-        is_kept = columns >= 0
-        indptr = pointers(is_kept)[pointers(self.degrees[kept])]
-        entries, columns = entries[is_kept], columns[is_kept]
-        if (kept[1:] < kept[:-1]).any():  # not in the graph's order: neighbours must be sorted again
-            order = np.argsort(np.repeat(np.arange(n), np.diff(indptr)) * n + columns)
-            entries, columns = entries[order], columns[order]
-        chosen = self._rows.chosen(indptr, entries)
+        parts = entries, self.indices[entries], pointers(self.degrees_at(kept))
+        numbered = csr_array(parts, shape=(n, len(self)))[:, kept]
+        numbered.sort_indices()
+        rows = self._rows.chosen(numbered.indptr, numbered.data)._replace(indices=numbered.indices)
         features = None if self.features is None else self.feature_rows(kept)
-        chosen, named = chosen._replace(indices=columns), self.names[kept]
-        return self._trusted(chosen, named, features, self.feature_names, encoder=self.encoder)
+        return self._trusted(rows, self.names[kept], features, self.feature_names, encoder=self.encoder)
 
     def relabel(self, names: Mapping[Any, Any] | Iterable[Any]) -> "Graph":
-        """Return the same graph under other names: one per node, or a mapping from old to new.
+        """Return the same graph with other names: one per node, or a mapping from old to new.
 
-        Nodes that a mapping leaves out keep their name.
+        Nodes that a mapping leaves out keep their names.
 
         Examples
         --------
@@ -526,18 +502,16 @@ class Graph:
             names = listed
         renamed = as_names(names)
         if len(renamed) != len(self):
-            raise GraphFormatError(
-                f"relabel needs one name per node; got {len(renamed)} for {len(self)} nodes"
-            )
+            raise GraphFormatError(f"relabel needs one name per node; got {len(renamed)} for {len(self)}")
         return self._with(names=frozen(renamed))
 
     @staticmethod
     def union(graphs: Sequence["Graph"], keys: Sequence[Any] | None = None) -> "Graph":
-        """Return the disjoint union of graphs: no edge crosses.
+        """Return the disjoint union of graphs.
 
-        Names must differ between the graphs. Where all are plain positions they are numbered on; with
-        ``keys``, one per graph, names become ``(key, name)``. Unweighted edges weigh 1 beside weighted ones.
-        Directed graphs go with directed ones.
+        Names must differ between the graphs. If all names are positions, they are renumbered; with ``keys``,
+        one per graph, names become ``(key, name)``. Unweighted edges get weight 1 if other graphs have
+        weights. Directed and undirected graphs cannot be combined.
 
         Examples
         --------
@@ -549,15 +523,13 @@ class Graph:
         if not graphs:
             raise GraphFormatError("union needs at least one graph; got none")
         if len({graph.directed for graph in graphs}) > 1:
-            raise GraphFormatError(
-                "a union is of directed graphs or of undirected ones; to_undirected() leaves directions out"
-            )
+            raise GraphFormatError("cannot combine directed and undirected graphs; use to_undirected()")
         starts = np.cumsum([0, *map(len, graphs)])
         weights = None
         if any(graph.weights is not None for graph in graphs):
             ones = (np.ones(len(graph.indices), np.float32) for graph in graphs)
-            both = zip(graphs, ones, strict=True)
-            weights = np.concatenate([one if graph.weights is None else graph.weights for graph, one in both])
+            listed = [one if g.weights is None else g.weights for g, one in zip(graphs, ones, strict=True)]
+            weights = np.concatenate(listed)
         rows = Rows(
             pointers(np.concatenate([graph.degrees for graph in graphs])),
             np.concatenate([graph.indices + start for graph, start in zip(graphs, starts, strict=False)]),
@@ -572,7 +544,7 @@ class Graph:
     def overlay(
         self, names: Iterable[Any], edges: Any, features: Any = None, weights: Any = None
     ) -> "Overlay":
-        """Return this graph plus new nodes and edges between names, without a copy of its arrays.
+        """Return this graph with new nodes and edges between names, without a copy of its arrays.
 
         The arguments are those of :meth:`Overlay.add`.
 
@@ -630,8 +602,8 @@ def _joined_encoder(graphs: list[Graph]) -> "FeatureEncoder | None":
     known = [graph.encoder for graph in graphs if graph.encoder is not None]
     if not all(encoder.is_like(known[0]) for encoder in known):
         raise ParameterError(
-            "the graphs' tables were encoded one by one, so that their columns do not mean the same; read "
-            "them by one encoder: encoder = FeatureEncoder(), then read_graph(..., encoder=encoder) for each"
+            "the graphs' tables were encoded separately, so their columns mean different things; read them "
+            "with one encoder: encoder = FeatureEncoder(), then read_graph(..., encoder=encoder) for each"
         )
     return known[0] if len(known) == len(graphs) else None
 
@@ -639,20 +611,15 @@ def _joined_encoder(graphs: list[Graph]) -> "FeatureEncoder | None":
 def _joined_names(graphs: list[Graph], keys: Sequence[Any] | None) -> NDArray[Any]:
     if keys is not None:
         if len(keys) != len(graphs):
-            raise ParameterError(
-                f"keys must hold one key per graph; got {len(keys)} for {len(graphs)} graphs"
-            )
-        return as_names(
-            (key, name) for key, graph in zip(keys, graphs, strict=True) for name in graph.names.tolist()
-        )
+            raise ParameterError(f"keys must hold one key per graph; got {len(keys)} for {len(graphs)}")
+        keyed = zip(keys, graphs, strict=True)
+        return as_names((key, name) for key, graph in keyed for name in graph.names.tolist())
     if all(is_range(graph.names) for graph in graphs):
         return np.arange(sum(map(len, graphs)))
     try:
         return as_names([name for graph in graphs for name in graph.names.tolist()])
     except GraphFormatError as error:
-        raise GraphFormatError(
-            f"{error}. Pass keys=[...] to name nodes (key, name), or relabel first"
-        ) from error
+        raise GraphFormatError(f"{error}. Pass keys=[...] for names (key, name), or relabel first") from error
 
 
 def _joined_features(graphs: list[Graph]) -> tuple[Features | None, tuple[str, ...] | None]:
@@ -661,9 +628,8 @@ def _joined_features(graphs: list[Graph]) -> tuple[Features | None, tuple[str, .
         return None, None
     columns = {graph.feature_names for graph in graphs}
     if len(widths) > 1 or len(columns) > 1:
-        found = sorted(widths) if len(widths) > 1 else "the same numbers under different names"
+        found = sorted(widths) if len(widths) > 1 else "the same number under different names"
         raise MissingFeaturesError(
-            f"all graphs of a union need the same feature columns; got {found}. "
-            "Bring them to the same columns with with_features(...)"
+            f"graphs of a union need the same feature columns; got {found}. Use with_features(...)"
         )
     return stacked([graph.features for graph in graphs]), columns.pop()

@@ -1,9 +1,10 @@
-"""Node names: made, checked and looked up."""
+"""Node names: conversion, checks and look-up."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from difflib import get_close_matches
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 
 from spinegraph.errors import GraphFormatError, ParameterError, UnknownNodeError
 
+MAX_COMPARED = 5_000  # names that an unknown name is compared with, few enough for calls in a loop
 UNHASHABLE = "node names must be hashable, such as str or int"
 
 
 def as_names(values: Iterable[Any]) -> NDArray[Any]:
-    """Return unique node names as an int64 array, or as an object array of hashables."""
+    """Return unique node names as an int64 array or as an object array of hashables."""
     names = as_array(values)
     repeated: list[Any] = []
     if names.dtype == np.int64:
@@ -43,9 +45,7 @@ def in_order_of_appearance(values: Iterable[Any]) -> tuple[NDArray[Any], NDArray
     if array.dtype == np.int64:
         found, first, inverse = np.unique(array, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        return found[order], rank[inverse]
+        return found[order], np.argsort(order)[inverse]
     try:
         index = {name: position for position, name in enumerate(dict.fromkeys(array.tolist()))}
     except TypeError as error:
@@ -59,9 +59,9 @@ def is_range(names: NDArray[Any]) -> bool:
 
 
 def draw_keys(names: Iterable[Any]) -> NDArray[np.uint64]:
-    """Return a number for each name to seed random draws: a whole number itself, or a digest.
+    """Return a number for each name to seed random draws: a whole number itself, or a digest of another name.
 
-    Draws then depend on the name alone, not on the node's position or on other nodes.
+    So draws depend on the name only, not on the node's position or on other nodes.
     """
     listed = as_array(names)
     if listed.dtype == np.int64:
@@ -77,9 +77,15 @@ def _draw_key(name: Any) -> int:
 
 
 class NameIndex:
-    """Finds the positions of node names; needs no table when the names are 0 .. n-1.
+    """Finds the positions of node names; needs no table if the names are 0 .. n-1.
 
-    Of whole numbers it may be known whether they are that and, if not, their order (None: they ascend).
+    Parameters
+    ----------
+    names : array (n,)
+    order : int64 array (n,), optional
+        Positions in the order of ascending integer names; None if names ascend.
+    covers_range : bool, optional
+        Whether integer names are 0 .. n-1; determined unless given.
     """
 
     def __init__(
@@ -94,7 +100,7 @@ class NameIndex:
             self._order = np.argsort(names)
 
     def find(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the position of each name, -1 where it is unknown."""
+        """Return the position of each name, -1 if unknown."""
         array = as_array(wanted)
         if self._table is not None:
             try:
@@ -111,11 +117,11 @@ class NameIndex:
         return np.where(self._names[found] == array, found, -1)
 
     def find_one(self, name: Any) -> int:
-        """Return the position of one name, -1 where it is unknown."""
+        """Return the position of one name, -1 if unknown."""
         return self._table.get(name, -1) if self._table is not None else self._find_one(name)
 
     def positions(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the position of each name; an unknown one is an error."""
+        """Return the position of each name; unknown names raise an error."""
         array = as_array(wanted)
         found = self.find(array)
         require_known(found, array, self._names)
@@ -130,54 +136,60 @@ class NameIndex:
         return int(self.find(np.array([int(name)], dtype=np.int64))[0])
 
 
-def require_known(
-    found: NDArray[np.int64], wanted: NDArray[Any], names: NDArray[Any], title: str = ""
-) -> None:
-    """Refuse names that were not found (-1), with the first few of them and some that are there."""
+def require_known(found: NDArray[Any], wanted: NDArray[Any], names: NDArray[Any], title: str = "") -> None:
+    """Raise if names were not found (-1), with the first few of them and suggestions."""
     unknown = np.flatnonzero(found < 0)
     if len(unknown):
-        raise UnknownNodeError(
-            f"{title}{len(unknown)} of {len(found)} names are not in the graph: "
-            f"{first_few(wanted[unknown[:6]])}; its names look like {first_few(names[:4], most=3)}"
-        )
+        listed, text = first_few(wanted[unknown[:6]]), str(wanted[unknown[0]]) if len(unknown) == 1 else ""
+        what = f"{len(unknown)} of {len(found)} names are not in the graph: {listed}"
+        what = f"no node {listed} in the graph" if len(found) == 1 else what
+        raise UnknownNodeError(f"{title}{what}; {suggestion(text, names[:MAX_COMPARED].tolist())}")
+
+
+def suggestion(text: str, names: list[Any]) -> str:
+    """Suggest names similar to a text (equal up to leading zeros, close, or longer), or show examples."""
+    text, folded = text.casefold(), {str(name).casefold(): name for name in reversed(names)}
+    equal = [fold for fold in folded if text and fold.lstrip("0") == text.lstrip("0")]
+    longer = [fold for fold in reversed(folded) if text and fold.startswith(text)]
+    some = [*folded][: max(50, 400 * len(folded) // max(len(text), 20) ** 2)]  # long ones take longer
+    close = [*dict.fromkeys([*equal, *get_close_matches(text, some), *longer])][:3]
+    if close:
+        return f"did you mean {first_few(folded[fold] for fold in close)}?"
+    return f"names look like {first_few(names[:4], 3)}"
 
 
 def first_few(names: Iterable[Any], most: int = 5) -> str:
-    """Return the first few names for a message."""
+    """Return the first few names, for messages."""
     listed = [quoted(name) for name in islice(names, most + 1)]
     return ", ".join([*listed[:most], "..."] if len(listed) > most else listed)
 
 
 def quoted(name: Any) -> str:
-    """Return a name as a message shows it."""
+    """Return a name as shown in messages."""
     return repr(name.item() if isinstance(name, np.generic) else name)
 
 
 def as_array(values: Iterable[Any]) -> NDArray[Any]:
-    """Return a flat int64 array where all values are whole numbers that fit, else an object array."""
+    """Return a 1-d int64 array if all values are whole numbers that fit, else an object array."""
     if isinstance(values, str | bytes):
         raise ParameterError(f"pass a list of names, such as [{values!r}]; got {values!r}")
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise GraphFormatError(f"names must be one-dimensional; got shape {values.shape}")
         if values.dtype == bool:
-            raise ParameterError("names are wanted, not a mask of True and False; pass names[mask]")
+            raise ParameterError("expected names, got a mask of True and False; pass names[mask]")
         if values.dtype == object:
             return _whole_numbers(values.tolist(), values)
-        if np.issubdtype(values.dtype, np.integer) and (
-            values.dtype != np.uint64 or not (values >> 63).any()
-        ):
+        if values.dtype.kind in "iu" and (values.dtype != np.uint64 or not (values >> 63).any()):
             return values.astype(np.int64, copy=False)
         values = values.tolist()
     return _whole_numbers(list(values), None)
 
 
 def concatenated(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """Return names one after the other: int64 where both are, else objects."""
-    if not len(second):
-        return first
-    if not len(first):
-        return second
+    """Concatenate names: int64 if both are, else objects."""
+    if not len(first) or not len(second):
+        return first if not len(second) else second
     return np.concatenate((first, second))
 
 

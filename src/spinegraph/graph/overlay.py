@@ -1,4 +1,4 @@
-"""Overlay: a graph plus nodes and edges added and removed since, without a copy of the base."""
+"""Overlay: a base graph with nodes and edges added and removed, without a copy of the base."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,6 @@ from spinegraph.graph.edges import (
     entry_counts,
     frozen,
     pointers,
-    row_entries,
     row_sums,
     rows_at,
     stacked,
@@ -32,31 +31,23 @@ from spinegraph.graph.edges import (
     warn_of_losses,
 )
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import (
-    UNHASHABLE,
-    as_array,
-    as_names,
-    concatenated,
-    first_few,
-    quoted,
-    require_known,
-)
-from spinegraph.kernels.adjacency import Adjacency, Way
+from spinegraph.graph.names import UNHASHABLE, as_array, as_names, concatenated, first_few, require_known
+from spinegraph.kernels.adjacency import Adjacency, Direction
 
-REMOVED = 0  # row of every removed node; it is empty
-MAX_WASTE = 1 << 16  # entries of replaced rows that are kept, at least, before a patch is compacted
+REMOVED = 0  # row id of every removed node; this row is empty
+MAX_WASTE = 1 << 16  # unused entries that are kept before a patch may be compacted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlay:
-    """A base graph with nodes and edges added and removed since, frozen; it reads like a graph.
+    """A base graph with nodes and edges added and removed; immutable, and usable like a graph.
 
-    Rows that a change touches are stored whole beside the base; all others are the base's own. A change costs
-    the rows it touches and four bytes per node. Overlays that come from one another share memory, and none
-    of them ever changes: a reader may keep one while others are made.
+    Rows that a change touches are stored separately as a whole; all others are those of the base. A change
+    costs the rows it touches and four bytes per node. Overlays derived from each other share memory, and none
+    of them ever changes, so a reader may keep one while others are made.
 
-    A removed node keeps its position, without edges, so no other node moves; a name that joins again gets
-    a new one. Make an overlay with :meth:`Graph.overlay`, and further ones with :meth:`add` and
+    A removed node keeps its position, without edges, so no other node moves; a name that is added again gets
+    a new position. Make an overlay with :meth:`Graph.overlay`, and further ones with :meth:`add` and
     :meth:`remove`.
 
     Parameters
@@ -68,7 +59,7 @@ class Overlay:
         The rows that differ from the base's.
     added_rows : AddedFeatures, optional
     touched : int64 array (t,)
-        Positions whose rows the last change replaced, removed nodes aside; ascending.
+        Positions whose rows the last change replaced, except removed nodes; ascending.
     report : EdgeReport, optional
         What cleaning did to the last addition.
 
@@ -89,7 +80,7 @@ class Overlay:
 
     @classmethod
     def of(cls, base: Graph) -> "Overlay":
-        """Return an overlay that changes nothing yet.
+        """Return an overlay without changes.
 
         Examples
         --------
@@ -110,17 +101,17 @@ class Overlay:
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes, isolated ones included and removed ones not: at most ``len(overlay)``."""
-        return len(self.standing)
+        """Number of nodes, including isolated but not removed ones: at most ``len(overlay)``."""
+        return len(self.remaining)
 
     @cached_property
-    def standing(self) -> NDArray[np.int64]:
+    def remaining(self) -> NDArray[np.int64]:
         """Positions of the nodes that were not removed, ascending."""
         return frozen(np.flatnonzero(self.patch.row_ids != REMOVED))
 
     @property
     def num_edges(self) -> int:
-        """Number of edges; two directions of a directed graph are two."""
+        """Number of edges; in a directed graph, two directions are two edges."""
         return int(self.out_degrees.sum()) // (1 if self.directed else 2)
 
     @property
@@ -135,22 +126,22 @@ class Overlay:
 
     @property
     def num_features(self) -> int:
-        """Number of features per node, 0 without any."""
+        """Number of features per node, 0 if there are none."""
         return self.base.num_features
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Column names of the features, where known."""
+        """Column names of the features, if known."""
         return self.base.feature_names
 
     @cached_property
     def names(self) -> NDArray[Any]:
-        """Names at all positions, (n,): the base's, then the added, removed nodes included."""
+        """Names at all positions, (n,): the base's, then the added ones, including removed nodes."""
         return frozen(concatenated(self.base.names, as_array(self.added.tolist())))
 
     @cached_property
     def features(self) -> Features | None:
-        """Features of all nodes, (n, f); this copies the base's, :meth:`feature_rows` does not."""
+        """Features of all nodes, (n, f); this copies those of the base, :meth:`feature_rows` does not."""
         if self.base.features is None or self.added_rows is None:
             return None
         return stacked([self.base.features, self.added_rows.matrix()])
@@ -162,36 +153,36 @@ class Overlay:
 
     @cached_property
     def strengths(self) -> NDArray[np.float64]:
-        """Sum of the weights at each node, (n,); the degree in an unweighted graph."""
+        """Sum of the edge weights at each node, (n,); the degree in an unweighted graph."""
         rows = self.patch.rows
         return frozen(self._patched_values(self.base.strengths, row_sums(rows.indptr, rows.weights)))
 
     @cached_property
     def out_degrees(self) -> NDArray[np.int64]:
         """Number of edges from each node, (n,)."""
-        return self._of_way("outward", self.base.out_degrees, entry_counts)
+        return self._directed_values("outward", self.base.out_degrees, entry_counts)
 
     @cached_property
     def in_degrees(self) -> NDArray[np.int64]:
         """Number of edges to each node, (n,)."""
-        return self._of_way("inward", self.base.in_degrees, entry_counts)
+        return self._directed_values("inward", self.base.in_degrees, entry_counts)
 
     @cached_property
     def out_strengths(self) -> NDArray[np.float64]:
         """Sum of the weights of edges from each node, (n,)."""
-        return self._of_way("outward", self.base.out_strengths, row_sums)
+        return self._directed_values("outward", self.base.out_strengths, row_sums)
 
     @cached_property
     def in_strengths(self) -> NDArray[np.float64]:
         """Sum of the weights of edges to each node, (n,)."""
-        return self._of_way("inward", self.base.in_strengths, row_sums)
+        return self._directed_values("inward", self.base.in_strengths, row_sums)
 
-    def _of_way(self, way: str, of_base: NDArray[Any], count: Any) -> NDArray[Any]:
-        """Return degrees or strengths of one direction; those of both where edges have none."""
+    def _directed_values(self, flow: str, of_base: NDArray[Any], count: Any) -> NDArray[Any]:
+        """Return degrees or strengths in one direction, or undirected ones if edges have no direction."""
         rows = self.patch.rows
         if not self.directed:
             return self.degrees if count is entry_counts else self.strengths
-        return frozen(self._patched_values(of_base, count(rows.indptr, getattr(rows, way))))
+        return frozen(self._patched_values(of_base, count(rows.indptr, getattr(rows, flow))))
 
     def _patched_values(self, of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
         """Return one value per node, from the patch where it has a row and from the base elsewhere."""
@@ -202,14 +193,14 @@ class Overlay:
         return values
 
     def positions(self, names: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the positions of the given nodes; added nodes follow the base's."""
+        """Return the positions of named nodes; added nodes follow those of the base."""
         wanted = as_array(names)
         found = self.find(wanted)
         require_known(found, wanted, self.base.names)
         return found
 
     def find(self, names: Iterable[Any], new: dict[Any, int] | None = None) -> NDArray[np.int64]:
-        """Return the positions of the given nodes; those of ``new``, or -1, for unknown ones."""
+        """Return the positions of named nodes; for unknown ones those in ``new``, or -1."""
         wanted = as_array(names)
         found = self.base._name_index.find(wanted)
         found[(found >= 0) & (self.patch.row_ids[found] == REMOVED)] = -1
@@ -223,7 +214,7 @@ class Overlay:
         return found
 
     def position(self, name: Any) -> int:
-        """Return the position of one node, -1 where there is none of that name."""
+        """Return the position of a node, or -1 if there is none of that name."""
         position = self.base._name_index.find_one(name)
         is_in_base = position >= 0 and self.patch.row_ids[position] != REMOVED
         return position if is_in_base else self._added_position(name)
@@ -234,7 +225,7 @@ class Overlay:
         return position if index >= 0 and self.patch.row_ids[position] != REMOVED else -1
 
     def names_at(self, positions: Iterable[int]) -> list[Any]:
-        """Return the names at some positions, at their cost alone."""
+        """Return the names at some positions, at a cost in proportion to their number."""
         start, names = len(self.base), self.base.names
         listed = positions.tolist() if isinstance(positions, np.ndarray) else positions
         found = [names[at] if at < start else self.added[at - start] for at in listed]
@@ -251,7 +242,8 @@ class Overlay:
 
     def degrees_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of neighbours of the nodes at the given positions."""
-        return self.patch.lengths_at(positions)
+        starts, stops = self.adjacency().bounds(positions)
+        return np.asarray(stops - starts)
 
     def feature_rows(self, positions: NDArray[np.int64]) -> Features:
         """Return the features of the nodes at the given positions, (len(positions), f)."""
@@ -265,15 +257,11 @@ class Overlay:
         if not is_base.any():
             return added
         blocks = stacked([self.base.feature_rows(positions[is_base]), added])
-        order = np.empty(len(positions), dtype=np.int64)
-        order[np.argsort(~is_base, kind="stable")] = np.arange(len(positions))
-        return rows_at(blocks, order)
+        return rows_at(blocks, np.argsort(np.argsort(~is_base, kind="stable")))
 
-    def adjacency(self, way: Way = "both") -> Adjacency:
+    def adjacency(self, way: Direction = "both") -> Adjacency:
         """Return the arrays that kernels read: the base's own, and the patch."""
-        base, rows = self.base.adjacency(way), self.patch.rows
-        weights = {"both": rows.weights, "along": rows.outward, "against": rows.inward}[way]
-        return Adjacency.of(*base[:3], self.patch.row_ids, rows.indptr, rows.indices, weights)
+        return self.patch.adjacency(way)
 
     def add(
         self,
@@ -284,19 +272,19 @@ class Overlay:
         *,
         reciprocal: Reciprocal = "error",
     ) -> "Overlay":
-        """Return an overlay with more nodes and edges; this one stays as it is.
+        """Return an overlay with more nodes and edges; this one stays unchanged.
 
         Parameters
         ----------
         names : sequence (a,)
             Names of new nodes.
         edges : pairs of names (m, 2)
-            Between any nodes, known or new; where the graph is directed, from the first to the second. An
-            edge that is there already stays one edge; its weight grows.
+            Between any nodes, existing or new; if the graph is directed, from the first to the second. An
+            existing edge stays one edge, and its weight grows.
         features : array or sparse matrix (a, f)
-            One row per new node; needed exactly when the graph has features.
+            One row per new node; required if and only if the graph has features.
         weights : array (m,)
-            Needed exactly when the graph is weighted.
+            Required if and only if the graph is weighted.
         reciprocal : {"error", "sum", "mean", "max"}
             As in :meth:`Graph.from_edges`.
 
@@ -310,17 +298,17 @@ class Overlay:
     def _add(
         self, names: Iterable[Any], edges: Any, features: Any, weights: Any, reciprocal: Reciprocal = "error"
     ) -> "Overlay":
-        """Do what :meth:`add` says; warnings point at the caller's caller."""
+        """Implement :meth:`add`; warnings point at the caller's caller."""
         new, weighted = as_names(names), self.base.weights is not None
         known = new[self.find(new) >= 0]
         if len(known):
-            raise GraphFormatError(f"{len(known)} new names are in the graph already: {first_few(known)}")
+            raise GraphFormatError(f"{len(known)} new names are already in the graph: {first_few(known)}")
         pairs = as_pairs(edges, has_names=True)
         total = len(self) + len(new)
         ends = self.find(pairs.ravel(), dict(zip(new.tolist(), range(len(self), total), strict=True)))
         require_known(ends, pairs.ravel(), self.base.names, "edges: ")
         if not weighted and weights is not None:
-            raise GraphFormatError("the graph is unweighted; leave weights out, or build it with weights")
+            raise GraphFormatError("the graph is unweighted; leave out weights, or build it with weights")
         if weighted and weights is None and len(pairs):
             raise GraphFormatError("the graph is weighted; pass weights=..., one per added edge")
         touched = np.union1d(ends, np.arange(len(self), total))
@@ -329,16 +317,11 @@ class Overlay:
         numbers = None
         if weighted:
             numbers = as_weights(() if weights is None else weights, sources, targets, touched_names)
-        ways = self.directed, False, reciprocal
-        clean, report = clean_edges(sources, targets, touched_names, numbers, *ways)
-        changed = replace(
-            self,
-            added_rows=self._features_plus(features, new),
-            patch=self.patch.with_edges(touched, clean, total),
-            added=self.added.plus(new.tolist()),
-            touched=touched,
-            report=report,
-        )
+        directions = self.directed, False, reciprocal
+        clean, report = clean_edges(sources, targets, touched_names, numbers, *directions)
+        rows, patch = self._features_plus(features, new), self.patch.with_edges(touched, clean, total)
+        added = self.added.plus(new.tolist())
+        changed = replace(self, added=added, added_rows=rows, patch=patch, touched=touched, report=report)
         warn_of_losses(report, stacklevel=3)
         return changed
 
@@ -346,37 +329,36 @@ class Overlay:
         width = self.num_features
         if self.added_rows is None:
             if features is not None:
-                raise MissingFeaturesError("the graph has no features; leave features out here too")
+                raise MissingFeaturesError("the graph has no features; leave out features here too")
             return None
         if features is None:
             if len(new):
                 raise MissingFeaturesError(
-                    f"the graph has {width} features per node; "
-                    f"pass features=... with a row for each of the {len(new)} new nodes"
+                    f"the graph has {width} features per node; pass features=... with a row for each new "
+                    f"node ({len(new)}), such as numpy.zeros(({len(new)}, {width})) if nothing is known"
                 )
             return self.added_rows
         rows = as_features(features, new)
         if rows.shape[1] != width:
             raise MissingFeaturesError(
-                f"the graph has {width} features per node, new nodes {rows.shape[1]}; "
-                "pass the same columns in the same order"
+                f"the graph has {width} features, new nodes {rows.shape[1]}; pass the same columns in order"
             )
         return self.added_rows.plus(rows)
 
     def remove(self, names: Iterable[Any] = (), edges: Any = ()) -> "Overlay":
-        """Return an overlay without some nodes and their edges, and without some edges; this one stays.
+        """Return an overlay without some nodes and their edges, and without some edges.
 
         Parameters
         ----------
         names : sequence (r,)
             Nodes to remove.
         edges : pairs of names (m, 2)
-            Edges to remove; each must be there, in either direction where the graph is undirected.
+            Edges to remove; each must exist, in either direction if the graph is undirected.
 
         Examples
         --------
         >>> star = Overlay.of(Graph.from_edges([(0, 1), (0, 2), (0, 3)])).remove([3], [(1, 0)])
-        >>> star.num_nodes, star.num_edges, star.degrees.tolist(), star.standing.tolist()
+        >>> star.num_nodes, star.num_edges, star.degrees.tolist(), star.remaining.tolist()
         (3, 1, [1, 0, 1, 0], [0, 1, 2])
         """
         removed, total = np.unique(self.positions(names)), len(self)
@@ -389,10 +371,9 @@ class Overlay:
         listed = keys if rows.outward is None else keys[rows.outward > 0]
         missing = ends[~np.isin(ends, removed).any(axis=1) & ~np.isin(there, listed)]
         if len(missing):
-            source, target = self.names_at(missing[0])
             raise GraphFormatError(
                 f"{len(missing)} edges to remove are not in the graph, for example "
-                f"({quoted(source)}, {quoted(target)}); remove edges that are there"
+                f"({first_few(self.names_at(missing[0]))}); remove existing edges"
             )
         back = ends[:, 1] * total + ends[:, 0]
         kept = ~np.isin(rows.indices, removed)
@@ -400,10 +381,10 @@ class Overlay:
             kept &= ~np.isin(keys, np.concatenate((there, back)))
         else:
             out, into = (
-                np.where(np.isin(keys, gone), np.float32(0), way)
-                for gone, way in ((there, rows.outward), (back, rows.inward))
+                np.where(np.isin(keys, gone), np.float32(0), flow)
+                for gone, flow in ((there, rows.outward), (back, rows.inward))
             )
-            rows = rows.with_ways(out, into)
+            rows = rows.with_directions(out, into)
             kept &= (out > 0) | (into > 0)
         lengths = np.bincount(np.searchsorted(touched, sources[kept]), minlength=len(touched))
         left = rows.chosen(pointers(lengths), kept)
@@ -411,9 +392,9 @@ class Overlay:
         return replace(self, patch=patch.with_rows(touched, left, total), touched=touched, report=None)
 
     def branch(self) -> "Overlay":
-        """Return the same overlay with memory of its own, so that additions to it cost no other overlay time.
+        """Return the same overlay with memory of its own, so that additions to it do not slow other overlays.
 
-        Use it for what is only tried out; it costs a copy of what was added since the base.
+        Use it to try things out; it costs a copy of what was added to the base.
 
         Examples
         --------
@@ -432,34 +413,35 @@ class Overlay:
         >>> Graph.from_edges([(0, 1)]).overlay([2], [(2, 0)]).materialize()
         Graph(3 nodes, 2 edges)
         """
-        if not len(self.standing):
-            raise GraphFormatError("a graph has at least one node; every node of this overlay was removed")
-        rows = self.rows_at(self.standing)
+        if not len(self.remaining):
+            raise GraphFormatError("a graph needs at least one node; every node of this overlay was removed")
+        rows = self.rows_at(self.remaining)
         new_position = np.full(len(self), -1, dtype=np.int64)
-        new_position[self.standing] = np.arange(len(self.standing))
-        features = None if self.base.features is None else self.feature_rows(self.standing)
+        new_position[self.remaining] = np.arange(len(self.remaining))
+        features = None if self.base.features is None else self.feature_rows(self.remaining)
         rows = rows._replace(indices=new_position[rows.indices])
-        return Graph._trusted(rows, self.names[self.standing], features, self.feature_names, self.report)
+        names, encoder = self.names[self.remaining], self.base.encoder
+        return Graph._trusted(rows, names, features, self.feature_names, self.report, encoder)
 
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Replaced and added rows of a base graph, and which node each belongs to.
+    """Replaced and added rows of a base graph, and the node of each.
 
-    Rows are only ever appended, so that patches share them. Rows that no node refers to any more are dropped
-    when they outweigh the others.
+    Rows are only ever appended, so that patches can share them. Unused rows are dropped once they outweigh
+    the others.
     """
 
     base: Graph
-    row_ids: NDArray[np.int32]  # (n_total,) row of the patch, -1 where the base's row is valid, or REMOVED
+    row_ids: NDArray[np.int32]  # (n_total,) row of the patch, or -1 if the base's row is valid, or REMOVED
     indptr: "AppendOnlyArray"
     indices: "AppendOnlyArray"
     values: "dict[str, AppendOnlyArray]"  # weights, outward and inward, as in ``Rows``
-    waste: int = 0  # entries of rows that were replaced
+    waste: int = 0  # entries of replaced rows
 
     @classmethod
     def empty(cls, base: Graph) -> "Patch":
-        """Return a patch that changes nothing."""
+        """Return a patch without changes."""
         values = {name: AppendOnlyArray(np.zeros(0, np.float32)) for name in base._rows.values}
         row_ids = np.full(len(base), -1, dtype=np.int32)
         indices = AppendOnlyArray(np.zeros(0, base.indices.dtype))
@@ -467,7 +449,7 @@ class Patch:
 
     @property
     def rows(self) -> Rows:
-        """All rows, those that were replaced included."""
+        """All rows, including replaced ones."""
         values = {name: each.values for name, each in self.values.items()}
         return Rows(self.indptr.values, self.indices.values, **values)
 
@@ -476,63 +458,48 @@ class Patch:
         values = {name: each.copy() for name, each in self.values.items()}
         return replace(self, indptr=self.indptr.copy(), indices=self.indices.copy(), values=values)
 
-    def lengths_at(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the degrees of the given nodes, at their cost alone."""
-        row_ids, indptr = self.row_ids[nodes], self.indptr.values
-        is_base = row_ids < 0
-        of_base, of_patch = nodes[is_base], row_ids[~is_base]
-        lengths = np.empty(len(nodes), dtype=np.int64)
-        lengths[is_base] = self.base.indptr[of_base + 1] - self.base.indptr[of_base]
-        lengths[~is_base] = indptr[of_patch + 1] - indptr[of_patch]
-        return lengths
+    def adjacency(self, way: Direction) -> Adjacency:
+        """Return the arrays that kernels read: the base's own, and the patch."""
+        base, rows = self.base.adjacency(way), self.rows
+        weights = {"both": rows.weights, "along": rows.outward, "against": rows.inward}[way]
+        return Adjacency.of(*base[:3], self.row_ids, rows.indptr, rows.indices, weights)
+
+    @cached_property
+    def undirected(self) -> Adjacency:
+        """The adjacency for walks in both directions."""
+        return self.adjacency("both")
 
     def rows_at(self, nodes: NDArray[np.int64]) -> Rows:
-        """Return the valid rows of the given nodes, from the patch or else from the base."""
-        row_ids, rows, base = self.row_ids[nodes], self.rows, self.base
-        is_base = row_ids < 0
-        lengths = self.lengths_at(nodes)
-        from_base = np.repeat(is_base, lengths)
-        base_entries = row_entries(base.indptr, nodes[is_base])
-        patch_entries = row_entries(rows.indptr, row_ids[~is_base])
-
-        def gathered(of_base: NDArray[Any], of_patch: NDArray[Any]) -> NDArray[Any]:
-            values = np.empty(len(from_base), dtype=of_base.dtype)
-            values[from_base] = of_base[base_entries]
-            values[~from_base] = of_patch[patch_entries]
-            return values
-
-        values = {name: gathered(each, rows.values[name]) for name, each in base._rows.values.items()}
-        return Rows(pointers(lengths), gathered(base.indices, rows.indices), **values)
+        """Return the current rows of some nodes, from the patch or else from the base."""
+        base, rows, adjacency = self.base._rows, self.rows, self.undirected
+        indptr, entries = adjacency.entries(nodes)
+        indices, patched = adjacency.gathered(entries, base.indices, rows.indices), rows.values
+        values = {name: adjacency.gathered(entries, one, patched[name]) for name, one in base.values.items()}
+        return Rows(indptr, indices, **values)
 
     def with_rows(self, nodes: NDArray[np.int64], rows: Rows, total: int) -> "Patch":
-        """Return a patch of ``total`` nodes in which the given nodes have the given rows."""
+        """Return a patch for ``total`` nodes in which some nodes have new rows."""
         first, known = len(self.indptr) - 1, nodes[nodes < len(self.row_ids)]
         row_ids = np.full(total, -1, dtype=np.int32)
         row_ids[: len(self.row_ids)] = self.row_ids
         row_ids[nodes] = np.arange(first, first + len(nodes), dtype=np.int32)
         values = {name: each.plus(rows.values[name]) for name, each in self.values.items()}
-        changed = Patch(
-            self.base,
-            frozen(row_ids),
-            self.indptr.plus(rows.indptr[1:] + len(self.indices)),
-            self.indices.plus(rows.indices),
-            values,
-            self.waste + self._entries_held(known),
-        )
-        is_wasteful = changed.waste > max(MAX_WASTE, len(changed.indices) // 2)
-        return changed._compacted() if is_wasteful else changed
+        indptr = self.indptr.plus(rows.indptr[1:] + len(self.indices))
+        indices, waste = self.indices.plus(rows.indices), self.waste + self._entries_held(known)
+        changed = Patch(self.base, frozen(row_ids), indptr, indices, values, waste)
+        return changed._compacted() if changed.waste > max(MAX_WASTE, len(changed.indices) // 2) else changed
 
     def without(self, nodes: NDArray[np.int64]) -> "Patch":
-        """Return a patch in which the given nodes are removed; edges to them are left to the caller."""
+        """Return a patch in which some nodes are removed; the caller removes edges to them."""
         row_ids = self.row_ids.copy()
         row_ids[nodes] = REMOVED
         return replace(self, row_ids=frozen(row_ids), waste=self.waste + self._entries_held(nodes))
 
     def with_edges(self, touched: NDArray[np.int64], clean: Rows, total: int) -> "Patch":
-        """Return a patch of ``total`` nodes with more edges; the weight of one that is there already grows.
+        """Return a patch for ``total`` nodes with more edges; the weights of existing edges grow.
 
-        ``touched`` (t,) are positions, ascending, those of new nodes included; ``clean`` are the edges among
-        them, by their index in ``touched``.
+        ``touched`` (t,) holds positions, ascending, including those of new nodes; ``clean`` holds the edges
+        among them, by index in ``touched``.
         """
         now = self.rows_at(touched[touched < len(self.row_ids)])  # new nodes come last, without rows
         present = np.repeat(np.arange(len(now.indptr) - 1), np.diff(now.indptr))
@@ -542,9 +509,7 @@ class Patch:
         def summed(old: Any, new: Any) -> Any:
             sums = sum_repeats(listed, np.concatenate((old, new)))[1]
             if sums is not None and sums.max(initial=0) > np.finfo(np.float32).max:
-                raise GraphFormatError(
-                    f"a weight grows to {sums.max():g}, more than float32 holds; scale them down"
-                )
+                raise GraphFormatError(f"a weight grows to {sums.max():g}, beyond float32; scale them down")
             return None if sums is None else sums.astype(np.float32)
 
         values = {name: summed(old, clean.values[name]) for name, old in now.values.items()}
@@ -553,17 +518,17 @@ class Patch:
         merged = Rows(pointers(lengths), (keys % total).astype(now.indices.dtype), **values)
         if merged.outward is not None and merged.inward is not None:
             most = np.float32(np.inf if merged.weights is not None else 1)
-            merged = merged.with_ways(np.minimum(merged.outward, most), np.minimum(merged.inward, most))
+            merged = merged.with_directions(np.minimum(merged.outward, most), np.minimum(merged.inward, most))
         return self.with_rows(touched, merged, total)
 
     def _entries_held(self, nodes: NDArray[np.int64]) -> int:
-        """Return how many entries of the patch belong to the given nodes."""
+        """Return the number of entries of the patch that belong to some nodes."""
         row_ids, indptr = self.row_ids[nodes], self.indptr.values
         held = row_ids[row_ids > REMOVED]
         return int((indptr[held + 1] - indptr[held]).sum())
 
     def _compacted(self) -> "Patch":
-        """Return the same patch without the rows that were replaced."""
+        """Return the same patch without replaced rows."""
         held = np.flatnonzero(self.row_ids > REMOVED)
         rows, row_ids = self.rows_at(held), self.row_ids.copy()
         row_ids[held] = np.arange(1, len(held) + 1, dtype=np.int32)
@@ -572,17 +537,15 @@ class Patch:
         return Patch(self.base, frozen(row_ids), indptr, AppendOnlyArray(rows.indices), values)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class AddedNames:
-    """Names of added nodes, in order of joining; a name may join again after its node was removed.
+    """Names of added nodes, in order of addition; a name may be added again after its node was removed.
 
-    Overlays share the list and the table of indices; an index counts where the own list has the name there.
+    Overlays share the list and the table of indices; an index is valid if this list has the name there.
     """
 
-    __slots__ = ("_joined", "_names")
-
-    def __init__(self) -> None:
-        self._names = AppendOnlyArray(np.zeros(0, object))
-        self._joined: dict[Any, tuple[int, ...]] = {}
+    _names: "AppendOnlyArray" = field(default_factory=lambda: AppendOnlyArray(np.zeros(0, object)))
+    _joined: dict[Any, tuple[int, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -591,24 +554,21 @@ class AddedNames:
         return self._names.values[index]
 
     def plus(self, names: Sequence[Any]) -> "AddedNames":
-        """Return these names and more; growing twice from the same names gives two lists."""
+        """Return these names with more appended; appending twice to the same names gives two lists."""
         if not len(names):
             return self
-        longer = AddedNames()
-        longer._names = self._names.plus(np.fromiter(names, object, len(names)))
-        longer._joined = self._joined if longer._names.shares(self._names) else self._joined.copy()
+        longer = self._names.plus(np.fromiter(names, object, len(names)))
+        joined = self._joined if longer.shares(self._names) else self._joined.copy()
         for index, name in enumerate(names, len(self)):
-            longer._joined[name] = (*longer._joined.get(name, ()), index)
-        return longer
+            joined[name] = (*joined.get(name, ()), index)
+        return AddedNames(longer, joined)
 
     def branch(self) -> "AddedNames":
-        """Return the same names, to grow independently of these."""
-        made = AddedNames()
-        made._names, made._joined = self._names.copy(), self._joined.copy()
-        return made
+        """Return the same names, to which others can be appended independently."""
+        return AddedNames(self._names.copy(), self._joined.copy())
 
     def find(self, name: Any) -> int:
-        """Return the index at which a name joined last, -1 where it never did."""
+        """Return the index at which a name was added last, or -1."""
         for index in sorted(self._joined.get(name, ()), reverse=True):
             if index < len(self) and self[index] == name:
                 return index
@@ -616,8 +576,7 @@ class AddedNames:
 
     def tolist(self) -> list[Any]:
         """Return the names as a list."""
-        listed: list[Any] = self._names.values.tolist()
-        return listed
+        return list(self._names.values.tolist())
 
 
 class AddedFeatures:
@@ -627,14 +586,14 @@ class AddedFeatures:
 
     def __init__(self, rows: Features) -> None:
         self._width = rows.shape[1]
-        self._origin: tuple[ref[_Buffer], int] | None = None  # of which these are a copy, up to so many rows
+        self._origin: tuple[ref[_Buffer], int] | None = None  # the buffer this is a copy of, up to some row
         parts: tuple[Any, ...] = (rows,)
         if issparse(rows):
             parts = (rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
         self._parts = tuple(map(AppendOnlyArray, parts))
 
     def plus(self, rows: Features) -> "AddedFeatures":
-        """Return these rows and more; dense rows become sparse where these are, and the other way round."""
+        """Return these rows with more appended, which become sparse or dense like these."""
         if len(self._parts) == 1:
             return self._of([self._parts[0].plus(rows.toarray() if issparse(rows) else rows)])
         indptr, indices, data = self._parts
@@ -646,14 +605,14 @@ class AddedFeatures:
         return len(self._parts[0]) - (len(self._parts) > 1)
 
     def num_common(self, other: "AddedFeatures") -> int:
-        """Return how many leading rows are surely those of other ones."""
+        """Return the number of leading rows that are known to equal those of another instance."""
         if self._parts[0].shares(other._parts[0]):
             return min(len(self), len(other))
         is_copy = self._origin is not None and self._origin[0]() is other._parts[0]._buffer
         return min(self._origin[1], len(other)) if is_copy and self._origin is not None else 0
 
     def copy(self) -> "AddedFeatures":
-        """Return the same rows, to grow independently of these."""
+        """Return the same rows, to which others can be appended independently."""
         return self._of([part.copy() for part in self._parts])
 
     def matrix(self) -> Features:
@@ -674,8 +633,8 @@ class AddedFeatures:
 class AppendOnlyArray:
     """The first values of a growing buffer, which other arrays may share.
 
-    The first array to grow from this one writes behind its end; a second one gets a copy. No array ever sees
-    a value change, so readers need no lock.
+    The first array to be extended from this one writes behind its end; a second one gets a copy. No value
+    that an array can see ever changes, so readers need no lock.
     """
 
     __slots__ = ("_buffer", "_length")
@@ -692,22 +651,26 @@ class AppendOnlyArray:
         return frozen(self._buffer.room[: self._length])
 
     def plus(self, more: Any) -> "AppendOnlyArray":
-        """Return an array with more values behind these, at their cost alone."""
-        buffer, length = self._buffer, self._length + len(more)
+        """Return an array with more values appended, at a cost in proportion to their number."""
+        buffer, start, stop = self._buffer, self._length, self._length + len(more)
         if not len(more):
             return self
         with buffer.lock:
-            is_end = buffer.used == self._length
-            if is_end:
-                buffer.write(more)
-        if not is_end:
-            return self.copy().plus(more)
-        longer = object.__new__(AppendOnlyArray)
-        longer._buffer, longer._length = buffer, length
-        return longer
+            if buffer.used == start:
+                if stop > len(buffer.room):
+                    shape = max(2 * start, stop, 16), *buffer.room.shape[1:]
+                    room = np.empty(shape, buffer.room.dtype)
+                    room[:start] = buffer.room[:start]
+                    buffer.room = room  # filled before any reader sees it
+                buffer.room[start:stop] = more
+                buffer.used = stop
+                longer = object.__new__(AppendOnlyArray)
+                longer._buffer, longer._length = buffer, stop
+                return longer
+        return self.copy().plus(more)
 
     def shares(self, other: "AppendOnlyArray") -> bool:
-        """Return whether another array has the same memory."""
+        """Return whether another array shares the memory."""
         return self._buffer is other._buffer
 
     def copy(self) -> "AppendOnlyArray":
@@ -716,16 +679,7 @@ class AppendOnlyArray:
 
 
 class _Buffer:
-    """Memory of which the first ``used`` values are written; it doubles when it is full."""
+    """Memory in which the first ``used`` values are written; it doubles when full."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self.room, self.used, self.lock = values, len(values), Lock()
-
-    def write(self, more: Any) -> None:
-        start, stop = self.used, self.used + len(more)
-        if stop > len(self.room):
-            room = np.empty((max(2 * start, stop, 16), *self.room.shape[1:]), dtype=self.room.dtype)
-            room[:start] = self.room[:start]
-            self.room = room
-        self.room[start:stop] = more
-        self.used = stop

@@ -1,9 +1,8 @@
-"""Reads a graph from a file, a table or a query: into memory, or of any size into a store."""
+"""Reads a graph from a file, a table or a query into memory, or a graph of any size into a store."""
 
 import logging
 import os
 import shutil
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spinegraph.atomic import explained, make_folder, whole_folder
-from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError, SpineWarning
+from spinegraph.atomic import make_folder, output_errors, whole_folder
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, ParameterError
 from spinegraph.graph.describe import computed_fingerprint
 from spinegraph.graph.edge_files import (
     EdgeOptions,
@@ -31,6 +30,7 @@ from spinegraph.graph.edge_files import (
     read_npz_network,
     trim,
     warn_of_header,
+    warn_of_shared_ids,
 )
 from spinegraph.graph.edges import (
     MAX_NODES,
@@ -43,25 +43,22 @@ from spinegraph.graph.edges import (
 )
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import (
-    MISSING_ZERO,
-    Missing,
     align_features,
     encoded,
     is_number,
     is_numeric,
     join_features,
-    mismatch,
     name_column,
     names_like,
     other_columns,
     read_features,
+    warn_of_rows,
 )
 from spinegraph.graph.files import STANDARD_INPUT, Opened, naming, opened
 from spinegraph.graph.graph import Graph
 from spinegraph.graph.names import first_few, quoted
 from spinegraph.graph.store import (
     FILES,
-    Entry,
     Header,
     StoredNames,
     entry_of,
@@ -83,8 +80,8 @@ Source = str | os.PathLike[str]
 Progress = Callable[[str, int, int], None]
 
 MIN_MEMORY = 256 * 2**20
-_PROCESS_MEMORY = 160 * 2**20  # the interpreter and its libraries
-_SHARE = 0.6  # of the rest for DuckDB, which takes somewhat more than it is allowed
+_PROCESS_MEMORY = 160 * 2**20  # of the interpreter and its libraries
+_SHARE = 0.6  # of the remaining memory for DuckDB, which uses somewhat more than its limit
 _ENTRIES = 2**18  # sorted entries merged at a time
 _EXAMPLES = 6
 
@@ -111,62 +108,63 @@ def read_graph(
 ) -> Graph:
     r"""Read a graph from a file, a table in memory or a query, and its node features from another.
 
-    Edges come as text (commas, tabs, semicolons or white space), Parquet, JSON lines, a DuckDB file, npz
-    (``edges`` and ``num_nodes``, or SciPy's sparse matrix) or GraphML, any of them packed by gzip or zstd;
-    the kind is detected from the first bytes. GraphML needs ``pip install 'spinegraph[graphs]'``. A store's
-    folder (see ``open_store``) is opened as it is. Node names are integers where every name is one as usually
-    written, else text. They are sorted; npz and GraphML, which list their nodes, keep their order.
+    Edges may be text (commas, tabs, semicolons or white space), Parquet, JSON lines, a DuckDB file, npz
+    (``edges`` and ``num_nodes``, or a SciPy sparse matrix) or GraphML, with or without gzip or zstd; the kind
+    is detected from the first bytes. GraphML needs ``pip install 'spinegraph[graphs]'``. The folder of a
+    store (see ``open_store``) is opened as it is. Node names are integers if all are (7, but not 007), else
+    text. They are sorted; npz and GraphML, which list their nodes, keep their order.
 
     Parameters
     ----------
     edges : path or table
-        The edge file (``-`` is the standard input), or an Arrow table, a pandas or polars DataFrame, a dict
-        of columns or a list of dicts.
+        The edge file (``-`` is standard input), or an Arrow table, a pandas or polars DataFrame, a dict of
+        columns or a list of dicts.
     features : path, table or matrix, optional
         Node features as npz, npy, CSV, TSV, Parquet, JSON lines or GraphML, or a table in memory. A table is
-        joined by its column of names; a bare matrix has row ``i`` for node ``i``. Numbers without gaps are
-        taken as they are; any other table goes through a
-        :class:`~spinegraph.graph.encoder.FeatureEncoder`. Rows that name no node become nodes without edges,
-        nodes without a row get gaps; a warning counts each.
+        joined by its column of names; a matrix without names has row ``i`` for node ``i``. Numbers without
+        gaps are used as they are; any other table goes through a
+        :class:`~spinegraph.graph.encoder.FeatureEncoder`. Rows that match no node become isolated nodes, and
+        nodes without a row get gaps, each with a warning.
     query : str, optional
         SQL whose result is the edges, instead of ``edges``.
     database : path, optional
-        The DuckDB file that ``query`` is asked of.
+        The DuckDB file to run ``query`` on.
     source, target, weight : str or int, optional
         Columns by title or position; titles imply a header. By default the ends are columns with usual titles
-        (source, target, from, to and the like), else the first two; the weight is a column of numbers titled
-        weight, amount or the like. Other columns are left out.
+        (source, target, from, to and similar), else the first two; the weight is a column of numbers titled
+        weight, amount or similar. Other columns are left out.
     weighted : bool, optional
-        By default weights are read from such a column, and from the third column of text without titles where
-        that holds numbers that are no time stamps and not below 0. True takes the third column whatever its
-        title; False reads none.
+        By default weights are read from such a column, or from the third column of text without titles if it
+        holds numbers that are neither time stamps nor below 0. True uses the third column whatever its title;
+        False ignores weights.
     header : bool, optional
-        Whether the first line of text holds titles. By default it does when its words are usual titles, when
-        it has words where the lines below have numbers, or when its words occur in neither end column again;
-        a warning tells of the last.
+        Whether the first line of text holds titles. By default it does if its words are usual titles, if it
+        has words where the lines below have numbers, or if its words do not occur again in either end column;
+        in the last case there is a warning.
     delimiter : str, optional
         Field separator of text; ``" "`` is any white space.
     comments : sequence of str
         Lines of text that begin with one of these are skipped.
     names : {"integer", "text"}, optional
-        What node names are.
+        Type of node names.
     num_nodes : int, optional
-        Nodes are 0 .. num_nodes-1, listed in an edge or not.
+        Nodes are 0 .. num_nodes-1, whether or not they occur in an edge.
     directed, reciprocal
         As in :meth:`Graph.from_edges <spinegraph.graph.graph.Graph.from_edges>`.
     node_column : str or int, optional
-        The column of node names in a feature table; by default one titled node, id or name, else the first.
+        The column of node names in a feature table; by default one titled node, id or name, or else the
+        first, that has nodes of the edges.
     encoder : FeatureEncoder, optional
         Encodes the features; fitted on them if it is not fitted yet. By default a table with gaps or with
-        columns other than numbers gets one of its own. The graph holds it as ``encoder`` and a model fitted
-        on it as ``table_encoder_``: pass ``encoder=model.table_encoder_`` to encode other files the same way.
+        columns other than numbers gets a new encoder. The graph holds it as ``encoder``, and a fitted model
+        as ``table_encoder_``: pass ``encoder=model.table_encoder_`` to encode other files the same way.
 
     Raises
     ------
     GraphFormatError
-        The file breaks a rule; the message names file and line, the text, the rule and a way out.
+        The file breaks a rule; the message gives file and line, the text, the rule and a way out.
     MissingFileError
-        There is no such file.
+        The file does not exist.
 
     Examples
     --------
@@ -179,28 +177,27 @@ def read_graph(
     options = EdgeOptions(source, target, weight, weighted, header, delimiter, comments, names, num_nodes)
     if isinstance(edges, str | os.PathLike) and query is None and is_store(edges):
         return open_whole_store(edges, features)
-    contents = read_joined(
-        edge_source(edges, query, database), features, options, node_column=node_column, encoder=encoder
-    )
+    given = edge_source(edges, query, database)
+    contents = read_joined(given, features, options, node_column=node_column, encoder=encoder)
     for note in contents.notes:
         logger.info("%s: %s", contents.path, note)
     return build_graph(contents, directed=directed, reciprocal=reciprocal)
 
 
 def edge_source(edges: Any, query: str | None, database: Source | None) -> Any:
-    """Return what edges are read from, where exactly one of a source and a query is given."""
+    """Return what to read edges from; raises unless either a source or a query is given."""
     if (edges is None) == (query is None):
-        raise ParameterError("pass either edges (a file or a table) or query='select ...', and one of them")
+        raise ParameterError("pass either edges (a file or a table) or query='select ...'")
     if query is None and database is not None:
-        raise ParameterError("database goes with query='select source, target from ...'; pass a query")
+        raise ParameterError("database needs query='select source, target from ...'; pass a query")
     return edges if query is None else Query(query, database)
 
 
 def open_whole_store(path: Source, features: Any) -> Graph:
-    """Open a store, which holds its own features; a feature file beside it is an error."""
+    """Open a store, which has its own features; raises if a feature file is given too."""
     if features is not None:
         raise ParameterError(
-            f"{os.fspath(path)}: is a store, which holds its features; build it with them "
+            f"{os.fspath(path)}: is a store, which has its own features; build it with features "
             "(spine data build --features), or pass the edges as a file"
         )
     return open_store(os.fspath(path))
@@ -214,42 +211,40 @@ def read_joined(
     node_column: str | int | None = None,
     encoder: FeatureEncoder | None = None,
 ) -> FileContents:
-    """Read edges and join the features of another file; arguments as in :func:`read_graph`."""
+    """Read edges and join features from another file; arguments as in :func:`read_graph`."""
     contents = read_contents(edges, options)
     if features is None:
         return contents
-    return join_features(contents, read_features(features, node_column), encoder)
+    return join_features(contents, read_features(features, node_column, contents.names), encoder)
 
 
 def read_contents(edges: Any, options: EdgeOptions | None = None) -> FileContents:
-    """Read what an edge file, table or query holds, before edges are merged, dropped or made symmetric."""
+    """Read an edge file, table or query, before edges are merged, dropped or made symmetric."""
     options = options or EdgeOptions()
     if not isinstance(edges, str | os.PathLike):
         with open_listing(edges, options) as listing:
             return collect(listing)
     with opened(edges) as source:
         if source.kind == "npy":
-            raise GraphFormatError(
-                f"{source.path}: holds a bare array, which is no edge list; pass it as features=..."
-            )
+            raise GraphFormatError(f"{source.path}: an npy array is no edge list; pass it as features=...")
         if source.kind in ("npz", "xml"):
             if any(column is not None for column in options.columns):
-                raise ParameterError(f"{source.path}: columns go with tables, not with npz and GraphML files")
+                raise ParameterError(f"{source.path}: npz and GraphML files have no columns; leave these out")
             return (read_npz_network if source.kind == "npz" else read_graphml)(edges, options)
         with open_listing(source, options) as listing:
             contents = collect(listing)
-    # Arrow keeps freed memory for itself; building the graph needs it more.
+    # Arrow keeps freed memory, which building the graph needs.
     pa.default_memory_pool().release_unused()
     return contents
 
 
 def build_graph(contents: FileContents, *, directed: bool = False, reciprocal: Reciprocal = "error") -> Graph:
-    """Build the graph of a file's contents; an error names the file."""
+    """Build the graph of a file's contents; errors name the file."""
     sources, targets = contents.edges.T
     found = contents.names, contents.weights, contents.features, contents.feature_names
-    ways = directed, contents.directed, reciprocal
+    directions = directed, contents.directed, reciprocal
     with naming(contents.path):
-        graph = Graph._from_positions(sources, targets, *found, *ways, stacklevel=3)
+        graph = Graph._from_positions(sources, targets, *found, *directions, stacklevel=3)
     return graph._encoded_by(contents.encoder)
 
 
@@ -272,35 +267,33 @@ def build_store(
     directed: bool = False,
     reciprocal: Reciprocal = "error",
     node_column: str | int | None = None,
-    missing: Missing = "error",
     encoder: FeatureEncoder | None = None,
 ) -> Graph:
     r"""Build a store from an edge file that need not fit in memory, and open it.
 
-    The graph is the one ``read_graph`` reads: same names in the same (ascending) order, same edges, weights,
-    report and warnings. DuckDB sorts the edges in a hidden folder beside the store, which takes a few times
-    the size of the result; the store appears when it is complete, and what an interrupted build wrote is
-    removed.
+    The graph is the same as from ``read_graph``: same names in the same (ascending) order, same edges,
+    weights, report and warnings. DuckDB sorts the edges in a hidden folder next to the store, which takes a
+    few times the size of the result. The store appears once it is complete; files of an interrupted build
+    are removed.
 
     Parameters
     ----------
     edges : path
         CSV, TSV, white space, JSON lines, Parquet or a DuckDB file. npz and GraphML are read into memory.
     folder : path
-        The store; an existing one is replaced.
+        Folder of the store; an existing store is replaced.
     features : path, optional
-        Node features. Parquet whose columns are numbers is read in bounded memory; other kinds are read into
-        memory.
+        Node features. Parquet with columns of numbers is read in bounded memory; other kinds are read into
+        memory as a whole.
     memory : int
-        Bytes to work with, at least 256 MiB, beside what the features need.
+        Bytes to use, at least 256 MiB, in addition to what the features need.
     progress : callable (stage, done, total), optional
     source, target, weight, weighted, header, delimiter, comments, names, num_nodes
     directed, reciprocal, node_column
         As in ``read_graph``.
-    missing : {"error", "zero"}
-        With "zero", nodes without a feature row get zeros, and rows without a node are left out.
     encoder : FeatureEncoder, optional
-        Fitted; needed where features have gaps or other columns than numbers.
+        A fitted encoder; required if features have gaps or columns other than numbers. A store does not save
+        it: pass it again in ``fit(store, encoder=encoder)``.
 
     Examples
     --------
@@ -317,11 +310,11 @@ def build_store(
     check_directions(directed, reciprocal)
     options = EdgeOptions(source, target, weight, weighted, header, delimiter, comments, names, num_nodes)
     if STANDARD_INPUT in (os.fspath(edges), features and os.fspath(features)):
-        raise ParameterError("a store is built from files, which are read more than once; got -")
+        raise ParameterError("a store is built from files, not from standard input; write it to a file first")
     store, report_progress = Path(folder), progress or (lambda stage, done, total: None)
     require_store_place(store)
     if features is not None:
-        rows = _unnamed_rows(features)  # fails early where they cannot be read
+        rows = _unnamed_rows(features)  # fails early if they cannot be read
         options = options if num_nodes is not None else replace(options, num_nodes=rows)
     with opened(edges) as opened_edges:
         if opened_edges.kind in ("npz", "npy", "xml"):
@@ -331,7 +324,7 @@ def build_store(
             write_store(read_graph(edges, features, **chosen, encoder=encoder), store)
             return open_store(store)
         make_folder(store.resolve().parent)
-        given = (memory, report_progress, features, directed, reciprocal, node_column, missing, encoder)
+        given = (memory, report_progress, features, directed, reciprocal, node_column, encoder)
         with whole_folder(store) as partial:
             made = _Build(partial, *given).write(opened_edges, options)
             report_progress("checksums", 0, 0)
@@ -341,12 +334,6 @@ def build_store(
     if made.report is not None:
         warn_of_losses(made.report, stacklevel=2)
     return open_store(store)
-
-
-def _entries(folder: Path) -> dict[str, Entry]:
-    """Return the entries of the files written so far, without features."""
-    names = [name for name in FILES if not name.startswith("features") and (folder / name).exists()]
-    return {name: entry_of(folder / name, FILES[name][1][0]) for name in names}
 
 
 @dataclass(eq=False)
@@ -360,11 +347,10 @@ class _Build:
     directed: bool
     reciprocal: Reciprocal
     node_column: str | int | None
-    missing: Missing
     encoder: FeatureEncoder | None
 
     def write(self, source: Opened, options: EdgeOptions) -> Header:
-        """Write the files of a store, without its header, which is returned."""
+        """Write the files of a store except its header, which is returned."""
         work = self.folder / "work"
         work.mkdir()
         allowed = int(_SHARE * (self.memory - _PROCESS_MEMORY))
@@ -377,9 +363,14 @@ class _Build:
             self.progress("sorting names", 0, 0)
             kind = self._write_names(found)
             warn_of_header(self._listing, stacklevel=4)
+            shared = "SELECT count(*) FROM (SELECT a FROM spine_edges INTERSECT SELECT b FROM spine_edges)"
+            names, count = _stored_names(self.folder), lambda: int(self._listing.first(shared)[0])
+            warn_of_shared_ids(self._listing.titles, names, count, stacklevel=4)
             self.progress("sorting edges", 0, found.listed)
             report = self._write_rows(found)
-            made = Header(kind, True, None, None, report, "", _entries(self.folder))
+            written = [name for name in FILES if (self.folder / name).exists()]
+            files = {name: entry_of(self.folder / name, FILES[name][1][0]) for name in written}
+            made = Header(kind, True, None, None, report, "", files)
             if self.features is not None:
                 self.progress("joining features", 0, found.names)
                 made = self._join_features(self.features, made)
@@ -392,7 +383,7 @@ class _Build:
     def _write_names(self, found: Loaded) -> str:
         """Write the names in ascending order and return their kind."""
         batches = (batch.column(0) for batch in self._rows("SELECT n FROM spine_names"))
-        with explained(self.folder):
+        with output_errors(self.folder):
             if found.are_integers:
                 write_chunks(self.folder / "names.bin", (batch.to_numpy() for batch in batches), np.int64)
                 return "range" if found.are_range else "integer"
@@ -400,13 +391,13 @@ class _Build:
         return "text"
 
     def _write_rows(self, found: Loaded) -> EdgeReport:
-        """Write indptr, indices and weights in both directions; counts what was merged or dropped."""
+        """Write indptr, indices and weights in both directions, and count what was merged or dropped."""
         is_weighted, directed, n = self._listing.weight is not None, self.directed, found.names
         weight, zero = (", w", "w = 0") if is_weighted else ("", "false")
         loops, zeros = self._listing.first(
             f"SELECT count(*) FILTER (a = b), count(*) FILTER (a <> b AND {zero}) FROM spine_edges"
         )
-        # The last bit of a key says which direction an edge was listed in.
+        # The last bit of a key is the direction that an edge was listed in.
         both = f"unnest([(x * {n} + y) * 2 + (x > y)::INT, (y * {n} + x) * 2 + (x > y)::INT]) AS k{weight}"
         pairs = self._listing.pairs(found)
         ordered = f"SELECT {both} FROM ({pairs}) WHERE x <> y AND NOT {zero} ORDER BY k{weight}"
@@ -414,26 +405,25 @@ class _Build:
         one_way = entries = 0
         done, total = 0, 2 * (found.listed - loops - zeros)
         with (
-            explained(self.folder),
+            output_errors(self.folder),
             (self.folder / "indices.bin").open("wb") as columns,
             (self.folder / ("weights.bin" if is_weighted else "work/none")).open("wb") as numbers,
             (self.folder / ("outward.bin" if directed else "work/out")).open("wb") as outward,
             (self.folder / ("inward.bin" if directed else "work/in")).open("wb") as inward,
         ):
-            # Written, not only mapped: a full disk is then an error here.
+            # Written and not only mapped, so that a full disk is an error here.
             write_array(self.folder / "indptr.bin", np.broadcast_to(np.int64(0), (n + 1,)))
             starts = np.memmap(self.folder / "indptr.bin", np.int64, "r+")
             for keys, sums in _whole_groups(self._rows(ordered), is_weighted):
                 done += len(keys)
                 with naming(self._listing.path):
-                    keys, weights, flows, found_ways = merge_listings(
-                        keys, sums, names, directed, self.reciprocal
-                    )
+                    merged = merge_listings(keys, sums, names, directed, self.reciprocal)
+                keys, weights, flows, found_ways = merged
                 one_way += found_ways
                 if weights is not None:
                     numbers.write(weights.tobytes())
                 if flows is not None:
-                    # The first column is of edges that were listed with the smaller node first.
+                    # The first column is for edges that were listed with the smaller node first.
                     from_row = (keys // n > keys % n).astype(np.int64)
                     outward.write(flows[np.arange(len(keys)), from_row].tobytes())
                     inward.write(flows[np.arange(len(keys)), 1 - from_row].tobytes())
@@ -455,26 +445,27 @@ class _Build:
         )
 
     def _join_features(self, path: str | Path, made: Header) -> Header:
-        """Write features: DuckDB joins and orders Parquet where all are numbers; others are read whole."""
+        """Write features: DuckDB joins and orders Parquet of numbers; others are read into memory."""
         if self.encoder is None:
             with opened(path) as source:
                 if source.kind == "parquet":
                     with open_parquet(source.stream, source.path) as file:
-                        fields = list(file.schema_arrow)
-                    position = name_column([f.name for f in fields], self.node_column, source.path)
+                        fields, empty = list(file.schema_arrow), file.schema_arrow.empty_table()
+                    position = name_column(empty, self.node_column, source.path)
                     node = fields.pop(position).name
                     if fields and all(is_number(field.type) for field in fields):
                         return self._join_parquet(source, node, [field.name for field in fields], made)
-        found, names = read_features(path, self.node_column), np.asarray(_stored_names(self.folder))
+        names = np.asarray(_stored_names(self.folder))
+        found = read_features(path, self.node_column, names)
         if self.encoder is None and not is_numeric(found.data):
             raise MissingFeaturesError(
-                f"{found.path}: {first_few(other_columns(found.data), 3)} hold gaps or other than numbers; a "
-                "store keeps numbers alone: pass encoder=FeatureEncoder().fit(table), or leave them out"
+                f"{found.path}: {first_few(other_columns(found.data), 3)} have gaps or are not numbers, but "
+                "a store holds numbers; leave them out or, in Python, pass encoder=FeatureEncoder().fit(...)"
             )
         matrix, titles, _ = encoded(found, self.encoder)
         with naming(found.path):
             if found.names is not None:
-                matrix = align_features(names, names_like(names, found.names), matrix, self.missing)
+                matrix = align_features(names, names_like(names, found.names), matrix)
             matrix = as_features(matrix, names)
         files = dict(made.files)
         width = write_features(matrix, self.folder, files)
@@ -499,22 +490,16 @@ class _Build:
         )
         empty, without = self._listing.first(f"{examples} (FROM spine_names ANTI JOIN rows USING (n))")
         if gaps:
-            raise GraphFormatError(
-                f"{source.path}: {gaps} rows have no name in {node!r}; every row needs one"
-            )
+            raise GraphFormatError(f"{source.path}: {gaps} rows lack a name in {node!r}; every row needs one")
         if twice:
             raise MissingFeaturesError(
                 f"{source.path}: node names must be unique; given more than once: {first_few(repeated)}"
             )
-        message = mismatch(f"{empty} of {made.num_nodes}", without or (), str(unused), strangers or ())
-        if message and self.missing == "error":
-            raise MissingFeaturesError(f"{source.path}: {message}{MISSING_ZERO}")
-        if unused:
-            warnings.warn(f"{source.path}: {message}; such rows are left out", SpineWarning, stacklevel=4)
+        warn_of_rows(f"{empty} of {made.num_nodes}", without or (), str(unused), strangers or ())
         values = ", ".join(f"CASE WHEN rows.n IS NULL THEN 0 ELSE f{i} END" for i in range(len(titles)))
         joined = f"SELECT {values} FROM spine_names LEFT JOIN rows USING (n) ORDER BY spine_names.rowid"
-        done = 0
-        with explained(self.folder), (self.folder / "features.bin").open("wb") as output:
+        done, path = 0, self.folder / "features.bin"
+        with output_errors(self.folder), path.open("wb") as output:
             for batch in self._rows(joined):
                 matrix = np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
                 wrong = np.argwhere(~np.isfinite(matrix))
@@ -522,15 +507,13 @@ class _Build:
                     row, number = wrong[0].tolist()
                     raise GraphFormatError(
                         f"{source.path}: node {quoted(_stored_names(self.folder)[done + row])}: column "
-                        f"{titles[number]!r} holds no finite float32 number; fill gaps first"
+                        f"{titles[number]!r} has no finite float32 number; fill gaps first"
                     )
                 output.write(matrix.astype(np.float32).tobytes())
                 done += len(matrix)
                 self.progress("joining features", done, done)
-        files = {"features.bin": entry_of(self.folder / "features.bin", np.float32, (len(titles),))}
-        return replace(
-            made, num_features=len(titles), feature_names=tuple(titles), files={**made.files, **files}
-        )
+        files = {**made.files, path.name: entry_of(path, np.float32, (len(titles),))}
+        return replace(made, num_features=len(titles), feature_names=tuple(titles), files=files)
 
 
 def _stored_names(folder: Path) -> Any:
@@ -543,7 +526,7 @@ def _stored_names(folder: Path) -> Any:
 def _whole_groups(
     batches: Iterator[Any], is_weighted: bool
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64] | None]]:
-    """Yield sorted keys and weights in pieces, all listings of an edge in one piece."""
+    """Yield sorted keys and weights in pieces, with all entries of an edge in the same piece."""
     held: list[Any] = [np.zeros(0, np.int64), np.zeros(0)]
     for batch in batches:
         keys = np.concatenate([held[0], batch.column(0).to_numpy()])
@@ -559,7 +542,7 @@ def _whole_groups(
 
 
 def _unnamed_rows(features: str | Path) -> int | None:
-    """Return the number of rows of a matrix without names, which says how many nodes there are."""
+    """Return the number of rows of a matrix without names, which is the number of nodes."""
     with opened(features) as source:
         if source.kind not in ("npy", "npz"):
             return None

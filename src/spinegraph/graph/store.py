@@ -1,7 +1,8 @@
-"""Graphs on disk: flat arrays and a JSON header, memory-mapped, so that a graph may be larger than memory."""
+"""Graphs on disk: memory-mapped arrays and a JSON header, so that a graph may be larger than memory."""
 
 import json
 import mmap
+import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -29,24 +30,17 @@ FORMAT, VERSION, HEADER = "spinegraph.store", 1, "header.json"
 _MAX_HEADER = 2**28  # bytes
 _ROWS = 2**18  # rows checked at a time
 _NAMES = 2**16  # names encoded or decoded at a time
-_SCAN_SHARE = 32  # when at least one in so many names is asked for, reading all beats searching for each
+_SCAN_SHARE = 32  # if at least one in so many names is looked up, reading all is faster than searching each
 _REBUILD = "copy the whole store again, or build it again"
 ENCODING = ("utf-8", "surrogatepass")  # a lone surrogate is legal in a Python str
-# File -> number of dimensions and the types it may have.
-FILES = {
-    "indptr.bin": (1, ("<i8",)),
+# File -> number of dimensions and allowed types.
+FILES: dict[str, tuple[int, tuple[str, ...]]] = {
+    **dict.fromkeys(("indptr.bin", "names.bin", "names_ends.bin", "names_order.bin"), (1, ("<i8",))),
+    **dict.fromkeys(("weights.bin", "outward.bin", "inward.bin", "features_data.bin"), (1, ("<f4",))),
+    **dict.fromkeys(("features_indices.bin", "features_indptr.bin"), (1, ("<i4", "<i8"))),
     "indices.bin": (1, ("<i4",)),
-    "weights.bin": (1, ("<f4",)),
-    "outward.bin": (1, ("<f4",)),
-    "inward.bin": (1, ("<f4",)),
-    "names.bin": (1, ("<i8",)),
     "names_text.bin": (1, ("|u1",)),
-    "names_ends.bin": (1, ("<i8",)),
-    "names_order.bin": (1, ("<i8",)),
     "features.bin": (2, ("<f4",)),
-    "features_data.bin": (1, ("<f4",)),
-    "features_indices.bin": (1, ("<i4", "<i8")),
-    "features_indptr.bin": (1, ("<i4", "<i8")),
 }
 SPARSE = ("features_data.bin", "features_indices.bin", "features_indptr.bin")
 Arrays = dict[str, NDArray[Any]]
@@ -54,16 +48,11 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Entry:
-    """Type, shape and checksum of one file."""
+    """Type, shape and checksum of a file."""
 
     dtype: str
     shape: tuple[int, ...]
     digest: str
-
-    @property
-    def bytes(self) -> int:
-        """Size of the file."""
-        return prod(self.shape) * int(self.dtype[2:])
 
 
 @dataclass(frozen=True)
@@ -86,40 +75,37 @@ class Header:
     def write(self, folder: Path) -> None:
         """Write header.json."""
         about = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        about["digest"] = _digest(about)
+        about["digest"] = header_digest(about)
         (folder / HEADER).write_text(json.dumps(about, indent=1), encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> "Header":
-        """Read header.json; anything wrong with it is a GraphFormatError that names it."""
+        """Read header.json; raises GraphFormatError if anything is wrong with it."""
         path = folder / HEADER
         if not path.is_file():
-            what = f"holds no {HEADER}" if folder.is_dir() else "no such folder"
-            raise MissingFileError(f"{folder}: {what}; pass a store, which spine data build makes")
+            what = f"has no {HEADER}" if folder.is_dir() else "no such folder"
+            raise MissingFileError(f"{folder}: {what}; pass a store, as made by spine data build")
         try:
             with path.open("rb") as file:
                 about = JsonObject(json.loads(file.read(_MAX_HEADER)), "top level")
             about.one_of("format", FORMAT)
             version = about.whole("version", 1, 2**31)
             if version > VERSION:
-                raise ModelFormatError(f"is of version {version}, this one reads up to {VERSION}: upgrade it")
-            if about.meta.get("digest", _digest(about.meta)) != _digest(about.meta):
-                raise ModelFormatError("its content is not what was written: it was damaged")
+                raise ModelFormatError(f"is version {version}, spinegraph reads up to {VERSION}: upgrade it")
+            if about.meta.get("digest", header_digest(about.meta)) != header_digest(about.meta):
+                raise ModelFormatError("its checksum does not match: it is damaged")
             return _checked(about)
         except (ModelFormatError, ValueError, RecursionError, OSError) as fault:
             raise GraphFormatError(f"{path}: {str(fault)[:300]}; {_REBUILD}") from fault
 
 
 def is_store(path: Any) -> bool:
-    """Return whether a path is a store's folder."""
-    try:
-        return (Path(path) / HEADER).is_file()
-    except (OSError, ValueError):
-        return False
+    """Return whether a path is the folder of a store."""
+    return os.path.isfile(os.path.join(path, HEADER))
 
 
-def _digest(about: dict[str, Any]) -> str:
-    """Return the digest of a header's other fields."""
+def header_digest(about: Mapping[str, Any]) -> str:
+    """Return the digest of a header's other fields, independent of their order."""
     others = {key: value for key, value in about.items() if key != "digest"}
     return blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16).hexdigest()
 
@@ -130,29 +116,23 @@ def _checked(about: JsonObject) -> Header:
     names = about.one_of("names", "range", "integer", "text")
     has_features = about.meta.get("num_features") is not None
     num_features = about.whole("num_features", 0, 2**31 - 1) if has_features else None
-    columns = about.list_of("feature_names", str) if about.meta.get("feature_names") is not None else None
+    has_titles = about.meta.get("feature_names") is not None
+    columns = tuple(about.list_of("feature_names", str)) if has_titles else None
     if columns is not None and len(columns) != num_features:
-        raise ModelFormatError(f"feature_names must name {num_features} columns; got {len(columns)}")
+        raise ModelFormatError(f"feature_names must have {num_features} entries; got {len(columns)}")
     report = about.meta.get("report")
     if report is not None:
         counts, listed = [field.name for field in fields(EdgeReport)], JsonObject(report, "report")
         report = EdgeReport(**{name: listed.whole(name, 0, 2**63 - 1) for name in counts})
-    header = Header(
-        names,
-        about.get("is_sorted", bool),
-        num_features,
-        None if columns is None else tuple(columns),
-        report,
-        about.get("fingerprint", str),
-        files,
-    )
+    is_sorted, known = about.get("is_sorted", bool), about.get("fingerprint", str)
+    header = Header(names, is_sorted, num_features, columns, report, known, files)
     _require_shapes(header)
     return header
 
 
 def _entry(entry: JsonObject, name: str) -> Entry:
     if name not in FILES:
-        raise ModelFormatError(f"{name!r:.60} is no file of a store")
+        raise ModelFormatError(f"{name!r:.60} is not a file of a store")
     dimensions, types = FILES[name]
     shape = entry.list_of("shape", int)
     if len(shape) != dimensions or not all(0 <= size < 2**62 for size in shape):
@@ -161,7 +141,7 @@ def _entry(entry: JsonObject, name: str) -> Entry:
 
 
 def _require_shapes(header: Header) -> None:
-    """Refuse files that do not make up one graph."""
+    """Raise if the files do not form one graph."""
     shapes = {name: entry.shape for name, entry in header.files.items()}
     wanted = {"indptr.bin", "indices.bin"}
     wanted |= {"names_text.bin", "names_ends.bin"} if header.names == "text" else {"names.bin"}
@@ -174,7 +154,7 @@ def _require_shapes(header: Header) -> None:
         raise ModelFormatError(f"expected the files {', '.join(sorted(wanted))}; got {', '.join(shapes)}")
     n = header.num_nodes
     if not 1 <= n <= MAX_NODES:
-        raise ModelFormatError(f"a graph has 1 to {MAX_NODES} nodes; got {n}")
+        raise ModelFormatError(f"a graph must have 1 to {MAX_NODES} nodes; got {n}")
     same = dict.fromkeys(("weights.bin", "outward.bin", "inward.bin"), shapes["indices.bin"])
     same |= dict.fromkeys(("names.bin", "names_ends.bin", "names_order.bin"), (n,))
     if header.num_features is not None:
@@ -186,12 +166,12 @@ def _require_shapes(header: Header) -> None:
 
 
 def write_store(graph: Graph, folder: str | Path) -> None:
-    """Write a graph as a store, whole or not at all; an existing store is replaced.
+    """Write a graph as a store, atomically; an existing store is replaced.
 
     Parameters
     ----------
     graph : Graph
-        Its names are whole numbers throughout, or text throughout.
+        Its names must be all whole numbers or all text.
     folder : path
 
     Examples
@@ -215,19 +195,19 @@ def write_store(graph: Graph, folder: str | Path) -> None:
 
 
 def open_store(folder: str | Path, *, verify: bool = False) -> Graph:
-    """Open a store as a graph; its arrays are read-only memory maps, so opening takes no time.
+    """Open a store as a graph; its arrays are read-only memory maps, so that opening is instant.
 
     Parameters
     ----------
     folder : path
     verify : bool
-        Read everything once, and refuse files that fail their checksum or do not make up a graph. Do so once
-        with a store from elsewhere: without it only the header and the sizes of files are checked.
+        Read everything, and raise if files fail their checksum or do not form a graph. Do so once for a store
+        from elsewhere, because by default only the header and the sizes of files are checked.
 
     Raises
     ------
     GraphFormatError
-        The store is cut off, damaged or of a newer version; the message names the file.
+        The store is truncated, damaged or of a newer version; the message names the file.
 
     Examples
     --------
@@ -262,13 +242,19 @@ def graph_of(header: Header, arrays: Arrays) -> Graph:
         index = NameIndex(names, order, covers_range=header.names == "range")
     values = (arrays.get(f"{name}.bin") for name in ("weights", "outward", "inward"))
     rows = Rows(arrays["indptr.bin"], arrays["indices.bin"], *values)
-    graph = Graph._trusted(rows, names, _features(header, arrays), header.feature_names, header.report)
+    features: Any = arrays.get("features.bin")
+    if SPARSE[0] in arrays:
+        data, indices, indptr = (arrays[name] for name in SPARSE)
+        if indptr[0] != 0 or indptr[-1] != len(data):
+            raise GraphFormatError(f"features_indptr.bin must rise from 0 to {len(data)}; {_REBUILD}")
+        features = csr_array((data, indices, indptr), shape=(header.num_nodes, header.num_features))
+    graph = Graph._trusted(rows, names, features, header.feature_names, header.report)
     object.__setattr__(graph, "_name_index", index)
     return graph
 
 
 def require_store_place(folder: Path) -> None:
-    """Refuse a path that holds anything but a store or an empty folder."""
+    """Raise unless a path is free, a store or an empty folder."""
     if not folder.exists() or is_store(folder):
         return
     if not folder.is_dir():
@@ -276,13 +262,13 @@ def require_store_place(folder: Path) -> None:
     others = sorted(file.name for file in folder.iterdir())
     if others:
         raise ParameterError(
-            f"{folder}: holds {', '.join(map(repr, others[:3]))} and is no store (it has no {HEADER}); "
+            f"{folder}: contains {', '.join(map(repr, others[:3]))} and is not a store (it has no {HEADER}); "
             "choose another folder, or empty this one"
         )
 
 
 def _write_names(names: Any, folder: Path, files: dict[str, Entry]) -> tuple[str, bool]:
-    """Write names; return their kind, and whether they ascend."""
+    """Write names; return their kind and whether they ascend."""
     if names.dtype == np.int64:
         files["names.bin"] = write_array(folder / "names.bin", names)
         if is_range(names):
@@ -302,7 +288,7 @@ def _write_names(names: Any, folder: Path, files: dict[str, Entry]) -> tuple[str
 
 
 def _encoded(names: Any) -> Iterator["pa.Array"]:
-    """Yield names as UTF-8, some at a time."""
+    """Yield names as UTF-8 in pieces."""
     import pyarrow as pa
 
     for start in range(0, len(names), _NAMES):
@@ -310,14 +296,14 @@ def _encoded(names: Any) -> Iterator["pa.Array"]:
         other = [name for name in some if not isinstance(name, str)]
         if other:
             raise GraphFormatError(
-                f"in a store node names are all text or all whole numbers; got {first_few(other, 3)}. "
-                "Give the graph such names first: graph.relabel(map(str, graph.names))"
+                f"node names in a store must be all text or all whole numbers; got {first_few(other, 3)}. "
+                "Relabel the graph first: graph.relabel(map(str, graph.names))"
             )
         yield pa.array([name.encode(*ENCODING) for name in some], pa.large_binary())
 
 
 def write_text(batches: "Iterable[pa.Array]", folder: Path) -> None:
-    """Write names, given as Arrow arrays of text, to two files: their bytes, and where each ends."""
+    """Write names, given as Arrow arrays of text, to two files: their bytes, and the end of each."""
     size = 0
     with (folder / "names_text.bin").open("wb") as text, (folder / "names_ends.bin").open("wb") as ends:
         for batch in batches:
@@ -336,7 +322,7 @@ def write_features(features: Any, folder: Path, files: dict[str, Entry]) -> int 
     if not issparse(features):
         files["features.bin"] = write_array(folder / "features.bin", features)
         return int(features.shape[1])
-    # One type for both, the one SciPy itself would choose, so that it need not copy them.
+    # The type that SciPy itself would choose for both, so that it does not copy them.
     index = np.int32 if max(features.nnz, *features.shape) < 2**31 else np.int64
     indices, indptr = features.indices.astype(index, copy=False), features.indptr.astype(index, copy=False)
     for name, part in zip(SPARSE, (features.data, indices, indptr), strict=True):
@@ -344,22 +330,13 @@ def write_features(features: Any, folder: Path, files: dict[str, Entry]) -> int 
     return int(features.shape[1])
 
 
-def _features(header: Header, arrays: Arrays) -> Any:
-    if header.num_features is None or "features.bin" in arrays:
-        return arrays.get("features.bin")
-    data, indices, indptr = (arrays[name] for name in SPARSE)
-    if indptr[0] != 0 or indptr[-1] != len(data):
-        raise GraphFormatError(f"features_indptr.bin must rise from 0 to {len(data)}; {_REBUILD}")
-    return csr_array((data, indices, indptr), shape=(header.num_nodes, header.num_features))
-
-
 def write_array(path: Path, array: NDArray[Any]) -> Entry:
-    """Write an array's bytes, some at a time, and return its header entry."""
+    """Write an array in pieces and return its header entry."""
     return write_chunks(path, pieces(array), array.dtype, array.shape[1:])
 
 
 def write_chunks(path: Path, arrays: Iterable[NDArray[Any]], dtype: Any, row: tuple[int, ...] = ()) -> Entry:
-    """Write arrays one after the other to one file, and return its header entry."""
+    """Write arrays one after the other to a file and return its header entry."""
     kind, digest, rows = np.dtype(dtype).newbyteorder("<"), blake2b(digest_size=16), 0
     with path.open("wb") as file:
         for array in arrays:
@@ -367,23 +344,23 @@ def write_chunks(path: Path, arrays: Iterable[NDArray[Any]], dtype: Any, row: tu
             digest.update(data.data if data.size else b"")
             file.write(data.data if data.size else b"")
             rows += len(data)
-    return Entry(_dtype_name(kind), (rows, *row), digest.hexdigest())
+    return Entry(kind.str, (rows, *row), digest.hexdigest())
 
 
 def entry_of(path: Path, dtype: Any, row: tuple[int, ...] = ()) -> Entry:
     """Return the header entry of an existing file."""
     kind = np.dtype(dtype).newbyteorder("<")
     width = kind.itemsize * int(np.prod(row))
-    return Entry(_dtype_name(kind), (path.stat().st_size // max(width, 1), *row), digest_of(path))
+    return Entry(kind.str, (path.stat().st_size // max(width, 1), *row), digest_of(path))
 
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
     """Map a file as a read-only array."""
     if not path.is_file():
         raise GraphFormatError(f"{path}: is missing; {_REBUILD}")
-    size = path.stat().st_size
-    if size != entry.bytes:
-        fault = f"has {size:,} bytes, the header says {entry.bytes:,}: it was cut off"
+    size, wanted = path.stat().st_size, prod(entry.shape) * int(entry.dtype[2:])
+    if size != wanted:
+        fault = f"has {size:,} bytes, but the header says {wanted:,}: it is damaged"
         raise GraphFormatError(f"{path}: {fault}; {_REBUILD}")
     if not size:
         return np.zeros(entry.shape, dtype=entry.dtype)
@@ -393,39 +370,26 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
 
 
 def digest_of(path: Path) -> str:
-    """Return the checksum of a file's bytes."""
+    """Return the checksum of a file."""
     with path.open("rb") as file:
         return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
-def _dtype_name(dtype: Any) -> str:
-    return f"{'|' if dtype.itemsize == 1 else '<'}{dtype.kind}{dtype.itemsize}"
-
-
 class StoredNames:
-    """Names (n,) as UTF-8 bytes and the end of each; reads like an object array of str."""
+    """Names (n,) as UTF-8 bytes and the end of each; usable like an object array of str."""
 
     dtype = np.dtype(object)
     ndim = 1
 
     def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
         self._text, self._ends = text, ends
+        self.shape, self.size = (len(ends),), len(ends)  # as of an array
 
     def __len__(self) -> int:
         return len(self._ends)
 
-    @property
-    def shape(self) -> tuple[int]:
-        """Number of names, as a tuple."""
-        return (len(self),)
-
-    @property
-    def size(self) -> int:
-        """Number of names."""
-        return len(self)
-
     def __getitem__(self, index: Any) -> Any:
-        """Return one name, or an object array of those at a slice, positions or a mask."""
+        """Return a name by position, or an object array by slice, positions or mask."""
         if isinstance(index, int | np.integer):
             position = int(index) + (len(self) if index < 0 else 0)
             if not 0 <= position < len(self):
@@ -468,7 +432,7 @@ class StoredNames:
         return np.asarray(self, dtype=dtype)
 
     def encoded(self, position: int) -> bytes:
-        """Return one name as bytes, whose order is that of the text."""
+        """Return a name as bytes, which sort like the text."""
         start = int(self._ends[position - 1]) if position else 0
         return self._text[start : int(self._ends[position])].tobytes()
 
@@ -482,9 +446,9 @@ class StoredNames:
 
 
 class StoredNameIndex(NameIndex):
-    """Finds the positions of stored text names by search on disk.
+    """Finds the positions of stored text names by binary search on disk.
 
-    ``order`` (n,) lists the positions by ascending name; None where the names ascend themselves.
+    ``order`` (n,) lists the positions by ascending name; None if the names ascend.
     """
 
     def __init__(self, names: StoredNames, order: NDArray[np.int64] | None = None) -> None:
@@ -492,14 +456,14 @@ class StoredNameIndex(NameIndex):
         self._order = order
 
     def find(self, wanted: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the position of each name, -1 where it is unknown."""
+        """Return the position of each name, -1 if unknown."""
         listed = as_array(wanted)
         if len(listed) * _SCAN_SHARE >= len(self._names) > 0:
             return self._find_by_scan(listed.tolist())
         return np.fromiter(map(self.find_one, listed.tolist()), np.int64, len(listed))
 
     def find_one(self, name: Any) -> int:
-        """Return the position of one name, -1 where it is unknown."""
+        """Return the position of one name, -1 if unknown."""
         if not isinstance(name, str):
             return -1
         encoded, n = name.encode(*ENCODING), len(self._names)
@@ -511,7 +475,7 @@ class StoredNameIndex(NameIndex):
         return rank if self._order is None else int(self._order[rank])
 
     def _find_by_scan(self, wanted: list[Any]) -> NDArray[np.int64]:
-        """Read all names once, and look each up among those wanted."""
+        """Read all names once, and look each up among the wanted ones."""
         found = {name: -1 for name in wanted if isinstance(name, str)}
         for position, name in enumerate(self._names):
             if name in found:
@@ -524,13 +488,13 @@ def _objects(names: list[str]) -> NDArray[Any]:
 
 
 def check_content(folder: Path, header: Header, arrays: Arrays) -> None:
-    """Refuse files that fail their checksum, or whose content is not that of a graph.
+    """Raise if files fail their checksum, or if their content is not that of a graph.
 
-    That the adjacency is symmetric is left to the checksum: checking would take a sort.
+    Symmetry of the adjacency is left to the checksum, since checking it would take a sort.
     """
     for name, entry in header.files.items():
         if digest_of(folder / name) != entry.digest:
-            raise GraphFormatError(f"{folder / name}: its checksum is not the header's; {_REBUILD}")
+            raise GraphFormatError(f"{folder / name}: its checksum does not match the header; {_REBUILD}")
     for fault in _faults(arrays, header.num_nodes, header.num_features or 0):
         raise GraphFormatError(f"{folder}: {fault}; build the store again")
 
@@ -549,12 +513,12 @@ def _faults(arrays: Arrays, n: int, f: int) -> Iterator[str]:
             yield f"indices.bin must lie in 0 .. {n - 1}"
         if (row == rows).any() or ((rows[1:] == rows[:-1]) & (row[1:] <= row[:-1])).any():
             yield "rows of indices.bin must ascend, without the node itself"
-    ways = dict.fromkeys(("outward.bin", "inward.bin"), np.nextafter(0.0, -1.0))
+    flows = dict.fromkeys(("outward.bin", "inward.bin"), np.nextafter(0.0, -1.0))
     known = dict.fromkeys(("features.bin", "features_data.bin"), -np.inf)
-    for name, low in {"weights.bin": 0.0, **ways, **known}.items():
+    for name, low in {"weights.bin": 0.0, **flows, **known}.items():
         values = pieces(arrays.get(name, np.zeros(0)))
         if not all((np.isfinite(some) & (some > low)).all() for some in values):
-            rule = " above 0" if low == 0 else " from 0" if name in ways else ""
+            rule = " above 0" if low == 0 else " from 0" if name in flows else ""
             yield f"{name} must be finite numbers{rule}"
     if "features_indptr.bin" in arrays:
         indptr, indices = arrays["features_indptr.bin"], arrays["features_indices.bin"]
@@ -563,11 +527,11 @@ def _faults(arrays: Arrays, n: int, f: int) -> Iterator[str]:
         if any(chunk.min() < 0 or chunk.max() >= f for chunk in pieces(indices)):
             yield f"features_indices.bin must lie in 0 .. {f - 1}"
     if not _names_ascend(arrays, n):
-        yield "names must be distinct, valid text or whole numbers, and ascend in the order that is given"
+        yield "names must be distinct, valid text or whole numbers, and ascend in the given order"
 
 
 def _names_ascend(arrays: Arrays, n: int) -> bool:
-    """Return whether each name is above the one before, so that they are distinct and can be searched."""
+    """Return whether each name is above the previous one, so that they are distinct and searchable."""
     order, names = arrays.get("names_order.bin"), arrays.get("names.bin")
     if names is None:
         text, ends = arrays["names_text.bin"], arrays["names_ends.bin"]

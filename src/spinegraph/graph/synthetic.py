@@ -1,7 +1,10 @@
-"""Synthetic networks, each from a seed: small shapes, random graphs, an organisation with planted roles."""
+"""Synthetic networks: small shapes, random graphs, and organisations with planted roles."""
 
+import json
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,19 +16,18 @@ from spinegraph.kernels.adjacency import position_type
 
 __all__ = ["Planted", "barbell", "karate", "planted", "random_graph"]
 
-# Zachary (1977): a member, then members they met outside the club; 0 is the instructor, 33 the president.
-_KARATE = """
-    0 1 2 3 4 5 6 7 8 10 11 12 13 17 19 21 31; 1 2 3 7 13 17 19 21 30; 2 3 7 8 9 13 27 28 32; 3 7 12 13;
-    4 6 10; 5 6 10 16; 6 16; 8 30 32 33; 9 33; 13 33; 14 32 33; 15 32 33; 18 32 33; 19 33; 20 32 33; 22
-    32 33; 23 25 27 29 32 33; 24 25 27 31; 25 31; 26 29 33; 27 33; 28 31 33; 29 32 33; 30 32 33; 31 32
-    33; 32 33
-"""
+
+@cache
+def _listed() -> dict[str, Any]:
+    """Return the ties of the karate club, and the departments, words and names of synthetic organisations."""
+    text = (files("spinegraph.graph") / "made.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
 
 
 def barbell(clique: int, bridge: int = 0) -> Graph:
     """Return two cliques joined by a path of ``bridge`` nodes; 2 * clique + bridge nodes in all.
 
-    Nodes 0 .. clique-1 are one clique, then comes the path, then the other clique.
+    Nodes 0 .. clique-1 are one clique; then come the path and the other clique.
 
     Examples
     --------
@@ -48,7 +50,8 @@ def karate() -> Graph:
     >>> karate()
     Graph(34 nodes, 78 edges)
     """
-    rows = [list(map(int, row.split())) for row in _KARATE.split(";")]
+    # Zachary (1977): a member, then those they met outside the club; 0 is the instructor, 33 the president.
+    rows = _listed()["karate"]
     return Graph.from_edges(np.array([(member, other) for member, *others in rows for other in others]))
 
 
@@ -59,19 +62,19 @@ def random_graph(
     features: int | None = None,
     heavy_tailed: bool = False,
 ) -> Graph:
-    """Return a graph with edges between nodes drawn at random, for measuring speed.
+    """Return a graph with random edges, for measuring speed.
 
     Parameters
     ----------
     num_nodes : int
     edges_per_node : float
-        Edges drawn for each node; the mean degree is twice that, less the few drawn more than once.
+        Edges drawn per node; the mean degree is about twice that, since few are drawn more than once.
     seed : int
     features : int, optional
-        Columns of sparse 0/1 features, up to ten ones a row.
+        Columns of sparse 0/1 features, with up to ten ones per row.
     heavy_tailed : bool
-        Draw nodes in proportion to a Pareto variable, so that degrees follow a power law of exponent
-        near 2.5; hubs lie at random positions.
+        Draw nodes in proportion to a Pareto variable, so that degrees follow a power law with an exponent
+        near 2.5; hubs are at random positions.
 
     Examples
     --------
@@ -93,13 +96,13 @@ def random_graph(
     else:
         ends[:, 0] = rng.integers(num_nodes, size=count)
         ends[:, 1] = rng.integers(max(num_nodes - 1, 1), size=count)
-        ends[:, 1] += ends[:, 1] >= ends[:, 0]  # skips the node itself, so that no loop is drawn
+        ends[:, 1] += ends[:, 1] >= ends[:, 0]  # skips the node itself, so that no self-loop is drawn
     table = None if features is None else _random_features(num_nodes, features, rng)
     return Graph.from_edges(ends, num_nodes=num_nodes, features=table)
 
 
 def _random_features(num_nodes: int, columns: int, rng: np.random.Generator) -> sp.csr_array:
-    """Return (n, columns) with up to ten ones a row."""
+    """Return features (n, columns) with up to ten ones per row."""
     _at_least("features", columns, 1)
     ones = min(10, columns)
     chosen = rng.integers(columns, size=(num_nodes, ones), dtype=np.int32)
@@ -112,46 +115,7 @@ def _random_features(num_nodes: int, columns: int, rng: np.random.Generator) -> 
 
 def _at_least(name: str, value: int, least: int) -> None:
     if not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} must be an integer of at least {least}; got {value!r}")
-
-
-# A department a line, with the words of its topic.
-_DEPARTMENTS = """
-    Engineering python kubernetes databases testing refactoring apis latency compilers linux deployment
-    Research statistics papers experiments simulation proofs optics chemistry grants models peer-review
-    Sales prospects quotas pipeline demos renewals territories pricing accounts negotiation forecasts
-    Marketing campaigns branding newsletters audiences copywriting events surveys social-media seo press
-    Finance budgets invoices audits taxes payroll ledgers cash-flow treasury reporting depreciation
-    Operations warehouses shipping suppliers inventory scheduling fleet maintenance customs packaging safety
-    Support tickets helpdesk onboarding manuals escalations refunds call-centre troubleshooting training chat
-    People hiring interviews benefits wellbeing appraisals mentoring relocation diversity contracts culture
-    Legal licences patents litigation privacy compliance trademarks statutes disputes governance contracts-law
-    Design typography wireframes prototypes colour accessibility sketches usability icons layouts motion
-    Product roadmaps backlog user-stories metrics launches personas prioritisation feedback releases scoping
-    Security firewalls encryption incidents threat-models passwords penetration logging phishing access keys
-"""
-_COMMON = """
-    english spanish french german mandarin arabic spreadsheets presentations email planning meetings writing
-    travel teamwork first-aid leadership volunteering cycling football cooking chess music photography
-    gardening
-"""
-_FIRST_NAMES = """
-    Ada Aisha Akira Amara Ana Anders Anika Arjun Astrid Bao Beatriz Bruno Camille Carlos Chen Chidi Clara
-    Daan Diego Dina Elena Elif Emeka Emil Erik Esra Farid Fatima Felix Freya Gita Hana Hassan Helena Hugo Ida
-    Ines Ingrid Isabel Ivan Jamal Jana Jonas Julia Kaito Karim Kofi Lars Laila Leo Lin Luca Lucia Maja Malik
-    Marco Maria Mateo Mei Mina Nadia Nia Nikolai Nina Noor Olga Omar Oscar Paula Pedro Priya Rafael Rana Ravi
-    Rosa Ruth Sami Sara Sofia Sven Tariq Tessa Theo Tomas Uma Vera Viktor Wei Yara Yuki Zara Zoe
-"""
-_LAST_NAMES = """
-    Abebe Adeyemi Ahmed Almeida Andersen Aydin Bakker Banerjee Bauer Berg Bianchi Bonnet Boateng Castro
-    Chandra Chopra Costa Cruz Dahl Das Delgado Demir Diallo Dubois Eriksen Farah Ferrari Fischer Fontaine
-    Fujita Garcia Gomez Gupta Haddad Hansen Hara Hassan Hoffmann Horvat Ibrahim Ito Ivanov Jansen Johansson
-    Kaya Keller Khan Kim Kovac Kowalski Kumar Larsen Laurent Lehmann Lim Lindqvist Lopez Mancini Marin
-    Martins Mbeki Mehta Meyer Mensah Moreau Moretti Mori Mwangi Nakamura Nguyen Nielsen Novak Nowak Okafor
-    Olsen Ortega Osei Ozturk Park Patel Pereira Petrov Popescu Ramos Rao Reyes Ricci Rossi Saito Salazar
-    Santos Sato Schmidt Schneider Silva Singh Sokolov Soto Suzuki Takeda Tanaka Torres Tran Vargas Vega
-    Visser Volkov Wagner Wang Weber Wong Yamada Yilmaz Zhang
-"""
+        raise ParameterError(f"{name} must be an integer >= {least}; got {value!r}")
 
 
 ROLES = ("leader", "bridge", "member", "fringe")
@@ -167,7 +131,7 @@ Ties = NDArray[np.int64]  # (m, 2)
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """A made organisation and what is known about its people.
+    """A synthetic organisation and the ground truth about its people.
 
     Attributes
     ----------
@@ -193,12 +157,12 @@ class Planted:
 
 
 class _People(NamedTuple):
-    """Everybody, department by department: first the teams, then bridges, then the fringe."""
+    """All people, department by department: first the teams, then bridges, then the fringe."""
 
     department: NDArray[np.int64]  # (n,)
     role: NDArray[np.int64]  # (n,) as labelled
-    acts: NDArray[np.int64]  # (n,) as wired: a role, or MEMBER where the role does not show
-    team_start: NDArray[np.int64]  # (n,) first person of the own team; bridges and fringe are in none
+    acts: NDArray[np.int64]  # (n,) the role that ties follow, or MEMBER if the role does not show
+    team_start: NDArray[np.int64]  # (n,) first person of one's team; bridges and fringe have none
     team_size: NDArray[np.int64]  # (n,)
     pool_start: NDArray[np.int64]  # (communities,) first person of a department
     pool_size: NDArray[np.int64]  # (communities,) people there who are not at the fringe
@@ -213,18 +177,18 @@ def planted(
     seed: int = 0,
     topics_seed: int = 0,
 ) -> Planted:
-    """Make an organisation: departments with topics, and leaders, bridges, members and fringe inside.
+    """Make an organisation of departments with topics, each with leaders, bridges, members and a fringe.
 
     Another ``seed`` with the same ``communities`` and ``topics_seed`` gives an unseen organisation from the
-    same process: other people and ties, the same departments, words and topics. The words a person uses
-    depend on the department alone, never on the role. How it is made in full: ``docs/made.md``.
+    same process: other people and ties, but the same departments, words and topics. The words of a person
+    depend on the department only, never on the role. ``docs/made.md`` describes the process in full.
 
     Parameters
     ----------
     communities : int
-        Departments.
+        Number of departments.
     size : int
-        Mean people in a department; departments are of uneven size.
+        Mean number of people per department; sizes vary.
     feature_noise : float in [0, 1]
         Probability that a word of a profile is drawn from all words rather than the department's topic.
     role_strength : float in [0, 1]
@@ -245,32 +209,24 @@ def planted(
     for name, share in (("feature_noise", feature_noise), ("role_strength", role_strength)):
         if not 0 <= share <= 1:
             raise ParameterError(f"{name} must be from 0 to 1; got {share!r}")
-    # Streams of their own: other topics or more noise leave people, ties and names as they are.
+    # Separate random streams, so that other topics or more noise do not change people, ties and names.
     rng, profile_rng, name_rng = (np.random.default_rng([seed, stream]) for stream in (1, 2, 3))
     people = _hire(communities, size, role_strength, rng)
-    ties = np.concatenate(
-        [draw(people, rng) for draw in (_member_ties, _leader_ties, _bridge_ties, _fringe_ties)]
-    )
+    draws = _member_ties, _leader_ties, _bridge_ties, _fringe_ties
+    ties = np.concatenate([draw(people, rng) for draw in draws])
     words, topics = _topics(communities, np.random.default_rng([topics_seed, 4]))
     profiles = _profiles(people.department, topics, feature_noise, profile_rng)
     n = len(people.role)
-    order = rng.permutation(n)  # position i holds person order[i]: the position says nothing
-    position = np.empty(n, dtype=np.int64)
-    position[order] = np.arange(n)
-    graph = Graph.from_edges(
-        position[ties[ties[:, 0] != ties[:, 1]]],
-        num_nodes=n,
-        names=_names(n, name_rng),
-        features=profiles[order],
-        feature_names=words,
-    )
-    titles = [line.split()[0] for line in _DEPARTMENTS.strip().splitlines()][:communities]
+    order = rng.permutation(n)  # position i holds person order[i], so that positions reveal nothing
+    edges, names = np.argsort(order)[ties[ties[:, 0] != ties[:, 1]]], _names(n, name_rng)
+    graph = Graph.from_edges(edges, num_nodes=n, names=names, features=profiles[order], feature_names=words)
+    titles = list(_listed()["departments"])[:communities]
     titles += [f"Department {number + 1}" for number in range(len(titles), communities)]
     return Planted(graph, people.department[order], people.role[order], tuple(titles))
 
 
 def _hire(communities: int, size: int, role_strength: float, rng: np.random.Generator) -> _People:
-    """Fill uneven departments with people, give out roles and seat everybody in teams."""
+    """Fill departments of varying size with people, and assign roles and teams."""
     uneven = np.exp(0.45 * rng.standard_normal(communities))
     sizes = np.maximum(8, np.round(size * communities * uneven / uneven.sum())).astype(np.int64)
     department = np.repeat(np.arange(communities), sizes)
@@ -281,7 +237,7 @@ def _hire(communities: int, size: int, role_strength: float, rng: np.random.Gene
     within[rank] = np.arange(len(department)) - starts[department[rank]]
     share = (within + 0.5) / sizes[department]
     role = np.full(len(department), MEMBER)
-    # Added one by one: the sum of Python 3.12 and newer rounds otherwise, and somebody stands at the border.
+    # Added in this order: sum() of Python 3.12 and newer rounds differently, and one person is on the border.
     role[share < _SHARE[LEADER] + _SHARE[BRIDGE] + _SHARE[FRINGE]] = FRINGE
     role[share < _SHARE[LEADER] + _SHARE[BRIDGE]] = BRIDGE
     role[(share < _SHARE[LEADER]) | (within == 0)] = LEADER
@@ -291,7 +247,7 @@ def _hire(communities: int, size: int, role_strength: float, rng: np.random.Gene
     role, acts, row = role[order], acts[order], row[order]
     pool = np.bincount(department[row < 2], minlength=communities)
     in_teams = np.bincount(department[row == 0], minlength=communities)
-    seated = in_teams[department]  # (n,) in teams of the own department
+    seated = in_teams[department]  # (n,) people in teams of one's department
     teams = np.maximum(1, np.round(seated / _TEAM)).astype(np.int64)
     seat = np.arange(len(role)) - starts[department]
     number = np.minimum(seat * teams // np.maximum(seated, 1), teams - 1)
@@ -299,13 +255,14 @@ def _hire(communities: int, size: int, role_strength: float, rng: np.random.Gene
     return _People(department, role, acts, starts[department] + first, beyond - first, starts, pool)
 
 
-def _draw(start: Ties, size: Ties, rng: np.random.Generator) -> Ties:
-    """Draw one person from each run of ``size`` people at ``start``."""
-    return start + (rng.random(len(start)) * size).astype(np.int64)
+def _draw(people: _People, departments: Ties, rng: np.random.Generator) -> Ties:
+    """Draw a person who is not at the fringe from each of some departments (m,)."""
+    room = people.pool_size[departments]
+    return people.pool_start[departments] + (rng.random(len(departments)) * room).astype(np.int64)
 
 
 def _member_ties(people: _People, rng: np.random.Generator) -> Ties:
-    """Tie members mostly to their team, sometimes to their department, seldom to anybody else."""
+    """Tie members mostly to their team, sometimes to their department, rarely to others."""
     members = np.flatnonzero(people.acts == MEMBER)
     team = np.repeat(members, 1 + rng.poisson(2.6, len(members)))
     near = np.repeat(members, rng.poisson(0.7, len(members)))
@@ -315,8 +272,8 @@ def _member_ties(people: _People, rng: np.random.Generator) -> Ties:
     partners = [
         people.team_start[team]
         + (seat + 1 + (rng.random(len(team)) * others).astype(np.int64)) % (others + 1),
-        _draw(people.pool_start[people.department[near]], people.pool_size[people.department[near]], rng),
-        _draw(people.pool_start[elsewhere], people.pool_size[elsewhere], rng),
+        _draw(people, people.department[near], rng),
+        _draw(people, elsewhere, rng),
     ]
     return np.column_stack([np.concatenate([team, near, far]), np.concatenate(partners)])
 
@@ -328,13 +285,10 @@ def _leader_ties(people: _People, rng: np.random.Generator) -> Ties:
     reach = 7 * (1.0 - rng.random(len(leaders))) ** (-1 / 1.8)  # Pareto
     reach = np.minimum(reach, 0.8 * people.pool_size[home]).astype(np.int64)
     below = np.repeat(leaders, reach)
-    at = people.department[below]
     peers = np.repeat(leaders, 1 + rng.poisson(1.5, len(leaders)))
-    partners = [
-        _draw(people.pool_start[at], people.pool_size[at], rng),
-        leaders[rng.integers(max(len(leaders), 1), size=len(peers))],
-    ]
-    return np.column_stack([np.concatenate([below, peers]), np.concatenate(partners)])
+    colleagues = _draw(people, people.department[below], rng)
+    others = leaders[rng.integers(max(len(leaders), 1), size=len(peers))]
+    return np.column_stack([np.concatenate([below, peers]), np.concatenate([colleagues, others])])
 
 
 def _bridge_ties(people: _People, rng: np.random.Generator) -> Ties:
@@ -352,8 +306,8 @@ def _bridge_ties(people: _People, rng: np.random.Generator) -> Ties:
     ties = []
     for who, where in spans:
         each = rng.integers(2, 4, size=len(who))
-        ends, at = np.repeat(who, each), np.repeat(where, each)
-        ties.append(np.column_stack([ends, _draw(people.pool_start[at], people.pool_size[at], rng)]))
+        partners = _draw(people, np.repeat(where, each), rng)
+        ties.append(np.column_stack([np.repeat(who, each), partners]))
     return np.concatenate(ties)
 
 
@@ -361,22 +315,21 @@ def _fringe_ties(people: _People, rng: np.random.Generator) -> Ties:
     """Tie the fringe to one or two people of the department."""
     fringe = np.flatnonzero(people.acts == FRINGE)
     ends = np.repeat(fringe, rng.integers(1, 3, size=len(fringe)))
-    at = people.department[ends]
-    return np.column_stack([ends, _draw(people.pool_start[at], people.pool_size[at], rng)])
+    return np.column_stack([ends, _draw(people, people.department[ends], rng)])
 
 
 def _topics(communities: int, rng: np.random.Generator) -> tuple[list[str], NDArray[np.float64]]:
-    """Return the words and each department's distribution over them, (communities, words)."""
-    listed = [line.split()[1:] for line in _DEPARTMENTS.strip().splitlines()][:communities]
+    """Return the words, and the distribution of each department over them, (communities, words)."""
+    listed = list(_listed()["departments"].values())[:communities]
     for number in range(len(listed), communities):
         listed.append([f"topic-{number + 1}-{word + 1}" for word in range(_OWN_WORDS)])
-    words = [word for own in listed for word in own] + _COMMON.split()
+    words = [word for own in listed for word in own] + _listed()["common"]
     zipf = 1.0 / np.arange(1, _OWN_WORDS + 1)
     topics = np.zeros((communities, len(words)))
     for number in range(communities):
         own = number * _OWN_WORDS + rng.permutation(_OWN_WORDS)
         topics[number, own] = zipf
-        # Departments overlap: each borrows some words of another one.
+        # Departments overlap: each borrows some words from another one.
         lender = (number + rng.integers(1, max(communities, 2))) % communities
         borrowed = lender * _OWN_WORDS + rng.permutation(_OWN_WORDS)[:_BORROWED_WORDS]
         topics[number, borrowed] += 0.3
@@ -392,7 +345,7 @@ def _profiles(
     person = np.repeat(np.arange(n), counts)
     word = rng.integers(width, size=len(person))
     topical = rng.random(len(person)) >= noise
-    # One search over all departments' cumulated distributions, laid end to end.
+    # One search over the cumulative distributions of all departments, laid end to end.
     cumulative = (np.cumsum(topics, axis=1) + np.arange(len(topics))[:, None]).ravel()
     drawn = department[person[topical]] + rng.random(int(topical.sum())) * (1 - 1e-9)
     word[topical] = np.minimum(np.searchsorted(cumulative, drawn, side="right"), cumulative.size - 1) % width
@@ -402,10 +355,10 @@ def _profiles(
 
 
 def _names(n: int, rng: np.random.Generator) -> list[str]:
-    """Return n different person-like names in random order."""
-    first, last = _FIRST_NAMES.split(), _LAST_NAMES.split()
+    """Return n different person names in random order."""
+    first, last = _listed()["first_names"], _listed()["last_names"]
     plain = len(first) * len(last)
-    # Past the plain pairs, a middle initial and then a number keep names apart.
+    # Beyond all pairs of first and last name, a middle initial and then a number make names unique.
     numbers = np.concatenate([rng.permutation(plain), np.arange(plain, max(n, plain))])[:n]
     names = []
     for number in numbers.tolist():

@@ -1,1 +1,1 @@
-"""Compiled kernels: arrays and scalars in, arrays out; see ``compiled`` for where they are kept."""
+"""Compiled kernels: arrays and scalars in, arrays out; see ``runtime.compiled``."""

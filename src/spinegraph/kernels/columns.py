@@ -1,4 +1,4 @@
-"""Counts over a node's neighbours: their degrees, and how far their neighbourhoods overlap its own."""
+"""Counts over a node's neighbours: their degrees, and the overlap of their neighbourhoods with its own."""
 
 import numpy as np
 
@@ -9,17 +9,17 @@ from spinegraph.kernels.sparse import row_of, row_strength
 DEGREE, STRENGTH, SMALLER, H_INDEX, TRIANGLES, MEAN, DEVIATION, OVERLAPS = range(8)
 QUANTILES = (0.1, 0.25, 0.5)
 WIDTH = OVERLAPS + len(QUANTILES)
-# How far to look: at the node itself, at its neighbours' degrees, at their neighbours too.
-ITSELF, NEIGHBORS, THEIRS = range(3)
+# Depths: the node itself, its neighbours' degrees, and their neighbours.
+ITSELF, NEIGHBORS, TWO_HOPS = range(3)
 
 
 @compiled
 def share_edges(indptr, indices, start, stop, marks, shared):
-    """Count for edges the neighbours that both ends have, into both of their entries of ``shared`` (nnz,).
+    """Write the number of common neighbours of each edge into both of its entries of ``shared`` (nnz,).
 
-    Of the edges of the nodes from ``start`` to ``stop``, those to a node of smaller degree (or equal degree
-    and smaller id): so each edge of the graph is counted once, and costs the smaller of its two degrees.
-    ``marks`` uint8 (n,) is zero before and after.
+    Nodes from ``start`` to ``stop`` handle their edges to nodes of smaller degree (or equal degree and
+    smaller id): so each edge is handled once, at a cost of the smaller of its two degrees. ``marks`` uint8
+    (n,) is zero before and after.
     """
     for node in range(start, stop):
         first, last = indptr[node], indptr[node + 1]
@@ -43,11 +43,11 @@ def share_edges(indptr, indices, start, stop, marks, shared):
 
 @compiled
 def neighborhoods(adjacency, roots, depth, marks, shared, counts):
-    """Write one row of ``counts`` float64 (r, WIDTH) per root, as far as ``depth`` looks.
+    """Write one row of ``counts`` float64 (r, WIDTH) per root, up to ``depth``.
 
-    ``shared`` int32 (nnz,) holds the counts of ``share_edges``. Where it is empty, common neighbours are
-    counted here, by ``marks`` uint8 (n,), zero before and after; an edge then costs the smaller of the
-    neighbour's degree and the root's times a logarithm: a hub is cheap to its neighbours.
+    ``shared`` int32 (nnz,) contains the counts of ``share_edges``. If it is empty, common neighbours are
+    counted here, with ``marks`` uint8 (n,), zero before and after; an edge then costs the smaller of the
+    neighbour's degree and the root's times a logarithm, so a hub adds little to the cost of its neighbours.
     """
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
     has_weights = weights.size + patch_weights.size > 0
@@ -91,12 +91,12 @@ def neighborhoods(adjacency, roots, depth, marks, shared, counts):
 
 @compiled
 def _read_overlaps(common, degrees, overlaps, row):
-    """From common neighbours, and degrees, of each neighbour: triangles, and quantiles of overlap."""
+    """Write triangles and quantiles of overlap, given each neighbour's common neighbours and degree."""
     degree = common.size
     triangles = 0
     for slot in range(degree):
         triangles += common[slot]
-        either = degree + degrees[slot] - common[slot] - 2  # the two nodes themselves belong to neither set
+        either = degree + degrees[slot] - common[slot] - 2  # without the two nodes themselves
         overlaps[slot] = common[slot] / either if either > 0 else 0.0
     row[TRIANGLES] = triangles / 2
     ascending = overlaps[:degree]
@@ -125,7 +125,7 @@ def _count_shared(own, other, marks):
 
 @compiled
 def _describe_degrees(degrees, sizes, row):
-    """From degrees of neighbours: smaller ones, h-index, mean and deviation of logarithms.
+    """Write the smaller neighbours, h-index, and mean and deviation of logarithms, given neighbours' degrees.
 
     ``sizes`` int64, longer than ``degrees``, is zero before and after.
     """

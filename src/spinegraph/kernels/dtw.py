@@ -5,12 +5,10 @@ import numpy as np
 from spinegraph.kernels.runtime import compiled
 
 OFFSET = 1e-3
-_OFFSET = np.float32(OFFSET)
-_ONE = np.float32(1)
-_ZERO = np.float32(0)
+_OFFSET, _ONE, _ZERO = np.float32(OFFSET), np.float32(1), np.float32(0)
 # Larger than any distance, and still finite after a division by OFFSET.
 _FAR = np.float32(1e30)
-# Pairs that advance together, one per SIMD lane: enough to hide the loop around them, few enough for cache.
+# Pairs that advance together, one per SIMD lane: enough to hide loop overhead, few enough for the cache.
 _LANES = 128
 
 
@@ -24,11 +22,11 @@ def _cell(a, over_a, b, over_b, up, diagonal, left):
 
 @compiled
 def _by_length(left, right, ends_a, ends_b, k):
-    """Pairs in the order of their length (m,), and the number of pairs up to each length (k + 1,)."""
+    """Return the order of pairs by length (m,), and the number of pairs up to each length (k + 1,)."""
     lengths = np.empty(len(left), np.int64)
     upto = np.zeros(k + 1, np.int64)
     for pair in range(len(left)):
-        # One zero that both rows share is kept, where there is one.
+        # One zero that both rows share is kept, if there is one.
         lengths[pair] = min(max(ends_a[left[pair]], ends_b[right[pair]]) + 1, k)
         upto[lengths[pair]] += 1
     upto = np.cumsum(upto)
@@ -42,9 +40,9 @@ def _by_length(left, right, ends_a, ends_b, k):
 
 @compiled(inline="always")
 def _pack(table, slot, rows, chosen, length):
-    """Copy the first ``length`` values of the ``chosen`` rows, one row per lane, and their inverses.
+    """Copy the first ``length`` values of the ``chosen`` rows and their inverses, one row per lane.
 
-    An odd length gets a pad in front: it costs nothing against the other row's pad, and is far from all else.
+    An odd length gets a pad in front: matching it to the other row's pad is free, to any other value costly.
     """
     pad = length & 1
     for lane in range(_LANES):
@@ -59,11 +57,11 @@ def _pack(table, slot, rows, chosen, length):
 
 @compiled(inline="always")
 def _warp(table, length):
-    """Fill the table for the packed pairs; the distances end in ``table[length + 1, 4]``.
+    """Fill the table for the packed pairs; the distances are then in ``table[length + 1, 4]``.
 
-    Two rows by two columns a step, so that four cells share their loads. ``table[0]`` and ``table[1]`` hold
-    what a step reads besides column ``j``: in one array of fixed strides LLVM proves that nothing overlaps.
-    ``table[2:]`` holds, by index: left value, its inverse, right value, its inverse, the cell above.
+    A step computes two rows by two columns, so that four cells share their loads. ``table[0]`` and
+    ``table[1]`` are the other inputs of a step: in one array of fixed strides, LLVM can prove that nothing
+    overlaps. ``table[2:]`` has, by index: left value, its inverse, right value, its inverse, the cell above.
     """
     for i in range(2, length + 2):
         for lane in range(_LANES):
@@ -105,11 +103,11 @@ def _warp(table, length):
 
 @compiled(fastmath={"nnan", "nsz"}, error_model="numpy")
 def dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right):
-    """DTW distances of ``rows_a[left]`` to ``rows_b[right]``, float32 (m,).
+    """Return the DTW distances of ``rows_a[left]`` to ``rows_b[right]``, float32 (m,).
 
-    Beyond ``ends_a`` and ``ends_b`` rows are zero; where both are, all but the first value are left out.
-    Exact: steps between two zeros cost nothing, so a path to the first common zero continues to the end for
-    free, and a path to the end, its steps beyond that zero folded back onto it, only gets cheaper.
+    Rows are zero beyond ``ends_a`` and ``ends_b``; common zeros after the first one are skipped. This is
+    exact: steps between two zeros are free, so a path to the first common zero continues to the end for free,
+    and moving the steps of a path beyond that zero back onto it only makes it cheaper.
     """
     m, k = len(left), rows_a.shape[1]
     distances = np.empty(m, np.float32)
@@ -119,10 +117,10 @@ def dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right):
     length = 1
     for first in range(0, m, _LANES):
         last = min(first + _LANES, m)
-        while upto[length] < last:  # as long as the block's longest
+        while upto[length] < last:  # up to the longest pair of the block
             length += 1
         for lane in range(_LANES):
-            # A short last block repeats its last pair: every lane then holds real numbers.
+            # A short last block repeats its last pair, so that every lane has valid numbers.
             pair = order[min(first + lane, m - 1)]
             some_left[lane] = left[pair]
             some_right[lane] = right[pair]
@@ -137,9 +135,9 @@ def dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right):
 
 @compiled
 def warping_table(row_a, row_b):
-    """Cheapest cost of warping ``row_a[:i + 1]`` onto ``row_b[:j + 1]``, and the local costs: (k, k)."""
+    """Return the least cost of warping ``row_a[:i + 1]`` onto ``row_b[:j + 1]``, and local costs, (k, k)."""
     costs = np.empty((len(row_a), len(row_b)))
-    table = np.full((len(row_a) + 1, len(row_b) + 1), np.inf)  # a row and a column more, before the first
+    table = np.full((len(row_a) + 1, len(row_b) + 1), np.inf)  # with a row and a column before the first
     table[0, 0] = 0.0
     for i in range(len(row_a)):
         for j in range(len(row_b)):
@@ -150,17 +148,17 @@ def warping_table(row_a, row_b):
 
 @compiled
 def _slot_of(row, node):
-    """Index of ``node`` in an ascending row, or -1."""
+    """Return the index of ``node`` in an ascending row, or -1."""
     slot = np.searchsorted(row, node)
     return slot if slot < len(row) and row[slot] == node else -1
 
 
 @compiled
 def owned_slots(candidates, start, stop):
-    """Flat slots of rows ``start`` to ``stop`` that compute their pair, int64 (m,).
+    """Return the flat indices of pairs that rows ``start`` to ``stop`` compute, int64 (m,).
 
-    Rows of ``candidates`` (n, c) ascend, with values of n and more for "none" at their end. A pair that is in
-    both nodes' rows belongs to the smaller node's.
+    Rows of ``candidates`` (n, c) ascend, padded with values of n or more. If both nodes have the pair, the
+    row of the smaller node computes it.
     """
     n, c = candidates.shape
     slots = np.empty((stop - start) * c, np.int64)
@@ -178,7 +176,7 @@ def owned_slots(candidates, start, stop):
 
 @compiled
 def copy_owned(candidates, values, start, stop):
-    """Fill ``values`` (n, c) of rows ``start`` to ``stop`` where another row owns the pair, in place."""
+    """Copy ``values`` (n, c) of pairs that other rows computed into rows ``start`` to ``stop``."""
     c = candidates.shape[1]
     for node in range(start, stop):
         for slot in range(c):

@@ -1,9 +1,9 @@
 """Rooted PageRank by pushing residual mass along edges, round by round.
 
-A node holds a value, the mass assigned to it for good, and a residual, the mass still to be spread. Pushing a
-node adds (1 - continuation) of its residual to its value and gives the rest to its neighbours. A round pushes
-every node whose residual per neighbour is above a level; once there is none, the level falls. Roots that pass
-too many edges this way are finished by sweeps: these push every node of the graph, for eight roots at once.
+A node has a value, the mass assigned to it, and a residual, the mass still to be spread. Pushing a node adds
+(1 - continuation) of its residual to its value and passes the rest to its neighbours. A round pushes every
+node whose residual per neighbour exceeds a level; once there is none, the level falls. Roots that visit too
+many edges this way are finished by sweeps, which push every node of the graph, for eight roots at once.
 """
 
 from typing import Any, NamedTuple
@@ -16,26 +16,26 @@ from spinegraph.kernels.runtime import compiled
 from spinegraph.kernels.sparse import row_of, row_strength
 
 NO_BUDGET = 2**62
-# Uneven numbers, so that rounding never puts equal residuals on two sides of a level.
+# Arbitrary fractions, so that rounding never puts equal residuals on two sides of a level.
 _FIRST_LEVEL = 0.7390851332151607
 _NEXT_LEVEL = 0.5671432904097838
-_NEXT_BOUNDED_LEVEL = 0.2078795763507619  # with a threshold: a few more edges, but fewer scans of the state
+_NEXT_BOUNDED_LEVEL = 0.2078795763507619  # with a threshold: slightly more edges, but fewer scans
 LAST_LEVEL = 0.9999998765432101
-# A residual mass of exactly ``tolerance`` is pushed on, however the nodes are ordered.
+# A residual mass of exactly ``tolerance`` is always pushed, whatever the order of nodes.
 _MARGIN = 1.0 - 1e-7
-MAX_SWEPT_NODES = 1 << 17  # columns for sweeps take 24 numbers a node
+MAX_SWEPT_NODES = 1 << 17  # sweeps need 24 numbers per node
 
 
 def push_goal(continuation: float, tolerance: float) -> float:
-    """Return the residual mass at which to stop: a last push would leave ``tolerance`` of it unassigned."""
+    """Return the residual mass at which to stop, of which a last push would leave ``tolerance``."""
     return tolerance * _MARGIN / continuation
 
 
 def push_budget(adjacency: Adjacency, continuation: float, goal: float) -> int:
-    """Return how many edges a root may pass before sweeping costs less.
+    """Return how many edges a root may visit before sweeping costs less.
 
-    An edge costs about 25 times as much here as in a sweep (measured). Half of that, since deciding late
-    costs too. A whole number, so that the decision does not depend on the order of nodes.
+    An edge costs about 25 times as much here as in a sweep (measured). The budget is half of that, since
+    switching late costs too. It is a whole number, so that the order of nodes cannot affect the decision.
     """
     if adjacency.num_nodes > MAX_SWEPT_NODES:
         return NO_BUDGET
@@ -46,11 +46,10 @@ def push_budget(adjacency: Adjacency, continuation: float, goal: float) -> int:
 def push_roots(
     adjacency, num_nodes, roots, continuation, goal, threshold, budget, top, tied_nodes, unassigned
 ):
-    """Write the k largest values of each root into its row of ``top``, as ``keep_top`` does.
+    """Write the k largest values of each root into its row of ``top``; see ``keep_top``.
 
-    A root ends at the residual mass ``goal``, or at the level ``threshold`` (0: never), or is left to sweeps
-    when ``budget`` edges are passed, which needs an adjacency without a patch. ``unassigned`` (r,) is the
-    mass left over.
+    A root ends at the residual mass ``goal`` or the level ``threshold`` (0: never), or after ``budget`` edges
+    by sweeps, which need an adjacency without a patch. ``unassigned`` (r,) is the mass left over.
     """
     state = _new_state(adjacency, num_nodes, roots.size)
     columns = np.zeros((3, 0, _COLUMNS))
@@ -90,7 +89,7 @@ def push_roots(
 
 @compiled
 def _rounds_to(rest, goal, continuation):
-    """Count the rounds in which pushing every node brings a residual mass down to the goal."""
+    """Return the number of rounds in which pushing every node reduces a residual mass to the goal."""
     rounds = 0
     while rest > goal:
         rest *= continuation
@@ -100,9 +99,9 @@ def _rounds_to(rest, goal, continuation):
 
 @compiled
 def _push_root(adjacency, root, continuation, goal, last_level, budget, state):
-    """Push one root until goal, level or budget end it; the root itself is always pushed.
+    """Push one root until it reaches goal, last level or budget; the root itself is always pushed.
 
-    Returns (state, number of nodes reached, residual mass, edges passed).
+    Returns (state, number of nodes reached, residual mass, edges visited).
     """
     start, stop, _ = row_of(adjacency.indptr, adjacency.rows, adjacency.patch_indptr, root)
     degree = stop - start
@@ -117,7 +116,7 @@ def _push_root(adjacency, root, continuation, goal, last_level, budget, state):
     state.cells[slot, 0] = 1.0
     state.cells[slot, 1] = degree
     state.queue[0] = slot
-    # Typed, here and below: a bare 1 has a type of its own and would compile what follows twice.
+    # Typed, here and below: Numba gives a bare 1 its own type and would compile the rest twice.
     count = np.int64(1)
     if degree == 0:
         state.value[slot] = continuation
@@ -143,7 +142,7 @@ def _push_root(adjacency, root, continuation, goal, last_level, budget, state):
 
 @compiled
 def _queue_above(state, count, level):
-    """Queue the slots above the level; returns (how many, sum of all residuals)."""
+    """Queue the slots above the level; return (their number, sum of all residuals)."""
     table, _, _, cells, _, nodes, queue, _ = state
     rest = 0.0
     found = 0
@@ -156,30 +155,29 @@ def _queue_above(state, count, level):
     return np.int64(found), rest
 
 
-# Up to here a table by node costs less than hashing (measured at 80,000 nodes and at 3 million) ...
-MAX_NODES = 1 << 18
-# ... once there are no more nodes than this for each root that it serves.
-MAX_NODES_PER_ROOT = 1 << 12
+# Up to this size an array over all nodes costs less than hashing (measured at 80,000 and 3 million nodes),
+# unless there are too many nodes per root.
+MAX_NODES, MAX_NODES_PER_ROOT = 1 << 18, 1 << 12
 _FIRST_BITS = 12
 _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PushState(NamedTuple):
-    """Working memory for one root: a slot per node, or by hash a slot per node reached."""
+    """Workspace for one root: a slot for every node, or by hash a slot for every node reached."""
 
-    table: NDArray[np.int32]  # (2^b,) by hash: slot + 1 of the node an entry holds, or 0; empty by node
+    table: NDArray[np.int32]  # (2^b,) by hash: slot + 1 of a node, or 0; empty by node
     shift: np.int64  # 64 - b
     entries: NDArray[np.int64]  # by hash: each slot's entry of the table
-    cells: NDArray[np.float64]  # (slots, 2 or 4) residual, degree, by hash the node: one line of the cache
+    cells: NDArray[np.float64]  # (slots, 2 or 4) residual, degree, by hash the node: in one cache line
     value: NDArray[np.float64]  # (slots,)
     nodes: NDArray[np.int64]  # in the order in which they were reached
-    queue: NDArray[np.int64]  # slots to push: those of this round, behind them those of the next
-    amount: NDArray[np.float64]  # (slots,) residuals taken in this round
+    queue: NDArray[np.int64]  # slots to push in this round, followed by those of the next
+    amount: NDArray[np.float64]  # (slots,) residuals to push in this round
 
 
 @compiled
 def _new_state(adjacency, num_nodes, num_roots):
-    """Make an empty state: by node where that pays, else by hash."""
+    """Return an empty state: by node if that costs less, else by hash."""
     if num_nodes > min(MAX_NODES, num_roots * MAX_NODES_PER_ROOT):
         return _empty_state(1 << (_FIRST_BITS - 1), _FIRST_BITS)
     state = _empty_state(num_nodes, 0)
@@ -191,7 +189,7 @@ def _new_state(adjacency, num_nodes, num_roots):
 
 @compiled
 def _empty_state(size, bits):
-    """Make a state of so many slots: by hash with a table of ``bits``, by node with 0."""
+    """Return a state of ``size`` slots: by hash with a table of ``bits``, or by node if they are 0."""
     return PushState(
         np.zeros(1 << bits if bits > 0 else 0, dtype=np.int32),
         np.int64(64 - bits),
@@ -206,7 +204,7 @@ def _empty_state(size, bits):
 
 @compiled
 def _find(table, shift, cells, node):
-    """Return the entry of the table that holds the node, or the empty one where it belongs."""
+    """Return the node's entry of the table, or the empty entry where it belongs."""
     mask = np.uint64(table.size - 1)
     entry = (np.uint64(node) * _HASH) >> np.uint64(shift)
     held = table[entry]
@@ -218,7 +216,7 @@ def _find(table, shift, cells, node):
 
 @compiled
 def _clear(state, count):
-    """Reset the first ``count`` nodes that were reached, at their cost alone."""
+    """Reset the ``count`` nodes that were reached."""
     table, _, entries, cells, value, nodes, _, _ = state
     for i in range(count):
         slot = nodes[i]
@@ -231,7 +229,7 @@ def _clear(state, count):
 
 @compiled
 def _grow(state, count, queued, size):
-    """Copy a hashed state, and the first ``queued`` of its queue, to one for ``size`` nodes or more."""
+    """Return a copy of a hashed state, with ``queued`` entries of its queue, for at least ``size`` nodes."""
     bits = 64 - state.shift
     while (1 << (bits - 1)) < size:
         bits += 1
@@ -249,19 +247,19 @@ def _grow(state, count, queued, size):
     return grown
 
 
-# The residual of a node that was pushed: no mass, but more than the 0 of one never reached.
+# Residual of a node after a push: negligible mass, but not the 0 of a node that was never reached.
 _TRACE = 1e-307
-# Rows that are prefetched: few enough to stay in the nearest cache.
+# Rows to prefetch: few enough to stay in the L1 cache.
 _PREFETCHED = 16
 
 
 @compiled
 def _push_by_node(adjacency, continuation, level, goal, budget, state, count, leaving, rest, edges):
-    """Push rounds until no slot is above the level, or goal or budget end them.
+    """Push rounds until no slot is above the level, or goal or budget is reached.
 
-    Returns (number of nodes reached, residual mass, edges passed). One long loop, and a loop for each kind of
-    row: unpacking the tuples once a round, or choosing a row's array, would count references, which costs
-    more than a short row.
+    Returns (number of nodes reached, residual mass, edges visited). This is one long function with a loop for
+    each kind of row: unpacking the tuples once per round, or selecting a row's array, would count references,
+    which costs more than a short row.
     """
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
     _, _, _, cells, value, nodes, queue, amount = state
@@ -301,7 +299,7 @@ def _push_by_node(adjacency, continuation, level, goal, budget, state, count, le
 
 @compiled
 def _push_by_hash(adjacency, continuation, level, goal, budget, state, count, leaving, rest, edges):
-    """Do what ``_push_by_node`` does with a hashed state, which may grow: returns it first."""
+    """Do the same as ``_push_by_node`` with a hashed state, which may grow and is returned first."""
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
     table, shift, entries, cells, value, nodes, queue, amount = state
     has_weights = weights.size + patch_weights.size > 0
@@ -310,10 +308,13 @@ def _push_by_hash(adjacency, continuation, level, goal, budget, state, count, le
         rest -= (1.0 - continuation) * _take(cells, value, queue, amount, leaving, continuation)
         end = np.uint64(leaving)
         for i in range(leaving):
-            # Reads that nothing depends on let a large graph's cache misses overlap instead of adding up.
-            # The sums are used, though never below 0, so that the compiler keeps the prefetch.
+            # Reads without dependencies let a large graph's cache misses overlap instead of adding up.
+            # Their sums are used, though never below 0, so that the compiler keeps the prefetch.
             if is_plain and i % _PREFETCHED == 0:
-                edges += _read_rows(indptr, indices, nodes, queue, i, min(i + _PREFETCHED, leaving)) < 0
+                total = np.int64(0)
+                for ahead in range(i, min(i + _PREFETCHED, leaving)):
+                    total += indices[indptr[nodes[queue[ahead]]]]
+                edges += total < 0
             start, stop, patched = row_of(indptr, rows, patch_indptr, nodes[queue[i]])
             edges += stop - start
             if count + stop - start > cells.shape[0]:
@@ -325,7 +326,10 @@ def _push_by_hash(adjacency, continuation, level, goal, budget, state, count, le
                 strength = np.float64(stop - start)
             share = max(continuation * amount[i] / strength, _TRACE)
             if is_plain:
-                edges += _read_degrees(indptr, indices, start, stop) < 0
+                total = np.int64(0)
+                for edge in range(start, stop):
+                    total += indptr[indices[edge]]
+                edges += total < 0
             for edge in range(start, stop):
                 node = np.int64(patch_indices[edge] if patched else indices[edge])
                 entry = _find(table, shift, cells, node)
@@ -347,7 +351,7 @@ def _push_by_hash(adjacency, continuation, level, goal, budget, state, count, le
 
 @compiled(inline="always")
 def _take(cells, value, queue, amount, leaving, continuation):
-    """Take the residuals of the slots that leave, before any is spread; returns their sum."""
+    """Take the residuals of the slots to push before any is spread; return their sum."""
     total = 0.0
     for i in range(leaving):
         slot = np.uint64(queue[i])
@@ -361,7 +365,7 @@ def _take(cells, value, queue, amount, leaving, continuation):
 
 @compiled(inline="always")
 def _give(slot, given, level, cells, queue, end):
-    """Add to a slot's residual; returns (was it reached before?, the end of the queue)."""
+    """Add to a slot's residual; return (whether it was reached before, the end of the queue)."""
     before = cells[slot, 0]
     bound = level * cells[slot, 1]
     after = before + given
@@ -372,38 +376,20 @@ def _give(slot, given, level, cells, queue, end):
 
 @compiled(inline="always")
 def _next_round(queue, leaving, end):
-    """Move the slots of the next round to the front; returns how many they are."""
+    """Move the slots of the next round to the front; return their number."""
     for i in range(leaving, end):
         queue[i - leaving] = queue[i]
     return end - leaving
 
 
-@compiled(inline="always")
-def _read_rows(indptr, indices, nodes, queue, start, stop):
-    """Add up the first neighbours of queued slots."""
-    total = np.int64(0)
-    for i in range(start, stop):
-        total += indices[indptr[nodes[queue[i]]]]
-    return total
-
-
-@compiled(inline="always")
-def _read_degrees(indptr, indices, start, stop):
-    """Add up where the rows of some neighbours begin."""
-    total = np.int64(0)
-    for edge in range(start, stop):
-        total += indptr[indices[edge]]
-    return total
-
-
-# Roots swept together: eight float64 are one line of the cache.
+# Roots swept together: eight float64 are one cache line.
 _COLUMNS = 8
 _ONE = np.ones(1, dtype=np.float32)
 
 
 @compiled
 def _load_column(adjacency, state, count, columns, column, continuation):
-    """Put values and residuals into an empty column; ``columns`` (3, n, 8): value, share, next share."""
+    """Write values and residuals into an empty column; ``columns`` (3, n, 8): value, share, next share."""
     indptr, _, weights, _, _, _, _ = adjacency
     table, _, _, cells, assigned, nodes, _, _ = state
     value, share = columns[0], columns[1]
@@ -422,7 +408,7 @@ def _load_column(adjacency, state, count, columns, column, continuation):
 def _finish_columns(adjacency, num_nodes, continuation, columns, pending, count, top, tied_nodes):
     """Sweep the first ``count`` columns, keep the largest values of each, and clear them.
 
-    ``pending`` (3, 8) holds for each column its root, its row of ``top`` and how many rounds it needs.
+    ``pending`` (3, 8) contains each column's root, its row of ``top`` and the number of rounds it needs.
     """
     indptr, indices, weights, _, _, _, _ = adjacency
     mask = np.int64(-1)
@@ -451,12 +437,12 @@ def _finish_columns(adjacency, num_nodes, continuation, columns, pending, count,
 
 @compiled
 def _sweep(indptr, indices, weights, mask, continuation, value, share, following):
-    """Push every node of every column once: each adds up what its neighbours give it.
+    """Push every node of every column once: each node sums the shares of its neighbours.
 
-    An edge weighs the same both ways. Without weights ``mask`` is 0 and leads to a single 1.
+    Edges have the same weight both ways. Without weights ``mask`` is 0 and selects a single 1.
     """
     for node in range(value.shape[0]):
-        # Sums by name stay in registers: twice as fast as a loop over the columns.
+        # Named sums stay in registers, which is twice as fast as a loop over the columns.
         a = b = c = d = e = f = g = h = 0.0
         strength = 0.0
         for edge in range(indptr[node], indptr[node + 1]):
@@ -483,12 +469,12 @@ class Top(NamedTuple):
     nodes: NDArray[Any]  # (r, k) by descending value, padded with -1
     weights: NDArray[np.float32]  # (r, k) scaled to sum 1, padded with 0
     mass: NDArray[np.float64]  # (r,) the sum before scaling
-    kept: NDArray[np.int32]  # (r,) how many leading nodes stay as they are
-    tied: NDArray[np.int32]  # (r,) how many nodes share the rest; 0 also where the group was dropped
+    kept: NDArray[np.int32]  # (r,) number of leading nodes that keep their own weight
+    tied: NDArray[np.int32]  # (r,) number of nodes that share the rest; 0 if the group was dropped
 
     @classmethod
     def empty(cls, rows: int, k: int, dtype: DTypeLike) -> "Top":
-        """Return rows to be filled, with nodes of the given dtype."""
+        """Return uninitialised rows, with nodes of the given dtype."""
         nodes, weights = np.empty((rows, k), dtype=dtype), np.empty((rows, k), dtype=np.float32)
         kept, tied = np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int32)
         return cls(nodes, weights, np.empty(rows, dtype=np.float64), kept, tied)
@@ -499,7 +485,7 @@ class Top(NamedTuple):
         return Top(nodes[some], weights[some], mass[some], kept[some], tied[some])
 
 
-# Values this close to the k-th are tied with it: far above rounding, far below any tolerance.
+# Values this close to the k-th are tied with it: far above rounding errors, far below any tolerance.
 TIE = 1e-9
 # A tied group that would make a row of the operator longer than this many times k is dropped.
 ROOM = 4
@@ -530,14 +516,14 @@ def keep_top(nodes, values, count, row, top, tied_nodes):
                     tied_nodes[row, top.tied[row]] = nodes[i]
                     top.tied[row] += 1
         elif above == 0:
-            # Dropping the group would leave nothing: the root alone stands for the row.
+            # Dropping the group would leave the row empty, so it gets the root alone.
             top.tied[row] = 1
             tied_nodes[row, 0] = nodes[0]
 
 
 @compiled
 def write_row(nodes, values, count, unit, row, top):
-    """Write the first k of descending values, scaled, and their sum in the given unit; no ties."""
+    """Write the first k of descending values, scaled to sum 1, and their sum over ``unit``; no ties."""
     k = top.nodes.shape[1]
     chosen = min(k, count)
     total = values[:chosen].sum()
@@ -552,25 +538,25 @@ def write_row(nodes, values, count, unit, row, top):
     top.tied[row] = 0
 
 
-# How many times k values are read to find a bound that most of the others miss.
+# The first _FIRST_READ * k values give a bound that most of the others do not reach.
 _FIRST_READ = 8
 _BUCKETS = 512
-# Three mantissa bits per bucket: eight buckets an octave, so one bucket holds little more than is asked for.
+# Three mantissa bits per bucket: eight buckets per octave, so that the last one adds few values beyond k.
 _SHIFT = 49
 
 
 @compiled
 def _largest(nodes, values, count, k):
-    """List at least the k largest of ``values[:count]``, descending; equal values by node."""
+    """Return indices of at least the k largest of ``values[:count]``, descending; equal values by node."""
     order = np.empty(count, dtype=np.int64)
     some = min(count, _FIRST_READ * k)
     for i in range(some):
         order[i] = i
     found = count
     if count > k:
-        # The bits of positive floats order as the floats do.
+        # The bits of positive floats have the same order as the floats.
         bits = values.view(np.int64)
-        # Nodes near the root are found first and hold most: few of the others pass their k-th value.
+        # Nodes near the root come first and have most of the mass: few others reach their k-th value.
         bound = _bound(bits, order[:some], k)
         found = 0
         for i in range(count):
@@ -590,7 +576,7 @@ def _largest(nodes, values, count, k):
 
 @compiled
 def _bound(bits, order, k):
-    """Return a number that at least k of the bits in ``order`` reach, and not many more, by a histogram."""
+    """Return a bound that at least k of the bits in ``order`` reach, and few more, by a histogram."""
     highest = bits[order[0]]
     for i in order:
         highest = max(highest, bits[i])
@@ -607,7 +593,7 @@ def _bound(bits, order, k):
 
 @compiled
 def _sort_descending(order, nodes, values):
-    """Shell sort in place: rows are short, and it compiles quickly."""
+    """Sort in place by Shell sort, since rows are short and it compiles quickly."""
     gap = 1
     while gap < order.size // 3:
         gap = 3 * gap + 1
@@ -628,16 +614,16 @@ def _sort_descending(order, nodes, values):
 
 @compiled
 def push_back(adjacency, starts, residual, influence, marks, continuation, bound):
-    """Push residuals back along the edges until none of the nodes reached holds more than ``bound``.
+    """Push residuals back along the edges until none of the nodes reached has more than ``bound``.
 
-    With g(i) = sum over u of pi_i(u) w(u), the mass that root i puts on nodes of weight w, and w added to
-    ``residual`` float64 (n,) by the caller, this keeps for every i
+    Let g(i) = sum over u of pi_i(u) w(u), the mass that root i puts on nodes of weight w, and let the caller
+    add w to ``residual`` float64 (n,). Then for every i
 
-        influence(i) + sum over j of pi_i(j) residual(j)  =  what it was  +  g(i),
+        influence(i) + sum over j of pi_i(j) residual(j)  =  its previous value  +  g(i),
 
     and since pi_i sums to one, the second term is at most the largest residual. ``starts`` are the nodes
     whose residual was raised; ``marks`` uint8 (n,) is zero before and after. Returns the nodes whose
-    influence grew, in the order in which they were reached first.
+    influence grew, in the order in which they were first reached.
     """
     indptr, indices, weights, rows, patch_indptr, patch_indices, patch_weights = adjacency
     has_weights = weights.size + patch_weights.size > 0

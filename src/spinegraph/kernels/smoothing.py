@@ -1,7 +1,7 @@
 """Steps of a lazy walk: one step for all nodes and many columns, and whole walks from a few roots.
 
 A node v of strength s passes weight w / (s + l) to a neighbour over an edge of weight w, and l / (s + l) to
-itself. ``loops`` holds every node's l; a node without neighbours keeps everything.
+itself. ``loops`` contains l for every node; a node without neighbours keeps everything.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from spinegraph.kernels.sparse import row_of
 
 @compiled(fastmath={"contract"})
 def _add_rows(indices, weights, weighted, first, last, values, total):
-    """Add the rows of values (n, d) of a row's neighbours, times their weights, to total (d,)."""
+    """Add the values (n, d) of a row's neighbours, times edge weights, to total (d,)."""
     for edge in range(first, last):
         source = values[indices[edge]]
         if weighted:
@@ -57,9 +57,9 @@ def step(adjacency, inverse, loops, values, added, previous, rates, start, stop,
 
 @compiled(fastmath={"contract"})
 def solve_for(indptr, indices, weights, inverse, loops, root, value, continuation, factors, values):
-    """Iterate as ``step`` does from a value at one node, and return the values (n,) of all nodes.
+    """Iterate like ``step`` from a value at one node, and return the values (n,) of all nodes.
 
-    ``factors`` are those of Chebyshev's iteration; ``values`` (2, n) is room.
+    ``factors`` are those of the Chebyshev iteration; ``values`` (2, n) is workspace.
     """
     weighted = weights.size > 0
     values[:] = 0.0
@@ -87,30 +87,25 @@ def solve_for(indptr, indices, weights, inverse, loops, root, value, continuatio
 
 
 class Walkers(NamedTuple):
-    """Room for the walk of one root: dense over the nodes, with lists of those in use."""
+    """Workspace for the walks from one root: dense over the nodes, with lists of the nodes in use."""
 
-    value: NDArray[np.float64]  # (n,) share of the walk's stops
+    value: NDArray[np.float64]  # (n,) share of walkers that stopped there
     residual: NDArray[np.float64]  # (2, n) walkers at each node, now and after the step
     reached: NDArray[np.int64]  # (n,) nodes with a value
     active: NDArray[np.int64]  # (2, n) nodes with walkers
 
 
-def room(num_nodes: int) -> Walkers:
-    """Return empty room for a graph of so many nodes; pages that no walk reaches take no memory."""
-    return Walkers(
-        np.zeros(num_nodes),
-        np.zeros((2, num_nodes)),
-        np.empty(num_nodes, np.int64),
-        np.empty((2, num_nodes), np.int64),
-    )
+def new_walkers(n: int) -> Walkers:
+    """Return empty workspace for a graph of n nodes; pages that no walk reaches take no memory."""
+    return Walkers(np.zeros(n), np.zeros((2, n)), np.empty(n, np.int64), np.empty((2, n), np.int64))
 
 
 @compiled
 def walk_from(adjacency, inverse, loops, root, continuation, least, walkers):
-    """Let walkers stop with probability 1 - continuation at every node they meet, else step on.
+    """Let walkers stop with probability 1 - continuation at every node they reach, else step on.
 
-    Where fewer than ``least`` for each neighbour meet, all stop. Returns how many nodes hold a value, and the
-    share of walkers that stopped early: no sum over the values is wrong by more than twice it.
+    If fewer than ``least`` per neighbour are at a node, all stop. Returns the number of nodes with a value,
+    and the share of walkers that stopped early: no sum over the values has a larger error than twice that.
     """
     value, residual, reached, active = walkers
     weighted = adjacency.weights.size + adjacency.patch_weights.size > 0
@@ -156,7 +151,7 @@ def walk_from(adjacency, inverse, loops, root, continuation, least, walkers):
 
 @compiled
 def walks_from(adjacency, inverse, loops, roots, continuation, least, walkers, indptr, indices, data, early):
-    """Append the values of some roots as rows of a CSR matrix; returns how many roots fit.
+    """Append the values of some roots as rows of a CSR matrix; return how many roots fit.
 
     Rows go to ``indptr`` (r + 1,), ``indices`` and ``data``, which may be too small for all of them.
     """

@@ -1,5 +1,7 @@
 """Rows of an adjacency, products of sparse and dense matrices, and rows of the operator T."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,7 +10,7 @@ from spinegraph.kernels.runtime import compiled, run_blocks
 
 @compiled
 def row_of(indptr, rows, patch_indptr, node):
-    """Return the bounds of a node's row and whether they point into the patch: (start, stop, patched)."""
+    """Return the bounds of a node's row and whether it is in the patch: (start, stop, patched)."""
     if rows.size > 0:
         row = rows[node]
         if row >= 0:
@@ -18,7 +20,7 @@ def row_of(indptr, rows, patch_indptr, node):
 
 @compiled
 def row_strength(weights, start, stop):
-    """Add up the weights of a row."""
+    """Return the sum of the weights of a row."""
     strength = 0.0
     for edge in range(start, stop):
         strength += np.float64(weights[edge])
@@ -29,8 +31,8 @@ _ROWS_PER_BLOCK = 512
 
 
 @compiled(fastmath={"contract"})
-def multiply_rows(indptr, indices, data, dense, start, stop, out):
-    """Add rows ``start`` to ``stop`` of a CSR matrix (r, c) times a dense one (c, d) to out (r, d)."""
+def multiply_rows(indptr, indices, data, dense, out, start, stop):
+    """Add rows ``start`` to ``stop`` of a CSR matrix (r, c) times a dense one (c, d) to ``out`` (r, d)."""
     width = dense.shape[1]
     for row in range(start, stop):
         total = out[row]
@@ -44,7 +46,7 @@ def multiply_rows(indptr, indices, data, dense, start, stop, out):
 def times_vector(rows, vector, out):
     """Write rows (r, d) times a vector (d,) to out (r,).
 
-    It keeps the interpreter's lock: in between many small products, other threads would take it each time.
+    It keeps the GIL: between many small products, other threads would take it each time.
     """
     for row in range(len(rows)):
         total = np.float32(0)
@@ -61,13 +63,10 @@ def sparse_times_dense(
     threads: int | None = None,
     out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """Return a CSR matrix (r, c) times a dense one (c, d); each row is summed in order, on top of ``out``."""
+    """Return a CSR matrix (r, c) times a dense one (c, d), plus ``out``; each row is summed in order."""
     rows = len(indptr) - 1
     out = np.zeros((rows, dense.shape[1]), dtype=np.float32) if out is None else out
-
-    def task(start: int, stop: int) -> None:
-        multiply_rows(indptr, indices, data, dense, start, stop, out)
-
+    task = partial(multiply_rows, indptr, indices, data, dense, out)
     run_blocks(task, rows, block=_ROWS_PER_BLOCK, threads=threads)
     return out
 
@@ -98,7 +97,7 @@ def operator_rows(profile, indptr, start, stop, indices, data):
 
 @compiled
 def _insert(indices, data, first, at, node, value):
-    """Put an entry among those from ``first`` to ``at``, by node: rows are short."""
+    """Insert an entry by node into the sorted ones from ``first`` to ``at``; rows are short."""
     while at > first and indices[at - 1] > node:
         indices[at] = indices[at - 1]
         data[at] = data[at - 1]

@@ -1,8 +1,6 @@
-"""Random walks: streams of random numbers, steps by edge weight, plain and rooted walks, and node2vec.
+"""Random walks: random streams, steps by edge weight, walks with and without restart, and node2vec."""
 
-node2vec has second-order walks and trains vectors on them by skip-gram.
-"""
-
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,18 +11,17 @@ from spinegraph.kernels.push import ROOM, write_row
 from spinegraph.kernels.runtime import compiled, run_blocks
 from spinegraph.kernels.sparse import row_of
 
-# Uses of randomness: each has streams of its own.
-ROOTED_WALKS = 1
-PLAIN_WALKS = 2
+# Stages, each with its own random streams.
+ROOTED_WALKS, PLAIN_WALKS = 1, 2
 
-GAMMA = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64, as the numbers below
+GAMMA = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64, like the numbers below
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _LOW = np.uint64(0xFFFFFFFF)
 _S32 = np.uint64(32)
-# Steps planned together: enough to hide the memory's latency, few enough to stay in the nearest cache.
-_TOGETHER = 1600
+# Steps taken together: enough to hide memory latency, few enough to stay in the L1 cache.
+_BATCH = 1600
 
 
 def _mix(point):
@@ -37,7 +34,7 @@ mix = compiled(_mix, inline="always")
 
 
 def stream_starts(seed: int, stage: int, keys: ArrayLike) -> NDArray[np.uint64]:
-    """Return where the random stream of each key (r,) starts, uint64 (r,); each stage has its own."""
+    """Return the start of each key's random stream in a stage, uint64 (r,)."""
     key = np.atleast_1d(np.asarray(keys, dtype=np.uint64))
     start = np.full(key.shape, seed & 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
     for part in (np.uint64(stage), key):
@@ -51,33 +48,30 @@ def plain_walks(
     walks: int,
     walk_length: int,
     seed: int,
-    stage: int = PLAIN_WALKS,
-    keys: NDArray[np.uint64] | None = None,
     threads: int | None = None,
 ) -> NDArray[Any]:
-    """Walk without return, each step to a neighbour in proportion to edge weight.
+    """Walk without restart, each step to a neighbour in proportion to edge weight.
 
-    Draws depend on seed, stage and the root's key alone, by default the root itself. Returns an array
-    (r * walks, walk_length), as the adjacency's indices: the walks of one root after another, the root first;
-    a root without neighbours is followed by -1.
+    Draws depend on seed and root alone. Returns an array (r * walks, walk_length) with the dtype of the
+    adjacency's indices: the walks of each root in turn, root first; one without neighbours is followed by -1.
     """
     tables, threads = alias_tables(adjacency, roots.size * walks * walk_length, threads)
-    streams = stream_starts(seed, stage, roots.astype(np.uint64) if keys is None else keys)
+    streams = stream_starts(seed, PLAIN_WALKS, roots)
     out = np.empty((roots.size * walks, walk_length), dtype=adjacency.indices.dtype)
 
     def task(start: int, stop: int) -> None:
         lines = out[start * walks : stop * walks]
-        _walk_plainly(adjacency, tables, roots[start:stop], streams[start:stop], walks, lines)
+        _plain_walks(adjacency, tables, roots[start:stop], streams[start:stop], walks, lines)
 
     run_blocks(task, roots.size, block=1024, threads=threads)
     return out
 
 
 @compiled
-def _walk_plainly(adjacency, tables, roots, starts, walks, out):
-    """Write walks without return into ``out`` (r * walks, length); -1 after a root without neighbours."""
+def _plain_walks(adjacency, tables, roots, starts, walks, out):
+    """Write walks without restart into ``out`` (r * walks, length); -1 after a root without neighbours."""
     length = out.shape[1]
-    group = max(1, _TOGETHER // walks)
+    group = max(1, _BATCH // walks)
     nodes = np.empty(group * walks, dtype=out.dtype)
     streams = np.empty(group * walks, dtype=np.uint64)
     lines = np.empty(group * walks, dtype=np.int64)
@@ -106,31 +100,26 @@ def _walk_plainly(adjacency, tables, roots, starts, walks, out):
 
 
 class AliasTables(NamedTuple):
-    """For every edge a threshold in the low 32 bits, and in the high ones the edge to take beyond it."""
+    """For every edge, a threshold in the low 32 bits, and in the high ones the alternative edge."""
 
-    filled: NDArray[np.uint8]  # (n,) rows that are written; empty without weights
-    base: NDArray[np.uint64]  # as the adjacency's weights
+    filled: NDArray[np.uint8]  # (n,) whether a row is filled; empty without weights
+    base: NDArray[np.uint64]  # one entry per weight of the adjacency
     patch: NDArray[np.uint64]
 
 
 def alias_tables(adjacency: Adjacency, visits: int, threads: int | None) -> tuple[AliasTables, int | None]:
-    """Make the tables for about ``visits`` steps, and return how many threads may use them.
+    """Return the tables for about ``visits`` steps, and the number of threads that may use them.
 
-    Many visits: every row is filled at once, then only read. Few: one thread fills rows as it reaches them,
-    and memory is claimed only there.
+    For many visits, every row is filled at once, then only read. For few, one thread fills rows as it reaches
+    them, so that other rows take no memory.
     """
-    tables = AliasTables(
-        np.zeros(adjacency.num_nodes if adjacency.has_weights else 0, dtype=np.uint8),
-        np.empty(adjacency.weights.size, dtype=np.uint64),
-        np.empty(adjacency.patch_weights.size, dtype=np.uint64),
-    )
+    filled = np.zeros(adjacency.num_nodes if adjacency.has_weights else 0, dtype=np.uint8)
+    sizes = adjacency.weights.size, adjacency.patch_weights.size
+    tables = AliasTables(filled, *(np.empty(size, dtype=np.uint64) for size in sizes))
     if adjacency.has_weights and visits < adjacency.indices.size:
         return tables, 1
     if adjacency.has_weights:
-
-        def fill(first: int, last: int) -> None:
-            _fill_rows(adjacency, tables, first, last)
-
+        fill = partial(_fill_rows, adjacency, tables)
         run_blocks(fill, adjacency.num_nodes, block=1 << 14, threads=threads)
     return tables, threads
 
@@ -151,9 +140,9 @@ def _fill_rows(adjacency, tables, first, last):
 
 @compiled
 def _fill_row(weights, table):
-    """Write one row's table in one pass: light edges are topped up by the current heavy one.
+    """Fill one row's table in one pass: the current heavy edge fills up light ones (Walker's alias method).
 
-    ``rest`` is what the heavy edge still has; once that is light too, the next heavy edge tops it up.
+    ``rest`` is the weight left of the heavy edge; once that is light too, the next heavy edge fills it up.
     """
     if weights.size == 0:
         return
@@ -184,7 +173,7 @@ def _fill_row(weights, table):
 
 @compiled
 def _next(weights, edge, mean, heavy):
-    """Return the first edge from ``edge`` on that is heavier than the mean, or that is not."""
+    """Return the first edge from ``edge`` on that is heavier than the mean, or is not, as ``heavy`` says."""
     while edge < weights.size and (weights[edge] > mean) != heavy:
         edge += 1
     return edge
@@ -197,7 +186,7 @@ def _entry(share, other):
 
 @compiled
 def take_steps(adjacency, tables, nodes, bits, count):
-    """Replace each of ``nodes[:count]`` by the neighbour that its 32 bits choose; each must have one."""
+    """Replace each of ``nodes[:count]`` by the neighbour that its 32 bits select; each must have one."""
     if tables.filled.size > 0:
         _step_by_weight(adjacency, tables, nodes, bits, count)
     else:
@@ -208,13 +197,10 @@ def take_steps(adjacency, tables, nodes, bits, count):
 def _step_evenly(adjacency, nodes, bits, count):
     indptr, indices, _, rows, patch_indptr, patch_indices, _ = adjacency
     for i in range(count):
-        # Unsigned: a signed index costs a test for counting from the end, and here it shows.
+        # Unsigned, since a signed index costs a test for negative values, which matters here.
         start, stop, patched = row_of(indptr, rows, patch_indptr, np.uint64(nodes[i]))
         edge = np.uint64(start) + ((np.uint64(bits[i]) * np.uint64(stop - start)) >> _S32)
-        if patched:
-            nodes[i] = patch_indices[edge]
-        else:
-            nodes[i] = indices[edge]
+        nodes[i] = patch_indices[edge] if patched else indices[edge]
 
 
 @compiled
@@ -224,7 +210,7 @@ def _step_by_weight(adjacency, tables, nodes, bits, count):
     empty = 0
     for i in range(count):
         empty += 1 - filled[np.uint64(nodes[i])]
-    # Apart from the steps: a call inside their loop would slow every one of them.
+    # In a separate loop, since a call inside the loop of steps would slow every step.
     if empty > 0:
         for i in range(count):
             if filled[nodes[i]] == 0:
@@ -232,7 +218,7 @@ def _step_by_weight(adjacency, tables, nodes, bits, count):
     for i in range(count):
         node = np.uint64(nodes[i])
         start, stop, patched = row_of(indptr, rows, patch_indptr, node)
-        # The high half of the product chooses an edge, the low half stands for a second draw.
+        # The high half of the product selects an edge, the low half serves as a second draw.
         product = np.uint64(bits[i]) * np.uint64(stop - start)
         edge = np.uint64(start) + (product >> _S32)
         if patched:
@@ -243,32 +229,32 @@ def _step_by_weight(adjacency, tables, nodes, bits, count):
 
 @compiled
 def _or_other(entry, draw, start, edge):
-    # All ones when below: a branch on an entry that is still on its way would delay the steps after it.
+    # All ones if below: a branch on an entry that is not loaded yet would delay the next steps.
     below = np.uint64((np.int64(draw) - np.int64(entry & _LOW)) >> 63)
     other = start + (entry >> _S32)
     return other ^ ((edge ^ other) & below)
 
 
 class _Plan(NamedTuple):
-    """Steps of several roots' walks, one after another, and the walks under way."""
+    """Steps of several roots' walks, one after another, and the active walks."""
 
-    bits: NDArray[np.uint32]  # that choose a step's neighbour
+    bits: NDArray[np.uint32]  # random bits that select each step's neighbour
     leaves_root: NDArray[np.uint8]
-    visits: NDArray[Any]  # where each step arrives
-    steps: NDArray[np.int64]  # of walks under way: the step to take, the node, the bits
+    visits: NDArray[Any]  # node that each step reaches
+    steps: NDArray[np.int64]  # of active walks: the step to take, the node, the bits
     nodes: NDArray[Any]
     draws: NDArray[np.uint32]
 
 
 @compiled
 def walk_roots(adjacency, tables, roots, starts, walks, walk_length, threshold, top, tied_nodes):
-    """Count visits of rooted walks and write the k most visited of each root into its row of ``top``.
+    """Count visits of rooted walks, and write the k most visited nodes of each root into its row of ``top``.
 
-    ``starts`` (r,) are the roots' random streams; a walk continues when 32 random bits are below
-    ``threshold``, else it returns to the root. ``top`` and ``tied_nodes`` are as in ``keep_top``.
+    ``starts`` (r,) are the roots' random streams; a walk continues if 32 random bits are below ``threshold``,
+    else it returns to the root. For ``top`` and ``tied_nodes`` see ``keep_top``.
     """
     most = walks * (walk_length - 1)
-    group = max(1, _TOGETHER // max(most, 1))
+    group = max(1, _BATCH // max(most, 1))
     size = group * most + 1
     plan = _Plan(
         np.empty(size, dtype=np.uint32),
@@ -304,7 +290,7 @@ def walk_roots(adjacency, tables, roots, starts, walks, walk_length, threshold, 
 
 @compiled
 def _draw(plan, root, stream, walks, walk_length, threshold, steps, under_way):
-    """Draw where one root's walks continue and where they return; (steps, under_way) with this root's."""
+    """Draw which steps of one root's walks continue or return; return (steps, under_way) including these."""
     bits, leaves_root, _, at, nodes, _ = plan
     for _ in range(walks):
         leaves = np.int64(1)
@@ -324,7 +310,7 @@ def _draw(plan, root, stream, walks, walk_length, threshold, steps, under_way):
 
 @compiled
 def _advance(adjacency, tables, plan, under_way):
-    """Take every planned step: all first steps from the root, then all second ones, until none is left."""
+    """Take every planned step: first steps from the root, then second ones, until none is left."""
     bits, leaves_root, visits, at, nodes, draws = plan
     while under_way > 0:
         for i in range(under_way):
@@ -341,20 +327,20 @@ def _advance(adjacency, tables, plan, under_way):
 
 
 class VisitCounter(NamedTuple):
-    """A hash table from node to visits, and room to sort them."""
+    """A hash table from node to visits, and workspace to sort them."""
 
-    keys: NDArray[Any]  # -1 where empty
+    keys: NDArray[Any]  # -1 if empty
     counts: NDArray[np.int32]
     shift: int
     found: NDArray[np.int64]  # table entries in the order of first visits
-    sizes: NDArray[np.int64]  # how many nodes have so many visits
+    sizes: NDArray[np.int64]  # number of nodes by number of visits
     nodes: NDArray[Any]  # sorted
     visits: NDArray[np.int32]
 
 
 @compiled
 def new_counter(positions, like):
-    """Make room for one root's ``positions``, at nodes of the dtype of ``like``."""
+    """Return an empty counter for one root's ``positions``, with nodes of the dtype of ``like``."""
     bits = 8
     while (1 << bits) < 4 * positions:
         bits += 1
@@ -371,9 +357,9 @@ def new_counter(positions, like):
 
 @compiled
 def count_visits(counter, root, positions, seen, row, top, tied_nodes):
-    """Keep the k most visited nodes; the root is at every position that ``seen`` does not list.
+    """Keep the k most visited nodes; positions not in ``seen`` are at the root.
 
-    Equal counts are ordered by first visit. Writes to ``top`` and ``tied_nodes`` as ``keep_top`` does.
+    Equal counts are ordered by first visit. For ``top`` and ``tied_nodes`` see ``keep_top``.
     """
     distinct = _tally(counter, root, positions, seen)
     _sort(counter, distinct)
@@ -393,14 +379,14 @@ def count_visits(counter, root, positions, seen, row, top, tied_nodes):
             for i in range(above, stop):
                 tied_nodes[row, i - above] = nodes[i]
         elif above == 0:
-            # Dropping the group would leave nothing: the root alone stands for the row.
+            # Dropping the group would leave the row empty, so it gets the root alone.
             top.tied[row] = 1
             tied_nodes[row, 0] = root
 
 
 @compiled
 def _tally(counter, root, positions, seen):
-    """Count into the hash table; returns how many distinct nodes there are."""
+    """Count visits in the hash table; return the number of distinct nodes."""
     keys, counts, bits, found, _, _, _ = counter
     shift = np.uint64(bits)
     mask = np.uint64(keys.size - 1)
@@ -450,44 +436,26 @@ def _sort(counter, distinct):
 
 
 @compiled
-def second_order_walks(indptr, indices, roots, walk_length, back, away, rng):
-    """Walk from each root, int32 (r, walk_length); -1 after a root without neighbours.
-
-    Having come from t to v, a neighbour x of v is taken with weight ``back`` if it is t, 1 if it is a
-    neighbour of t, and ``away`` otherwise: drawn evenly and refused in proportion, so no table is built.
-    """
-    most = max(back, max(away, 1.0))
+def uniform_walks(indptr, indices, roots, walk_length, rng):
+    """Return uniform walks from each root, int32 (r, walk_length); -1 after a root without neighbours."""
     walks = np.full((len(roots), walk_length), -1, dtype=np.int32)
     for number in range(len(roots)):
         node = roots[number]
-        before = -1
         walks[number, 0] = node
-        start, stop = indptr[node], indptr[node + 1]
         for position in range(1, walk_length):
+            start, stop = indptr[node], indptr[node + 1]
             if start == stop:
                 break
-            while True:
-                drawn = indices[start + int(rng.random() * (stop - start))]
-                if before < 0 or rng.random() * most < _weight(indptr, indices, before, drawn, back, away):
-                    break
-            before, node = node, drawn
+            node = indices[start + int(rng.random() * (stop - start))]
             walks[number, position] = node
-            start, stop = indptr[node], indptr[node + 1]
+            if position > 1:
+                rng.random()  # one more draw, as with p and q, so that stored baselines stay valid
     return walks
 
 
-@compiled
-def _weight(indptr, indices, before, drawn, back, away):
-    if drawn == before:
-        return back
-    low, high = indptr[before], indptr[before + 1]
-    entry = low + np.searchsorted(indices[low:high], drawn)
-    return 1.0 if entry < high and indices[entry] == drawn else away
-
-
 @compiled(fastmath=True)
-def train_negative(walks, vectors, contexts, urn, negatives, window, span, least, rng):
-    """Tell each node of a window from ``negatives`` others, drawn evenly from ``urn``, int32 (u,)."""
+def train_negative(walks, vectors, contexts, noise_table, negatives, window, span, least, rng):
+    """Train each node of a window against ``negatives`` others, drawn from ``noise_table``, int32 (u,)."""
     length, dim = walks.shape[1], vectors.shape[1]
     step = np.zeros(dim, dtype=np.float32)
     for number in range(len(walks)):
@@ -505,7 +473,7 @@ def train_negative(walks, vectors, contexts, urn, negatives, window, span, least
                 step[:] = 0
                 pair_step(vector, contexts[centre], 1, rate, step)
                 for _ in range(negatives):
-                    drawn = urn[int(rng.random() * len(urn))]
+                    drawn = noise_table[int(rng.random() * len(noise_table))]
                     if drawn != centre:
                         pair_step(vector, contexts[drawn], 0, rate, step)
                 for axis in range(dim):
@@ -514,7 +482,7 @@ def train_negative(walks, vectors, contexts, urn, negatives, window, span, least
 
 @compiled(fastmath=True)
 def pair_step(vector, other, target, rate, step):
-    """Move ``other`` along the gradient of one decision, and add ``vector``'s own move to ``step``."""
+    """Move ``other`` along the gradient of one pair's loss, and add the move of ``vector`` to ``step``."""
     score = np.float32(0)
     for axis in range(len(vector)):
         score += vector[axis] * other[axis]

@@ -31,19 +31,19 @@ def contrast(anchors: Tensor, positives: Tensor, negatives: Tensor, weight: floa
     return -(pull + weight * push).mean()
 
 
-def objective(made: Views, auxiliary: Views, *, lambda1: float, lambda2: float, weight: float) -> Tensor:
-    """Pairwise objective of SPINE, Eq. 6: both kinds alone, and each against the other."""
+def objective(generated: Views, auxiliary: Views, *, lambda1: float, lambda2: float, weight: float) -> Tensor:
+    """Pairwise objective of SPINE, Eq. 6: both kinds of vectors alone, and each with the other."""
     cross = 1 - lambda1 - lambda2
     return (
-        lambda1 * contrast(made.anchors, made.positives, made.negatives, weight)
+        lambda1 * contrast(generated.anchors, generated.positives, generated.negatives, weight)
         + lambda2 * contrast(auxiliary.anchors, auxiliary.positives, auxiliary.negatives, weight)
-        + cross * contrast(made.anchors, auxiliary.positives, auxiliary.negatives, weight)
-        + cross * contrast(auxiliary.anchors, made.positives, made.negatives, weight)
+        + cross * contrast(generated.anchors, auxiliary.positives, auxiliary.negatives, weight)
+        + cross * contrast(auxiliary.anchors, generated.positives, generated.negatives, weight)
     )
 
 
-def first_auxiliary(num_nodes: int, sampler: PairSampler, config: PaperConfig) -> NDArray[np.float32]:
-    """Return the first W_S (m, d): random, or learned from local pairs alone, as node2vec does (SPINE-p)."""
+def initial_auxiliary(num_nodes: int, sampler: PairSampler, config: PaperConfig) -> NDArray[np.float32]:
+    """Return the initial W_S (m, d): random, or learned from local pairs as by node2vec (SPINE-p)."""
     rng = np.random.default_rng([config.seed, 13])
     values = (rng.standard_normal((num_nodes, config.dim)) * _SPREAD).astype(np.float32)
     if config.auxiliary_init == "random" or not sampler.can_draw:

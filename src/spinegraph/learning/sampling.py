@@ -1,4 +1,4 @@
-"""Training data: local pairs from plain walks, structural pairs by similarity."""
+"""Training data: local pairs from random walks, structural pairs by similarity."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +11,16 @@ from spinegraph.graph.graph import Graph
 from spinegraph.kernels.walks import plain_walks
 from spinegraph.structure.similarity import SimilarNodes
 
-TRAINING, HELD_OUT, PRETRAINING = 1, 2, 3  # stages: streams that never meet
+TRAINING, HELD_OUT, PRETRAINING = 1, 2, 3  # stages, with independent random streams
 _HELD_OUT_SHARE, _MAX_HELD_OUT = 0.05, 2048  # of the edges
 _MAX_STEPS_READ = 1 << 16  # steps of walks whose edges may be held out
 ATTEMPTS = 8
-_CORPUS = 101  # keeps the choice of training nodes apart from the draws of batches
+_CORPUS = 101  # random stream of the training nodes, independent of the batches
 
 
 @dataclass(frozen=True, eq=False)
 class PairBatch:
-    """Pairs of training nodes that belong together, and nodes to contrast them with."""
+    """Positive pairs of training nodes, and negatives."""
 
     anchors: NDArray[np.int64]  # (b,)
     positives: NDArray[np.int64]  # (b,) never the anchor itself
@@ -29,14 +29,14 @@ class PairBatch:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """The nodes that take part in training, and plain walks over them."""
+    """The nodes to train on, and walks over them."""
 
     nodes: NDArray[np.int64]  # (m,) positions in the graph, ascending
     walks: NDArray[Any]  # (w, l) indices into ``nodes``; -1 after a dead end
 
 
 def gather_corpus(graph: Graph, config: PaperConfig) -> Corpus:
-    """Walk from every node; in a graph of over ``training_nodes``, from random ones until enough are met."""
+    """Walk from all nodes; in a graph of over ``training_nodes``, from random nodes until enough are met."""
     n = len(graph)
     if n <= config.training_nodes:
         roots, repeats = np.arange(n), config.local_walks
@@ -47,8 +47,7 @@ def gather_corpus(graph: Graph, config: PaperConfig) -> Corpus:
     walks = plain_walks(graph.adjacency(), roots, repeats, length, config.seed, threads=config.threads)
     if n <= config.training_nodes:
         return Corpus(np.arange(n), walks)
-    # The leading walks that together meet at most so many nodes. Nodes by where each is met first; -1 may be
-    # one of them.
+    # Keep the leading walks that meet at most so many nodes in total, by the first visit to each, and to -1.
     first = np.unique(walks, return_index=True)[1]
     new_per_walk = np.bincount(first // walks.shape[1], minlength=len(walks))
     count = int(np.searchsorted(np.cumsum(new_per_walk), config.training_nodes, side="right"))
@@ -61,8 +60,8 @@ def gather_corpus(graph: Graph, config: PaperConfig) -> Corpus:
 class PairSampler:
     """Draws batches of pairs: local ones from walks, structural ones from candidates.
 
-    ``similar`` holds candidates of the m training nodes, None for local pairs alone. Negatives are drawn in
-    proportion to degree^0.75; ``degrees`` is (m,).
+    ``similar`` contains candidates of the m training nodes, or is None for local pairs alone. Negatives are
+    drawn in proportion to degree^0.75; ``degrees`` is (m,).
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class PairSampler:
 
     @property
     def can_draw(self) -> bool:
-        """Whether there is any pair at all."""
+        """Whether there are any pairs."""
         return len(self.edges) > 0 or len(self.structural) > 0
 
     def draw(self, step: int, stage: int = TRAINING, size: int | None = None) -> PairBatch:
@@ -98,12 +97,8 @@ class PairSampler:
         config = self.config
         rng = np.random.default_rng([config.seed, stage, step])
         size = size or config.batch_size
-        rate = 0.0 if stage == PRETRAINING else config.structural_rate
-        if not len(self.edges):
-            rate = 1.0
-        elif not len(self.structural):
-            rate = 0.0
-        num_structural = int(rng.binomial(size, rate))
+        rate = config.structural_rate if len(self.structural) and stage != PRETRAINING else 0.0
+        num_structural = int(rng.binomial(size, rate if len(self.edges) else 1.0))
         if stage == HELD_OUT and len(self.held_out):
             local = self._some_edges(rng, self.held_out, size - num_structural)
         else:
@@ -112,18 +107,17 @@ class PairSampler:
         draws = rng.random(config.negative_samples)
         negatives = np.searchsorted(self.cumulative_negatives, draws, side="right")
         pairs = np.concatenate([local, structural])
-        last = len(self.cumulative_negatives) - 1
-        return PairBatch(pairs[:, 0], pairs[:, 1], np.minimum(negatives, last))
+        return PairBatch(pairs[:, 0], pairs[:, 1], np.minimum(negatives, len(self.cumulative_negatives) - 1))
 
     def _keys(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
-        """Return one number for each unordered pair of training nodes."""
+        """Return a unique number for each unordered pair of training nodes."""
         low, high = np.minimum(left, right), np.maximum(left, right)
         return np.asarray(low.astype(np.int64) * self._num_nodes + high)
 
     def _local(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
         """Draw two positions at most ``window`` apart on a walk, (size, 2).
 
-        Draws again where both hold one node, or a held-out edge; after some attempts any other edge.
+        Pairs of one node and held-out edges are drawn again; after ``ATTEMPTS``, any training edge is drawn.
         """
         pairs = np.empty((size, 2), dtype=np.int64)
         waiting = np.arange(size)
@@ -135,23 +129,22 @@ class PairSampler:
             line = self.walks[rng.integers(len(self.walks), size=len(waiting))]
             gap = rng.integers(1, reach + 1, size=len(waiting))
             first = rng.integers(0, length - gap)
-            turned = rng.random(len(waiting)) < 0.5
+            is_swapped = rng.random(len(waiting)) < 0.5
             each = np.arange(len(waiting))
             left, right = line[each, first], line[each, first + gap]
-            pairs[waiting, 0] = np.where(turned, right, left)
-            pairs[waiting, 1] = np.where(turned, left, right)
+            pairs[waiting, 0] = np.where(is_swapped, right, left)
+            pairs[waiting, 1] = np.where(is_swapped, left, right)
             waiting = waiting[(left == right) | np.isin(self._keys(left, right), self.held_out)]
         pairs[waiting] = self._some_edges(rng, self.edges, len(waiting))
         return pairs
 
     def _some_edges(self, rng: np.random.Generator, keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-        """Draw edges in either direction, (size, 2)."""
         pairs = np.stack(np.divmod(keys[rng.integers(len(keys), size=size)], self._num_nodes), axis=1)
-        turned = rng.random(size) < 0.5
-        return np.where(turned[:, None], pairs[:, ::-1], pairs)
+        is_swapped = rng.random(size) < 0.5
+        return np.where(is_swapped[:, None], pairs[:, ::-1], pairs)
 
     def _drawn_by_similarity(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
-        """Draw nodes and candidates of theirs by similarity, (size, 2)."""
+        """Draw nodes, and a candidate of each by similarity, (size, 2)."""
         if not size or self.similar is None:
             return np.empty((0, 2), dtype=np.int64)
         anchors = self.structural[rng.integers(len(self.structural), size=size)]

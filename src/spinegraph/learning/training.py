@@ -1,4 +1,4 @@
-"""Training of W_M: Adam on the biased objective."""
+"""Training of W_M by Adam on the biased objective."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +13,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from spinegraph.config import PaperConfig
-from spinegraph.learning.objective import Views, first_auxiliary, objective
+from spinegraph.learning.objective import Views, initial_auxiliary, objective
 from spinegraph.learning.sampling import HELD_OUT, PairBatch, PairSampler
 from spinegraph.parts.paper import TrainingRecord
 
-Progress = Callable[[str, int, int], None]  # stage, done, of how many
+Progress = Callable[[str, int, int], None]  # stage, done, total
 _EVALUATE_EVERY = 25
 _HELD_OUT_PAIRS = 2048
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -31,36 +31,34 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 def learn(
     inputs: Any, sampler: PairSampler, config: PaperConfig, progress: Progress | None = None
 ) -> tuple[NDArray[np.float32], list[TrainingRecord]]:
-    """Return W_M, (f, d), and the training history; inputs (m, f), sparse or dense, are T F."""
-    # The order in which Torch sums in a matrix product depends on the number of threads.
+    """Return W_M (f, d) and the training history, given inputs T F (m, f), sparse or dense."""
+    # The order of summation in Torch's matrix products depends on the number of threads.
     with one_torch_thread():
-        return Trainer(inputs, first_weights(inputs.shape[1], config), sampler, config).train(progress)
+        return Trainer(inputs, initial_weights(inputs.shape[1], config), sampler, config).train(progress)
 
 
-def first_weights(num_features: int, config: PaperConfig) -> NDArray[np.float32]:
-    """Return the random matrix (f, d) that training starts from."""
+def initial_weights(num_features: int, config: PaperConfig) -> NDArray[np.float32]:
+    """Return the random initial W_M (f, d)."""
     bound = np.sqrt(6 / (num_features + config.dim))
     rng = np.random.default_rng([config.seed, 11])
     return rng.uniform(-bound, bound, (num_features, config.dim)).astype(np.float32)
 
 
 class Trainer:
-    """Trains a matrix, first ``start`` (f, d), that turns inputs (m, f), sparse or dense, into vectors."""
+    """Trains a matrix, initially ``start`` (f, d), that maps inputs (m, f), sparse or dense, to vectors."""
 
-    def __init__(
-        self, inputs: Any, start: NDArray[np.float32], sampler: PairSampler, config: PaperConfig
-    ) -> None:
+    def __init__(self, inputs: Any, start: NDArray[Any], sampler: PairSampler, config: PaperConfig) -> None:
         self.config, self.sampler = config, sampler
         self._inputs: Any = inputs if issparse(inputs) else torch.from_numpy(inputs)
         self.weights = torch.from_numpy(start.copy()).requires_grad_()
-        auxiliary = first_auxiliary(inputs.shape[0], sampler, config)
+        auxiliary = initial_auxiliary(inputs.shape[0], sampler, config)
         self.auxiliary = torch.from_numpy(auxiliary).requires_grad_()
         self._adam = torch.optim.Adam([self.weights], lr=config.learning_rate)
         self._sparse_adam = torch.optim.SparseAdam([self.auxiliary], lr=config.learning_rate)
         self._activation = _ACTIVATIONS[config.activation]
 
     def train(self, progress: Progress | None = None) -> tuple[NDArray[np.float32], list[TrainingRecord]]:
-        """Train all steps, or until held-out pairs stop improving; return the matrix and the history.
+        """Train all steps, or until the held-out loss stops improving; return the matrix and the history.
 
         With ``patience`` the matrix is the one with the lowest held-out loss.
         """
@@ -96,18 +94,13 @@ class Trainer:
     def _loss(self, batch: PairBatch, step: int | None) -> Tensor:
         config, b = self.config, len(batch.anchors)
         nodes = np.concatenate([batch.anchors, batch.positives, batch.negatives])
-        made = self._vectors(nodes, step)  # (2b + s, d)
+        generated = self._vectors(nodes, step)  # (2b + s, d)
         auxiliary = functional.embedding(torch.from_numpy(nodes), self.auxiliary, sparse=True)
-        return objective(
-            Views(made[:b], made[b : 2 * b], made[2 * b :]),
-            Views(auxiliary[:b], auxiliary[b : 2 * b], auxiliary[2 * b :]),
-            lambda1=config.lambda1,
-            lambda2=config.lambda2,
-            weight=config.negatives,
-        )
+        views = (Views(each[:b], each[b : 2 * b], each[2 * b :]) for each in (generated, auxiliary))
+        return objective(*views, lambda1=config.lambda1, lambda2=config.lambda2, weight=config.negatives)
 
     def _vectors(self, nodes: NDArray[np.int64], step: int | None) -> Tensor:
-        """Return vectors of training nodes, Eq. 4; in a training step with dropout."""
+        """Return vectors of training nodes, Eq. 4, with dropout in a training step."""
         weights = self.weights
         if step is not None and self.config.dropout > 0:
             rng = np.random.default_rng([self.config.seed, 7, step])
@@ -121,7 +114,7 @@ class Trainer:
 
 
 class _SparseProduct(torch.autograd.Function):
-    """Rows of a sparse matrix times W_M, multiplied by SciPy in both directions."""
+    """Product of sparse rows and W_M, with SciPy forward and backward."""
 
     @staticmethod
     def forward(ctx: Any, rows: Any, weights: Tensor) -> Tensor:  # type: ignore[override]
@@ -134,12 +127,12 @@ class _SparseProduct(torch.autograd.Function):
 
 
 _lock = Lock()
-_before: list[int] = []  # threads of Torch before the first of the fits under way, once for each
+_before: list[int] = []  # Torch's threads before the first of the running fits, one entry per fit
 
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Let Torch use one thread inside, and as many as before outside, also where fits overlap."""
+    """Limit Torch to one thread in this context, and restore the number after the last overlapping fit."""
     with _lock:
         _before.append(_before[0] if _before else torch.get_num_threads())
         torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Structural columns: what a node looks like from its links alone."""
+"""Structural columns: numbers that describe a node by its links alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from spinegraph.errors import ParameterError
 from spinegraph.graph.graph import GraphLike
 from spinegraph.kernels import columns as kernels
 from spinegraph.kernels.adjacency import Adjacency
-from spinegraph.kernels.columns import ITSELF, NEIGHBORS, THEIRS, WIDTH
+from spinegraph.kernels.columns import ITSELF, NEIGHBORS, TWO_HOPS, WIDTH
 from spinegraph.kernels.dtw import OFFSET
 from spinegraph.kernels.runtime import run_blocks
 from spinegraph.structure.pagerank import RootedPageRank, as_roots, rooted_pagerank
 
-# Columns that a model without features reads.
+# Columns of a model without features.
 COLUMNS = (
     *("log_degree", "log_mean_weight", "log_smaller_neighbors", "log_h_index"),
     *("overlap_10", "overlap_25", "overlap_50", "spread", "log_profile_3", "log_profile_10"),
@@ -24,45 +24,45 @@ Counts = NDArray[np.float64]
 _TINY = np.finfo(np.float64).tiny
 
 
-def _log_mean_weight(counts: Counts) -> Counts:
-    strength, degree = np.maximum(counts[kernels.STRENGTH], _TINY), np.maximum(counts[kernels.DEGREE], _TINY)
-    return np.asarray(np.log(strength / degree))
-
-
 def _clustering(counts: Counts) -> Counts:
     degree = counts[kernels.DEGREE]
     return np.asarray(counts[kernels.TRIANGLES] / np.maximum(degree * (degree - 1) / 2, 1))
 
 
-# Column -> how far it has to look, and its values from the counts (WIDTH, r) found there.
+# Column -> how far it looks, and its values given the counts (WIDTH, r).
 _FROM_COUNTS: dict[str, tuple[int, Callable[[Counts], Counts]]] = {
     "log_degree": (ITSELF, lambda counts: np.log1p(counts[kernels.DEGREE])),
-    "log_mean_weight": (ITSELF, _log_mean_weight),
+    "log_mean_weight": (
+        ITSELF,
+        lambda counts: np.log(
+            np.maximum(counts[kernels.STRENGTH], _TINY) / np.maximum(counts[kernels.DEGREE], _TINY)
+        ),
+    ),
     "log_smaller_neighbors": (NEIGHBORS, lambda counts: np.log1p(counts[kernels.SMALLER])),
     "log_h_index": (NEIGHBORS, lambda counts: np.log1p(counts[kernels.H_INDEX])),
-    "overlap_10": (THEIRS, lambda counts: counts[kernels.OVERLAPS]),
-    "overlap_25": (THEIRS, lambda counts: counts[kernels.OVERLAPS + 1]),
-    "overlap_50": (THEIRS, lambda counts: counts[kernels.OVERLAPS + 2]),
-    "log_triangles": (THEIRS, lambda counts: np.log1p(counts[kernels.TRIANGLES])),
-    "clustering": (THEIRS, _clustering),
+    "overlap_10": (TWO_HOPS, lambda counts: counts[kernels.OVERLAPS]),
+    "overlap_25": (TWO_HOPS, lambda counts: counts[kernels.OVERLAPS + 1]),
+    "overlap_50": (TWO_HOPS, lambda counts: counts[kernels.OVERLAPS + 2]),
+    "log_triangles": (TWO_HOPS, lambda counts: np.log1p(counts[kernels.TRIANGLES])),
+    "clustering": (TWO_HOPS, _clustering),
     "neighbor_log_degree_mean": (NEIGHBORS, lambda counts: counts[kernels.MEAN]),
     "neighbor_log_degree_deviation": (NEIGHBORS, lambda counts: counts[kernels.DEVIATION]),
 }
-# Profile that is computed where none is given. On the airports 0.7 separates roles a little better than 0.5.
+# Settings of the profile if none is given. On the airports, 0.7 separates roles slightly better than 0.5.
 _K, _CONTINUATION = 20, 0.7
-# Each block has marks for all nodes: not too many blocks of a large graph.
+# Each block allocates marks for all nodes, so a large graph must not have too many blocks.
 _ROOTS_PER_BLOCK, _BLOCKS = 512, 256
-MAX_SHARED = 1 << 27  # entries up to which counting per edge may take four bytes each
+MAX_SHARED = 1 << 27  # most entries, of four bytes each, to count common neighbours per edge
 
 
 @dataclass(frozen=True, eq=False)
 class StructuralColumns:
-    """Columns made from structure alone; nodes that an automorphism exchanges have equal rows.
+    """Columns computed from structure alone; nodes that an automorphism exchanges have equal rows.
 
     Attributes
     ----------
     values : float32 array (r, s)
-        One row per root. Not standardised: do that with the training nodes' mean and deviation.
+        One row per root. Not standardised: use the training nodes' mean and standard deviation for that.
     names : tuple of str (s,)
     """
 
@@ -78,14 +78,14 @@ def structural_columns(
     names: tuple[str, ...] = COLUMNS,
     threads: int | None = None,
 ) -> StructuralColumns:
-    """Describe where nodes stand by a few numbers that mean the same in every network.
+    """Describe the positions of nodes in a network by a few numbers that mean the same in every network.
 
-    ``log_degree`` and ``log_mean_weight`` (0 where every edge weighs the same); ``log_smaller_neighbors``:
-    neighbours of at most half the degree; ``log_h_index``: the most neighbours h that have h neighbours each;
+    ``log_degree`` and ``log_mean_weight`` (0 if all weights are equal); ``log_smaller_neighbors``: neighbours
+    of at most half the degree; ``log_h_index``: the largest h such that h neighbours have h neighbours each;
     ``overlap_10``, ``_25``, ``_50``: quantiles over neighbours of the share of common neighbours among all of
     both; ``spread``: entropy of the profile; ``log_profile_3`` and ``_10``: its third and tenth value, plus
     the offset of DTW. On request also the profile's other values, ``log_triangles``, ``clustering``,
-    ``neighbor_log_degree_mean`` and ``_deviation``. The logarithm of a count is of 1 + the count.
+    ``neighbor_log_degree_mean`` and ``_deviation``. Logarithms of counts are log(1 + count).
 
     Parameters
     ----------
@@ -93,9 +93,8 @@ def structural_columns(
     roots : int array (r,), optional
         Positions; every node by default. Only they, their neighbours' rows and their profile are visited.
     profile : RootedPageRank, optional
-        The roots' profile, where it is at hand; otherwise pushed with k = 20 and continuation 0.7, if a
-        column reads it.
-        A model must see one kind of profile throughout: give it always or never.
+        The roots' profile; otherwise computed with k = 20 and continuation 0.7 if a column needs it. A model
+        must see one kind of profile throughout: always pass it, or never.
     names : tuple of str
         Columns to return, in this order.
     threads : int, optional
@@ -137,7 +136,7 @@ def structural_columns(
 def _neighborhoods(
     adjacency: Adjacency, roots: NDArray[np.int64], depth: int, threads: int | None
 ) -> NDArray[np.float64]:
-    """Return the counts of the kernel of that name, (r, WIDTH)."""
+    """Return the counts by the kernel of that name, (r, WIDTH)."""
     n = adjacency.num_nodes
     counts, shared = np.empty((len(roots), WIDTH)), np.empty(0, dtype=np.int32)
     block = max(_ROOTS_PER_BLOCK, n // _BLOCKS)
@@ -145,9 +144,9 @@ def _neighborhoods(
     def marks() -> NDArray[np.uint8]:
         return np.zeros(n, dtype=np.uint8)
 
-    # Counting once for both ends costs less than once for each, where most edges are asked for.
+    # If most edges are needed, counting once for both ends costs less than once for each.
     has_most = 2 * len(roots) > n and not adjacency.rows.size
-    if depth == THEIRS and has_most and 0 < adjacency.indices.size <= MAX_SHARED:
+    if depth == TWO_HOPS and has_most and 0 < adjacency.indices.size <= MAX_SHARED:
         shared = np.empty(adjacency.indices.size, dtype=np.int32)
         edges = adjacency.indptr, adjacency.indices
 

@@ -1,4 +1,4 @@
-"""Rooted PageRank of every node, or of some: by pushing (exact to a tolerance) or by counting walks."""
+"""Rooted PageRank of all nodes or some: by pushing (exact to a tolerance) or by counting walks."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,25 +21,25 @@ _ROWS_PER_BLOCK = 2048
 
 @dataclass(frozen=True, eq=False)
 class RootedPageRank:
-    """The k largest rooted-PageRank values of each root, and the nodes that hold them.
+    """The k largest rooted-PageRank values of each root, and the nodes they belong to.
 
     Attributes
     ----------
     nodes : int32 array (r, k)
-        One choice of the nodes, by descending value; -1 where ``weights`` is 0.
+        The nodes, by descending value, ties broken arbitrarily; -1 where ``weights`` is 0.
     weights : float32 array (r, k)
-        Their values, descending, each row scaled to sum 1. The same whatever the ties.
+        Their values, descending, each row scaled to sum 1. Ties do not affect them.
     mass : float64 array (r,)
         Sum of each row before scaling.
     num_nodes : int
         Nodes of the graph, n.
     kept : int32 array (r,)
-        How many leading nodes the operator takes as they are.
+        Number of leading nodes that the operator uses unchanged.
     tied_indptr : int64 array (r + 1,)
     tied_nodes : int32 array
         Per row, the nodes that tie at the k-th position and share the weight after ``kept``.
     unassigned : float64 array (r,), optional
-        By push: the probability mass left over. No value is too large, none too small by more than this.
+        By push: the probability mass left over. Values are never too large, and too small by at most this.
 
     Examples
     --------
@@ -74,10 +74,10 @@ class RootedPageRank:
     def operator(self, threads: int | None = None) -> csr_array:
         """Return T as a sparse float32 matrix (r, n); rows sum to 1.
 
-        Rows equal ``nodes`` and ``weights``, except where values tie at the k-th position: there the tied
-        nodes share the remaining weight equally, which is the mean over all ways to break the tie. A tied
-        group that would make a row longer than 4k is left out and the row rescaled; a row that would then be
-        empty is the root alone.
+        Rows equal ``nodes`` and ``weights``, except if values tie at the k-th position: then the tied nodes
+        share the remaining weight equally, which is the mean over all ways to break the tie. A tied group
+        that would make a row longer than 4k is left out and the row rescaled; a row that would then be empty
+        contains the root alone.
         """
         indptr = np.zeros(len(self) + 1, dtype=np.int64)
         np.cumsum(self.kept + np.diff(self.tied_indptr), out=indptr[1:])
@@ -118,13 +118,13 @@ def rooted_pagerank(
 
     A walker starts at the root; at each step it continues to a neighbour, in proportion to edge weight, with
     probability ``continuation``, and otherwise returns to the root. The value of a node is the share of time
-    spent there. A node without neighbours is its own whole profile.
+    spent there. The profile of a node without neighbours is the node itself.
 
     Parameters
     ----------
     graph : Graph or Overlay
     k : int
-        Length of a profile; rows are padded where fewer nodes are reached.
+        Length of a profile; rows are padded if fewer nodes are reached.
     continuation : float
         Probability of continuing, strictly between 0 and 1.
     method : {"push", "walks"}
@@ -132,18 +132,18 @@ def rooted_pagerank(
     tolerance : float
         For ``push``: the most probability mass that may stay unassigned per root, in (0, 1).
     threshold : float
-        For ``push``: end a root also when every other node's residual is at most this much per neighbour, in
-        [0, 1], whatever mass is left; the profile's ``unassigned`` says how much. A root then passes at most
-        1 / (threshold (1 - continuation)) edges besides its own, however large or dense the graph, and what
-        it finds depends on nothing farther away.
+        For ``push``: finish a root also when every other node's residual is at most this much per neighbour,
+        in [0, 1]; ``unassigned`` of the result is the mass left then. A root visits at most
+        1 / (threshold (1 - continuation)) edges besides its own, however large or dense the graph, and the
+        result depends on nothing farther away.
     walks, walk_length : int
-        For ``walks``: how many per root, and their positions, the root's first one included.
+        For ``walks``: their number per root, and the nodes of each, including the root.
     seed : int
         For ``walks``; every draw depends on (seed, root) alone.
     roots : int array (r,), optional
-        Positions of the roots, repeats allowed; every node by default. Only their work is done.
+        Positions of the roots, repeats allowed; every node by default. The cost depends on their number.
     keys : uint64 array (r,), optional
-        What identifies each root's random stream; by default the root's position.
+        Each root's key in the random streams; by default the root's position.
     threads : int, optional
         All cores by default. The result is the same for any number.
 
@@ -182,7 +182,10 @@ def rooted_pagerank(
             bounds, left = (goal, float(threshold), budget), unassigned[rows]
             push_roots(adjacency, n, chosen[rows], continuation, *bounds, top, tied_nodes, left)
     else:
-        streams = stream_starts(as_whole("seed", seed, low=0), ROOTED_WALKS, _keys(keys, chosen))
+        given = chosen if keys is None else np.asarray(keys)
+        if given.shape != chosen.shape or not (given.size == 0 or given.dtype.kind in "iu"):
+            raise ParameterError(f"keys must be integers {chosen.shape}; got {given.dtype} {given.shape}")
+        streams = stream_starts(as_whole("seed", seed, low=0), ROOTED_WALKS, given.astype(np.uint64))
         size = as_whole("walks", walks), as_whole("walk_length", walk_length)
         tables, threads = alias_tables(adjacency, len(chosen) * size[0] * size[1], threads)
         bound = np.uint64(round(continuation * 2**32))
@@ -207,7 +210,7 @@ def rooted_pagerank(
 
 
 def as_roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
-    """Return positions of roots as int64 (r,), every node for None; raise where one is wrong."""
+    """Return positions of roots as int64 (r,), every node for None; raise if one is invalid."""
     if roots is None:
         return np.arange(num_nodes, dtype=np.int64)
     chosen = np.asarray(roots)
@@ -218,18 +221,8 @@ def as_roots(roots: ArrayLike | None, num_nodes: int) -> NDArray[np.int64]:
         )
     wrong = chosen[(chosen < 0) | (chosen >= num_nodes)]
     if wrong.size:
-        raise ParameterError(f"roots must lie in 0 .. {num_nodes - 1}; got {wrong[:3].tolist()}")
+        raise ParameterError(f"roots must be from 0 to {num_nodes - 1}; got {wrong[:3].tolist()}")
     return np.ascontiguousarray(chosen, dtype=np.int64)
-
-
-def _keys(keys: ArrayLike | None, roots: NDArray[np.int64]) -> NDArray[np.uint64]:
-    given = roots if keys is None else np.asarray(keys)
-    if given.shape != roots.shape or not (given.size == 0 or np.issubdtype(given.dtype, np.integer)):
-        raise ParameterError(
-            f"keys must be one whole number per root, shape {roots.shape}; "
-            f"got {given.dtype} of shape {given.shape}"
-        )
-    return given.astype(np.uint64)
 
 
 def as_whole(name: str, value: Any, low: int = 1) -> int:

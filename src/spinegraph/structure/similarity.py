@@ -25,12 +25,12 @@ _PAIRS_PER_BLOCK = 16_384
 def candidates(
     degrees: ArrayLike, weights: ArrayLike | None = None, method: CandidateMethod = "profile"
 ) -> NDArray[Any]:
-    """Choose each node's structural candidates, int32 (n, c), padded with -1; never the node itself.
+    """Select each node's structural candidates, int32 (n, c), padded with -1; never the node itself.
 
-    ``"degree"``, the paper's: nodes beside a node in the order of degree, equal degrees by position.
-    ``"profile"``: the same, equal degrees by the mean logarithm of their profiles ``weights`` (n, k).
-    ``"all"``: every other node; for small networks. Nodes of several networks become each other's candidates
-    when their degrees and profiles are concatenated.
+    ``"degree"``, as in the paper: nodes next to a node in the order of degree, equal degrees by position.
+    ``"profile"``: the same, but equal degrees by the mean logarithm of their profiles ``weights`` (n, k).
+    ``"all"``: every other node; for small networks. To make nodes of several networks candidates of each
+    other, concatenate their degrees and profiles.
 
     >>> candidates([1, 1, 3, 1], method="all").tolist()
     [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
@@ -40,7 +40,7 @@ def candidates(
     if method == "all":
         if n > MAX_NODES_FOR_ALL:
             raise ParameterError(
-                f'method "all" compares every two nodes; got {n} nodes, at most {MAX_NODES_FOR_ALL} are '
+                f'method "all" compares all pairs of nodes; got {n} nodes, at most {MAX_NODES_FOR_ALL} are '
                 'allowed: use "profile" or "degree"'
             )
         others = np.arange(max(n - 1, 0), dtype=np.int32)
@@ -49,21 +49,19 @@ def candidates(
         return nearest_degree(degree)
     if method == "profile":
         if weights is None:
-            raise ParameterError(
-                'method "profile" orders nodes by their profiles: pass weights, or method="degree"'
-            )
+            raise ParameterError('method "profile" needs profiles: pass weights, or method="degree"')
         profile = np.asarray(weights)
         if profile.ndim != 2 or len(profile) != n:
             raise ParameterError(f"weights must be (n, k) with n = {n} as degrees; got {profile.shape}")
-        # Where two values are close, DTW's local cost is the difference of these logarithms.
+        # For close values, DTW's local cost is the difference of these logarithms.
         return nearest_degree(degree, order=np.log(profile + OFFSET).mean(axis=1))
     raise ParameterError(f'method must be one of "degree", "profile", "all"; got {method!r}')
 
 
 def nearest_degree(degrees: ArrayLike, *, order: ArrayLike | None = None) -> NDArray[Any]:
-    """Take ceil(log2 n) nodes on each side of a node in the order of degree, (n, 2 ceil(log2 n)).
+    """Return the ceil(log2 n) nodes on each side of a node in the order of degree, (n, 2 ceil(log2 n)).
 
-    From the smaller degree to the larger, -1 where the order has ended. Equal degrees are ordered by
+    By ascending degree, padded with -1 at both ends of the order. Equal degrees are ordered by
     ``order`` (n,), or by position.
 
     >>> nearest_degree([7, 1, 2, 5]).tolist()
@@ -97,15 +95,15 @@ def as_rows(values: ArrayLike, what: str) -> NDArray[np.float32]:
 
 
 def comparison(metric: Metric, rows: NDArray[np.float32]) -> Comparison:
-    """Return the function that measures pairs of rows (n, k) by their positions."""
+    """Return a function that computes distances between rows (n, k), given pairs of positions."""
     if metric == "dtw":
-        # Values of each row up to the last that is not zero: the kernel leaves out common zeros.
+        # Length of each row without trailing zeros: the kernel skips zeros that both rows end in.
         last = rows.shape[1] - np.argmax(rows[:, ::-1] > 0, axis=1)
         ends = np.where(rows.any(axis=1), last, 0)
         return lambda left, right: np.asarray(dtw_distances(rows, rows, ends, ends, left, right))
     if metric == "euclidean":
         return lambda left, right: np.linalg.norm(rows[left] - rows[right], axis=1).astype(np.float32)
-    if metric == "cosine":  # a row of zeros is at distance 1 from every row
+    if metric == "cosine":  # a row of zeros has distance 1 to every row
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         units = (rows / np.where(norms > 0, norms, 1)).astype(np.float32)
         return lambda left, right: np.maximum(1 - np.einsum("mk,mk->m", units[left], units[right]), 0)
@@ -135,14 +133,14 @@ def similar_nodes(
     *,
     threads: int | None = None,
 ) -> SimilarNodes:
-    """Weigh each node's candidates by how alike their profiles are; each unordered pair is compared once.
+    """Weight each node's candidates by the similarity of profiles; each unordered pair is compared once.
 
     Parameters
     ----------
     profile : RootedPageRank, or array (n, k)
         Its ``weights`` are compared; rows of several networks may be concatenated.
     candidates : int array (n, c)
-        Any order, padded with -1; neither the node itself nor a node twice.
+        Any order, padded with -1; without the node itself and without duplicates.
     metric : str
         ``"dtw"`` with local cost max/min - 1 of the values plus 1e-3, ``"euclidean"`` or ``"cosine"``.
     threads : int, optional
@@ -160,7 +158,7 @@ def similar_nodes(
     distances = np.full((n, c), np.inf, dtype=np.float32)
 
     def fill(start: int, stop: int) -> None:
-        slots = owned_slots(nodes, start, stop)  # flat, of pairs that no other row compares
+        slots = owned_slots(nodes, start, stop)  # flat indices of the pairs that no other row compares
         others = nodes.reshape(-1)[slots].astype(np.int64)
         distances.reshape(-1)[slots] = compare(slots // c, others)
 
@@ -183,21 +181,17 @@ def _ascending(candidates: ArrayLike, n: int) -> NDArray[Any]:
     if given.ndim != 2 or len(given) != n or (given.size and given.dtype.kind not in "iu"):
         raise ParameterError(f"candidates must be whole numbers ({n}, c); got {given.dtype} {given.shape}")
     if given.size and (given.min() < -1 or given.max() >= n):
-        raise ParameterError(
-            f"candidates must be positions 0 to {n - 1}, or -1; got {given.min()} to {given.max()}"
-        )
+        raise ParameterError(f"candidates must be 0 to {n - 1}, or -1; got {given.min()} to {given.max()}")
     index = position_type(n)
     nodes: NDArray[Any] = given.astype(index)
     nodes[nodes < 0] = np.iinfo(index).max
     nodes.sort(axis=1)
     itself = (nodes == np.arange(n, dtype=index)[:, None]).any(axis=1)
     if itself.any():
-        raise ParameterError(
-            f"candidates: row {itself.argmax()} names the node itself; leave it out or pad with -1"
-        )
+        raise ParameterError(f"candidates: row {itself.argmax()} contains the node itself; put -1 there")
     twice = ((nodes[:, 1:] == nodes[:, :-1]) & (nodes[:, 1:] < n)).any(axis=1)
     if twice.any():
-        raise ParameterError(f"candidates: row {twice.argmax()} names a node twice; name it once")
+        raise ParameterError(f"candidates: row {twice.argmax()} contains a node twice; list it once")
     return nodes
 
 
@@ -205,21 +199,21 @@ def _ascending(candidates: ArrayLike, n: int) -> NDArray[Any]:
 class Warping:
     """The cheapest way to match the values of one profile to those of another, in order."""
 
-    path: NDArray[np.int64]  # (p, 2) indices matched, from (0, 0) on: at each step one or both advance by one
-    costs: NDArray[np.float64]  # (p,) what each step adds to the distance
+    path: NDArray[np.int64]  # (p, 2) matched indices, from (0, 0); each step advances one or both by one
+    costs: NDArray[np.float64]  # (p,) cost of each step
     distance: float  # their sum, the DTW distance
 
 
 def warping(row_a: ArrayLike, row_b: ArrayLike) -> Warping:
-    """Find the warping path between two profiles (k,); steps where both have ended in zeros are left out."""
+    """Return the warping path between two profiles (k,), without the zeros that both end in."""
     rows = as_rows(np.stack([row_a, row_b]), "row_a and row_b").astype(np.float64)
     used = np.flatnonzero(rows.any(axis=0))
-    # One common zero is kept while the path is found: a row that ends may be matched to it.
+    # One common zero remains while the path is computed, since the other row may be matched to it.
     length = min(int(used[-1]) + 2 if used.size else 1, rows.shape[1])
     table, costs = warping_table(rows[0, :length], rows[1, :length])
     i = j = length - 1
     path = [(i, j)]
-    while i or j:  # back along the cheapest cells; both rows advance together where costs tie
+    while i or j:  # back along the cheapest cells; if costs tie, both rows advance together
         before = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
         i, j = min((cell for cell in before if min(cell) >= 0), key=lambda cell: float(table[cell]))
         path.append((i, j))

@@ -1,8 +1,8 @@
 """Smoothing: each node's weighted mean of values around it, T = (1 - b) (I - b P)^-1 exact to a tolerance.
 
-P is one step of a walk, b the probability that it continues. A whole graph takes a few products of P with the
-values of all nodes. A few nodes take the walks from them, where these end soon, else the same products.
-Walks along directed edges, or against them, end where no edge goes on.
+P is one step of a walk, b the probability that it continues. A whole graph needs a few products of P with the
+values of all nodes. A few nodes use the walks from them if these are short, else the same products. Walks
+along directed edges, or against them, end at nodes without a next edge.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,22 +19,24 @@ from scipy.sparse import csr_array, issparse, vstack
 from spinegraph.graph.graph import GraphLike
 from spinegraph.graph.overlay import Overlay
 from spinegraph.kernels import smoothing as kernels
-from spinegraph.kernels.adjacency import Adjacency, Way
-from spinegraph.kernels.runtime import run_blocks
+from spinegraph.kernels.adjacency import Adjacency, Direction
+from spinegraph.kernels.runtime import one_blas_thread, run_blocks
 from spinegraph.kernels.sparse import sparse_times_dense
 
-_ROWS_PER_BLOCK, _VALUES_PER_BLOCK = 512, 1 << 16  # at least: starting a thread costs as much
-_COLUMNS = 72  # smoothed at a time: bounds memory to three arrays of so many columns
+Values = NDArray[np.float32]
+Positions = NDArray[np.int64]
+_ROWS_PER_BLOCK, _VALUES_PER_BLOCK = 512, 1 << 16  # at least, since starting a thread costs as much
+_COLUMNS = 72  # smoothed at a time, so that memory is bounded by three arrays of this width
 _QUICK = 2_000_000  # steps along edges that take about a millisecond
-_LEAST = 1e-6  # walkers for each neighbour below which all of them stop
-_LEAST_TO_CORRECT = 3e-4  # the same where values of a base graph are corrected, so little is missed
+_MIN_WALKERS = 1e-6  # share of walkers per neighbour below which walks stop at a node
+_MIN_WALKERS_CORRECTED = 3e-4  # the same if values of a base graph are corrected, which loses little
 EARLY = 0.1  # share of walkers that may stop early
-_ROOTS, _ROOTS_PER_BLOCK = 64, 8  # rows made by products at a time, and by one thread
+_ROOTS, _ROOTS_PER_BLOCK = 64, 8  # rows computed by products at a time, and by one thread
 
 
 @dataclass(frozen=True, eq=False)
 class Smoother:
-    """T of one graph and one reach.
+    """The smoothing matrix T of a graph, for one probability of continuing.
 
     Attributes
     ----------
@@ -43,17 +45,17 @@ class Smoother:
     strengths : float64 array (n,)
         Sums of edge weights.
     continuation : float
-        Probability b that the walk continues: how far a node looks.
+        Probability b that the walk continues, which determines how far a node looks.
     symmetric : bool
-        Whether a node's own value takes part in every step, and values are divided by the root of the degree
-        before and multiplied by it after, as in graph convolutions; else plain means.
+        Whether a node's own value takes part in every step, and values are divided by the square root of the
+        degree before and multiplied by it after, as in graph convolutions; else plain means.
     tolerance : float
-        Largest error by products, relative to how far smoothing moves the values: the root of the mean square
-        over nodes, each counted by the weight of its edges.
+        Largest error by products, relative to how far smoothing moves the values: a root mean square over
+        nodes, weighted by the sum of their edge weights.
     threads : int, optional
         The result does not depend on it.
-    turned : Adjacency, optional
-        The steps the other way, where walks follow directions.
+    opposite : Adjacency, optional
+        The steps the other way, if walks follow directions.
 
     Examples
     --------
@@ -70,36 +72,36 @@ class Smoother:
     symmetric: bool = False
     tolerance: float = 0.01
     threads: int | None = None
-    turned: Adjacency | None = None
+    opposite: Adjacency | None = None
 
     @classmethod
-    def of(cls, graph: GraphLike, continuation: float, way: Way = "both", **settings: Any) -> "Smoother":
-        """Return T of a graph, for walks over all edges, along or against them; settings are attributes."""
+    def of(cls, graph: GraphLike, continuation: float, way: Direction = "both", **more: Any) -> "Smoother":
+        """Return T of a graph for walks along edges, against them or both; ``more`` are attributes."""
         adjacency = graph.adjacency(way)
         if way == "both":
-            return cls(adjacency, graph.degrees, graph.strengths, continuation, **settings)
+            return cls(adjacency, graph.degrees, graph.strengths, continuation, **more)
         if way == "along":
-            sums, turned = (graph.out_degrees, graph.out_strengths), graph.adjacency("against")
+            sums, opposite = (graph.out_degrees, graph.out_strengths), graph.adjacency("against")
         else:
-            sums, turned = (graph.in_degrees, graph.in_strengths), graph.adjacency("along")
-        return cls(adjacency, *sums, continuation, turned=turned, **settings)
+            sums, opposite = (graph.in_degrees, graph.in_strengths), graph.adjacency("along")
+        return cls(adjacency, *sums, continuation, opposite=opposite, **more)
 
     @cached_property
-    def loops(self) -> NDArray[np.float32]:
+    def loops(self) -> Values:
         """Weight of every node's step to itself, (n,): its mean edge weight, or 0."""
         if not self.symmetric:
             return np.zeros(len(self.degrees), np.float32)
         return (self.strengths / np.maximum(self.degrees, 1)).astype(np.float32)
 
     @cached_property
-    def inverse(self) -> NDArray[np.float32]:
-        """One over the weight of all steps from a node, (n,); 0 for nodes without neighbours."""
+    def inverse(self) -> Values:
+        """Reciprocal of the weight of all steps from a node, (n,); 0 for nodes without neighbours."""
         total = self.strengths + self.loops
         return np.divide(1, total, out=np.zeros(len(total)), where=self.degrees > 0).astype(np.float32)
 
     @cached_property
-    def root_degrees(self) -> NDArray[np.float32]:
-        """Root of the weight of all steps from a node, (n, 1); 1 without neighbours, or if not symmetric."""
+    def root_degrees(self) -> Values:
+        """Square root of the weight of all steps from a node, (n, 1); 1 without neighbours or symmetry."""
         if not self.symmetric:
             return np.ones((len(self.degrees), 1), np.float32)
         return np.sqrt(np.where(self.degrees > 0, self.strengths + self.loops, 1))[:, None].astype(np.float32)
@@ -107,7 +109,7 @@ class Smoother:
     @property
     def num_products(self) -> int:
         """Products after which the error of the iteration is below the tolerance."""
-        if self.turned is not None:
+        if self.opposite is not None:
             return max(1, int(np.ceil(np.log(self.tolerance) / np.log(self.continuation))))
         growth = 1 / self.continuation + np.sqrt(1 / self.continuation**2 - 1)
         return max(1, int(np.ceil(np.log(2 / self.tolerance) / np.log(growth))))
@@ -117,8 +119,11 @@ class Smoother:
         """Whether a row of T by products takes about a millisecond."""
         return self.num_products * self.adjacency.num_entries <= _QUICK
 
-    def smooth(self, values: NDArray[np.float32], *, overwrite: bool = False) -> NDArray[np.float32]:
-        """Return T values, (n, d), of the values (n, d) of all nodes; to ``overwrite`` them saves memory."""
+    def smooth(self, values: Values, *, overwrite: bool = False) -> Values:
+        """Return T times the values (n, d) of all nodes, (n, d); ``overwrite`` them to save memory.
+
+        A fit on a GPU solves on the device; see ``solved_by``.
+        """
         solve = _solver.get() or Smoother._solve
         if values.shape[1] > _COLUMNS:
             out = np.empty(values.shape, np.float32)
@@ -132,15 +137,13 @@ class Smoother:
         found *= self.root_degrees
         return found
 
-    def _solve(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Solve (I - b P) y = (1 - b) values by Chebyshev's iteration, or plainly for directed walks."""
+    def _solve(self, values: Values) -> Values:
+        """Solve (I - b P) y = (1 - b) values by Chebyshev iteration, or plain iteration if directed."""
         b = self.continuation
         walk = self.adjacency, self.inverse, self.loops
         block = max(_ROWS_PER_BLOCK, _VALUES_PER_BLOCK // max(values.shape[1], 1))
 
-        def advance(
-            factor: float, now: NDArray[np.float32], before: NDArray[np.float32], out: NDArray[np.float32]
-        ) -> None:
+        def advance(factor: float, now: Values, before: Values, out: Values) -> None:
             rates = factor * b, factor * (1 - b), 1 - factor
 
             def task(start: int, stop: int) -> None:
@@ -156,20 +159,20 @@ class Smoother:
         return now
 
     def factors(self) -> Iterator[float]:
-        """Yield the factor of every step of the iteration but the first, whose factor is 1."""
+        """Yield the factor of every step of the iteration except the first, whose factor is 1."""
         b, factor = self.continuation, 1.0
         for number in range(1, self.num_products):
-            if self.turned is not None:
+            if self.opposite is not None:
                 yield 1.0
                 continue
             factor = 2 / (2 - b * b) if number == 1 else 1 / (1 - b * b * factor / 4)
             yield factor
 
-    def rows(self, roots: NDArray[np.int64]) -> csr_array:
-        """Return the rows of T (r, n) of some nodes, at their cost alone.
+    def rows(self, roots: Positions) -> csr_array:
+        """Return the rows of T (r, n) of some nodes, at a cost in proportion to their number.
 
-        By the walks from a node at most ``EARLY`` of its weight lies elsewhere than in T; small graphs, and
-        nodes whose walks go on for too long, take the products of ``smooth``.
+        By walks, at most a share ``EARLY`` of a row differs from T; small graphs, and nodes whose walks are
+        too long, use the products of ``smooth``.
         """
         if not len(roots):
             return csr_array((0, len(self.degrees)), dtype=np.float32)
@@ -186,14 +189,14 @@ class Smoother:
         order = np.argsort(np.concatenate([np.flatnonzero(~by_products), np.flatnonzero(by_products)]))
         return csr_array(vstack([found[~by_products], *exact], format="csr")[order])
 
-    def _exact(self, roots: NDArray[np.int64]) -> csr_array:
-        """Return rows of T by products: T transposed walks back, but for the degrees."""
+    def _exact(self, roots: Positions) -> csr_array:
+        """Return rows of T by products, given that T is symmetric up to scaling by degrees."""
         n, count, b = len(self.degrees), len(roots), self.continuation
         scale = np.where(self.degrees > 0, self.strengths + self.loops, 1).astype(np.float32)
         scale = np.sqrt(scale) if self.symmetric else scale
         found = np.empty((count, n), np.float32)
-        turned = (self.adjacency if self.turned is None else self.turned).flat()
-        walk = turned.indptr, turned.indices, turned.weights, self.inverse, self.loops
+        opposite = (self.adjacency if self.opposite is None else self.opposite).flat()
+        walk = opposite.indptr, opposite.indices, opposite.weights, self.inverse, self.loops
         factors = np.array([1.0, *self.factors()])
 
         def task(start: int, stop: int) -> None:
@@ -208,21 +211,17 @@ class Smoother:
         return csr_array((found.ravel(), indices, np.arange(count + 1) * n), shape=(count, n))
 
     def corrected(
-        self,
-        overlay: Overlay,
-        roots: NDArray[np.int64],
-        before: NDArray[np.float32],
-        values: Callable[[NDArray[np.int64]], NDArray[np.float32]],
-    ) -> NDArray[np.float32]:
-        """Return rows of T values (r, d) of some nodes of an overlay, at their cost alone.
+        self, overlay: Overlay, roots: Positions, before: Values, values: Callable[[Positions], Values]
+    ) -> Values:
+        """Return rows of T values (r, d) of some nodes of an overlay, at a cost proportional to their number.
 
-        ``before`` (m, d) is T values of the base graph, over the roots of its degrees if this is symmetric;
-        ``values`` returns the values (p, d) of some positions. Let z be ``before``, and for added nodes the
-        mean of their neighbours'. Then T values is z + (I - b P)^-1 r with r = (1 - b) values + b P z - z,
-        which is 0 but for nodes whose links changed. So little is missed by short walks.
+        ``before`` (m, d) is T values of the base graph, divided by the square roots of degrees if this is
+        symmetric; ``values`` returns the values (p, d) of some positions. Let z be ``before``, and for added
+        nodes the mean of their neighbours'. Then T values is z + (I - b P)^-1 r with
+        r = (1 - b) values + b P z - z, which is 0 unless a node's links changed. So short walks suffice.
         """
         b, scale = self.continuation, self.root_degrees
-        rows, _ = self._walks(roots, _LEAST_TO_CORRECT)
+        rows, _ = self._walks(roots, _MIN_WALKERS_CORRECTED)
         is_changed = overlay.patch.row_ids[rows.indices] >= 0
         changed = np.unique(rows.indices[is_changed]).astype(np.int64)
         around = overlay.rows_at(changed)
@@ -243,10 +242,8 @@ class Smoother:
         found = sparse_times_dense(indptr, np.searchsorted(changed, indices), data, residual, 1)
         return np.asarray(found / np.float32(1 - b) + guess[np.searchsorted(read, roots)] * scale[roots])
 
-    def _guess(
-        self, overlay: Overlay, positions: NDArray[np.int64], before: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """Return what is known of the base's nodes, and for added ones the mean of their neighbours'."""
+    def _guess(self, overlay: Overlay, positions: Positions, before: Values) -> Values:
+        """Return the values ``before`` of base nodes, and for added nodes the mean of their neighbours'."""
         first = int(np.searchsorted(positions, len(before)))
         around = overlay.rows_at(positions[first:])
         is_base = around.indices < len(before)
@@ -256,15 +253,13 @@ class Smoother:
         means = sparse_times_dense(indptr, around.indices[is_base], data, before, 1)
         return np.concatenate([before[positions[:first]], means])
 
-    def _walks(
-        self, roots: NDArray[np.int64], least: float = _LEAST
-    ) -> tuple[csr_array, NDArray[np.float64]]:
+    def _walks(self, roots: Positions, least: float = _MIN_WALKERS) -> tuple[csr_array, NDArray[np.float64]]:
         """Return rows of T by walks, and the share of each that stopped early."""
         n, walk = len(self.degrees), (self.adjacency, self.inverse, self.loops)
         early = np.zeros(len(roots))
 
         def task(start: int, stop: int) -> tuple[Any, ...]:
-            walkers, indptr = kernels.room(n), np.zeros(stop - start + 1, np.int64)
+            walkers, indptr = kernels.new_walkers(n), np.zeros(stop - start + 1, np.int64)
             size, done = 1 << 15, 0
             indices, data = np.empty(size, np.int32), np.empty(size)
             while True:
@@ -285,14 +280,12 @@ class Smoother:
         return csr_array((data, indices, indptr), shape=(len(roots), n)), early
 
 
-_solver: ContextVar[Callable[[Smoother, NDArray[np.float32]], NDArray[np.float32]] | None] = ContextVar(
-    "solver", default=None
-)
+_solver: ContextVar[Callable[[Smoother, Values], Values] | None] = ContextVar("solver", default=None)
 
 
 @contextmanager
-def solved_by(solve: Callable[[Smoother, NDArray[np.float32]], NDArray[np.float32]]) -> Iterator[None]:
-    """Let another device solve (I - b P) y = (1 - b) values for all values smoothed inside."""
+def solved_by(solve: Callable[[Smoother, Values], Values]) -> Iterator[None]:
+    """Let another device solve (I - b P) y = (1 - b) values inside this context."""
     token = _solver.set(solve)
     try:
         yield
@@ -302,24 +295,25 @@ def solved_by(solve: Callable[[Smoother, NDArray[np.float32]], NDArray[np.float3
 
 def chosen_entries(
     rows: csr_array, is_chosen: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32]]:
-    """Return indptr, indices and data of some entries of a matrix; far quicker than SciPy for a few rows."""
+) -> tuple[NDArray[np.int64], NDArray[Any], Values]:
+    """Return indptr, indices and data of some entries of a matrix; much faster than SciPy for a few rows."""
     indptr = np.concatenate([[0], np.cumsum(is_chosen)])[rows.indptr]
     return indptr, rows.indices[is_chosen], rows.data[is_chosen].astype(np.float32, copy=False)
 
 
-def multiply(left: Any, right: NDArray[np.float32], threads: int | None = None) -> NDArray[np.float32]:
-    """Return left @ right as dense float32: BLAS where left is dense, our own threads where it is sparse."""
+def multiply(left: Any, right: Values, threads: int | None = None) -> Values:
+    """Return left @ right as dense float32: by BLAS if left is dense, by our own threads if it is sparse."""
     right = np.ascontiguousarray(right, dtype=np.float32)
     if not issparse(left):
-        return np.asarray(left @ right, dtype=np.float32)
+        with one_blas_thread():
+            return np.asarray(left @ right, dtype=np.float32)
     rows = left if isinstance(left, csr_array) else csr_array(left)
     data = rows.data.astype(np.float32, copy=False)
     return sparse_times_dense(rows.indptr, rows.indices, data, right, threads)
 
 
-def row_products(left: Any, right: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return left @ right; unlike BLAS's, the bits of a row do not depend on the other rows."""
+def row_products(left: Any, right: Values) -> Values:
+    """Return left @ right; unlike with BLAS, the bits of a row do not depend on the other rows."""
     if issparse(left):
         return multiply(left, right, 1)
     rows, columns = left.shape
@@ -330,11 +324,11 @@ def row_products(left: Any, right: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def main_directions(
     multiply: Any, transposed: Any, width: int, count: int, seed: int, rounds: int = 2
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+) -> tuple[Values, NDArray[np.float64]]:
     """Return the leading right singular vectors (width, count) of a matrix and its singular values (count,).
 
-    By random projection. ``multiply`` and ``transposed`` return the matrix times (width, c), and its
-    transpose times what ``multiply`` returned.
+    By random projection. ``multiply`` returns the matrix times columns (width, c), and ``transposed`` its
+    transpose times such a product.
     """
     size = min(count + 16, width)
     rng = np.random.default_rng([seed, 17])
@@ -348,10 +342,10 @@ def main_directions(
     return signed(directions), np.sqrt(np.maximum(values[::-1][:count], 0))
 
 
-def signed(directions: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """Return directions (f, r) turned so that each one's largest entry is positive.
+def signed(directions: NDArray[np.floating[Any]]) -> Values:
+    """Return directions (f, r) with signs such that the largest entry of each is positive.
 
-    Either sign is right, and which one comes out depends on rounding, so on the number of BLAS's threads.
+    Both signs are valid, and which one results depends on rounding, so on the number of BLAS threads.
     """
     if not directions.size:
         return np.ascontiguousarray(directions, dtype=np.float32)
@@ -359,8 +353,8 @@ def signed(directions: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     return np.ascontiguousarray(directions * np.sign(largest), dtype=np.float32)
 
 
-def orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return an orthonormal basis of the columns' span, main directions first, by their small Gram matrix."""
+def orthonormal(columns: Values) -> Values:
+    """Return an orthonormal basis of the columns' span, main directions first, by their Gram matrix."""
     values, vectors = np.linalg.eigh(columns.T.astype(np.float64) @ columns)
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = values > max(1e-10 * values.max(initial=0), 1e-300)

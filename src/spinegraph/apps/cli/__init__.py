@@ -1,4 +1,4 @@
-"""The command ``spine``."""
+"""The ``spine`` command."""
 
 import signal
 import sys
@@ -7,7 +7,7 @@ from threading import current_thread, main_thread
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command ``spine`` with these arguments, by default the process's own, and exit."""
+    """Run the ``spine`` command with these arguments, by default those of the process, and exit."""
     if current_thread() is main_thread():
         # Raised as an exception, so that unfinished files are removed.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -1,4 +1,4 @@
-"""The root of the command ``spine``: its subcommands, errors, warnings and exit codes."""
+"""The root of the ``spine`` command: its subcommands, errors, warnings and exit codes."""
 
 import os
 import re
@@ -16,48 +16,51 @@ from spinegraph.errors import SpineError, SpineWarning
 COMMANDS = {
     "demo": "See what SPINE does, on a synthetic organisation, in less than a minute.",
     "data": "Describe network files, and build stores from them.",
-    "fit": "Learn from networks how to make vectors of nodes.",
-    "embed": "Make vectors for the nodes of any network, with a model.",
-    "evaluate": "Measure vectors beside plain columns, node2vec and others: classes, links, clusters.",
-    "similar": "Find the nodes most like a node, with reasons; or those of every node.",
+    "fit": "Fit a model on one or more networks.",
+    "embed": "Make vectors for the nodes of any network with a fitted model.",
+    "evaluate": "Compare vectors with plain columns, node2vec and others: classes, links, clusters.",
+    "similar": "Find the nodes most like a node, with reasons, or those of every node.",
     "roles": "Find the roles of nodes, such as hub, bridge and periphery.",
     "report": "Write one page about a model: map, roles, similar nodes, fit, data quality.",
     "explain": "Explain why two nodes are alike, or not.",
-    "serve": "Serve a model over HTTP: vectors for nodes that arrive now.",
-    "export": "Write vectors into PostgreSQL, for queries by pgvector.",
+    "serve": "Serve a model over HTTP, with vectors for nodes as they arrive.",
+    "export": "Write vectors to PostgreSQL, for queries with pgvector.",
     "explore": "Explore a network in the browser.",
 }
-_MEMORY_ERRORS = ("allocate memory", "out of memory", "can't start new thread")  # RuntimeErrors of PyTorch
+_MEMORY_ERRORS = ("allocate memory", "out of memory", "can't start new thread")  # in RuntimeErrors of PyTorch
 
 
 class _Commands(TyperGroup):
-    """Commands that are loaded when they run, and report errors in one line instead of a traceback."""
+    """Commands that are loaded when they run and report errors in one line instead of a traceback."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._running: Any = None
         _hide_flag_types(self)
         for name, purpose in COMMANDS.items():
-            self.add_command(TyperCommand(name, help=purpose))  # for the list; loaded by resolve_command
+            self.add_command(TyperCommand(name, help=purpose))  # a placeholder; see resolve_command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Load the command that was asked for."""
+        """Load the requested command."""
         name, found, rest = super().resolve_command(ctx, args)
         self._running = found and load(str(name))
         return name, self._running, rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the requested command."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", SpineWarning)
-                # Caused by a full disk; the error about the disk follows.
+                # Caused by a full disk, which is reported as an error later.
                 warnings.filterwarnings("ignore", ".*joblib will operate in serial mode")
                 warnings.showwarning = self._show_warning
                 return super().invoke(ctx)
-        except BrokenPipeError:  # the reader, such as head, has closed the pipe
+        except BrokenPipeError:  # the reader, such as head, closed the pipe
             _discard_output()
             raise typer.Exit(0) from None
+        except typer.BadParameter as wrong:  # reworded from pydantic's messages
+            wrong.message = wrong.message.removeprefix("Value error, ").replace("Input should", "must")
+            raise
         except KeyboardInterrupt as stop:
             typer.echo(f"interrupted: {stop}" if str(stop) else "interrupted", err=True)
             raise typer.Exit(130) from None
@@ -77,7 +80,7 @@ class _Commands(TyperGroup):
 
 
 def error_message(error: Exception) -> str | None:
-    """Return the line to print for an error of the user, the disk or memory; None for a bug."""
+    """Return the line to print for an error by the user, the disk or memory; None for a bug."""
     if isinstance(error, SpineError):
         return str(error)
     if isinstance(error, OSError):
@@ -89,7 +92,7 @@ def error_message(error: Exception) -> str | None:
 
 
 def with_options(message: str, command: Any) -> str:
-    """Return a message of the package with its arguments as options: ``header=True`` as ``--header``."""
+    """Return a message of the package with arguments written as options: ``header=True`` as ``--header``."""
     commands = [command, *getattr(command, "commands", {}).values()]
     options = [option for one in commands for option in getattr(one, "params", ())]
     for option in (one for one in options if one.param_type_name == "option"):
@@ -97,7 +100,8 @@ def with_options(message: str, command: Any) -> str:
 
         def typed_value(found: re.Match[str], typed: str = typed) -> str:
             listed = re.sub(r"['\s]|,$", "", found[2] or "")  # ('content', 'role')
-            return f"{typed} {found[1] or listed or found[3]}"
+            value = found[1] or listed or found[3]
+            return typed if value == "..." else f"{typed} {value}"
 
         if option.is_flag:
             off = option.secondary_opts[0] if option.secondary_opts else f"no {typed}"
@@ -105,14 +109,17 @@ def with_options(message: str, command: Any) -> str:
             message = re.sub(rf"\b{name}=False\b", off, message)
         else:
             message = re.sub(rf"\b{name}=(?:'([^']*)'|\(([^)]*)\)|(\.\.\.|[\w.]+))", typed_value, message)
+        if name == "column":  # columns={'zip': 'ignore'} of an encoder
+            message = re.sub(r"\bcolumns=\{'([\w.-]+)': '(\w+)'\}", rf"{typed} \1=\2", message)
+            message = re.sub(r"\bcolumns=\{(.*?): '(\w+)'\}", rf"{typed} \1=\2", message)
         message = re.sub(
-            rf"(^|[:;] ){name}(?= (?:must|is|are|goes|counts|belongs)\b)", rf"\1{typed}", message
+            rf"(?m)(^|[:;] ){name}s?(?= (?:must|is|are|goes|counts|belongs|names)\b)", rf"\1{typed}", message
         )
     return message
 
 
 def load(name: str) -> Any:
-    """Load one command of the table."""
+    """Load one command."""
     home = "serve" if name == "explore" else name
     module = import_module(f"spinegraph.apps.cli.{home}")
     app: typer.Typer | None = getattr(module, "app", None)
@@ -127,7 +134,7 @@ def load(name: str) -> Any:
 
 
 def _hide_flag_types(command: Any) -> None:
-    """Print no ``<bool>`` beside a flag: it reads as if a value had to follow."""
+    """Hide the ``<bool>`` beside a flag, which would read as if a value had to follow."""
     for option in (*command.params, command.get_help_option(typer.Context(command))):
         if getattr(option, "is_bool_flag", False):
             option.metavar = ""
@@ -143,21 +150,13 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
         typer.echo(f"spine {__version__}")
         raise typer.Exit
 
 
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    pass
-
-
 def _discard_output() -> None:
-    """Let nothing more be written to the standard output, not even when the process ends."""
+    """Discard all further standard output, including what is flushed at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

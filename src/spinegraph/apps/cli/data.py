@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spinegraph.apps.cli import options as cli
-from spinegraph.apps.cli.reading import LabelColumn, Reading
+from spinegraph.apps.cli.reading import LabelColumn, Reading, read_known
 from spinegraph.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ app = typer.Typer(
 @app.command()
 @cli.takes(how=Reading)
 def describe(
-    file: Annotated[
-        Path, typer.Argument(help="Edges: CSV, TSV, white space, Parquet, npz or GraphML; or a store.")
-    ],
+    file: Annotated[Path, typer.Argument(help="Edges: CSV, TSV, spaces, Parquet, npz, GraphML; or a store.")],
     features: Annotated[Path | None, typer.Option(help="Node features: npz, npy, CSV, Parquet.")] = None,
     labels: Annotated[Path | None, typer.Option(help="Node labels: a table of names and labels.")] = None,
     label_column: LabelColumn = None,
@@ -40,17 +38,16 @@ def describe(
     *,
     how: Reading,
 ) -> None:
-    """Describe a network file as it is read: nodes, edges, components, degrees, features, labels.
+    """Describe a network file: nodes, edges, components, degrees, features, labels.
 
     Example: spine data describe edges.csv --features people.parquet
     """
     from spinegraph.graph.describe import describe as describe_graph
-    from spinegraph.graph.feature_files import read_labels
 
     contents, graph = how.read(file, features, how.encoder())
     known = contents.labels
     if labels is not None:
-        known = read_labels(labels, graph.names, label_column=label_column)
+        known = read_known(labels, graph.names, label_column, how.arguments()["node_column"])
     found = describe_graph(graph, known)
     if json:
         cli.print_json({"file": contents.path, "understood": contents.notes, **asdict(found)})
@@ -61,23 +58,18 @@ def describe(
 @app.command()
 @cli.takes(how=Reading)
 def build(
-    edges: Annotated[
-        Path, typer.Argument(metavar="EDGES", help="CSV, TSV, white space or Parquet, of any size.")
-    ],
+    edges: Annotated[Path, typer.Argument(metavar="EDGES", help="CSV, TSV, spaces or Parquet of any size.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="STORE", help="The store's folder.")],
     features: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Node features; Parquet may be of any size.")
     ] = None,
-    missing: Annotated[
-        Literal["error", "zero"], typer.Option(help="zero: nodes without features get zeros.")
-    ] = "error",
-    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory, such as 500M or 8G.")] = "2G",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory to use, such as 500M or 8G.")] = "2G",
     json: cli.Json = False,
     quiet: cli.Quiet = False,
     *,
     how: Reading,
 ) -> None:
-    """Build a store: a network on disk that may be larger than memory, for every command that reads networks.
+    """Build a store: a network on disk that may be larger than memory and works with every command.
 
     Example: spine data build edges.csv -o network.store --memory 2G
     """
@@ -87,8 +79,7 @@ def build(
     if size is None:
         raise typer.BadParameter(f"expected a size such as 500M or 2G; got {memory!r}", param_hint="--memory")
     if how.column:
-        raise ParameterError("--column is for features that are encoded; a store takes numbers")
-    options["missing"] = missing
+        raise ParameterError("--column is for encoding features, but a store holds numbers; leave it out")
     options["memory"] = int(float(size[1]) * _UNITS[size[2].upper()])
     with cli.shown_progress(quiet=quiet) as report:
         graph = build_store(edges, output, features=features, progress=report, **options)
@@ -97,11 +88,11 @@ def build(
 
 @app.command()
 def check(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A folder that build made.")],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A store's folder, written by build.")],
     json: cli.Json = False,
     quiet: cli.Quiet = False,
 ) -> None:
-    """Read a whole store once, and verify every checksum and every rule of its content.
+    """Read a whole store, and verify every checksum and every rule of its content.
 
     Example: spine data check network.store
     """
@@ -130,7 +121,7 @@ def _print_store(graph: "Graph", store: Path, *, json: bool, quiet: bool) -> Non
 
 
 def _print_description(contents: "FileContents", graph: "Graph", found: "Description") -> None:
-    """Print how a file was read, a table of its numbers, and its degrees as bars."""
+    """Print how a file was read, its numbers, and its degrees as bars."""
     most = max(part.nodes for part in found.degrees)
     bars = [
         (
@@ -162,13 +153,13 @@ def _numbers(found: "Description") -> Iterator[tuple[str, str]]:
     else:
         parts = found.features
         text = f"{parts.columns:,} columns, {parts.kind}, {100 * parts.density:.3g} % not zero"
-        yield "features", text + (f"; {parts.empty_rows:,} nodes have none" if parts.empty_rows else "")
+        yield "features", text + (f"; {parts.empty_rows:,} nodes have only zeros" if parts.empty_rows else "")
     if found.labels is None:
         yield "labels", "none"
         return
     counts = found.labels.counts
     shown = ", ".join(f"{label} ({count:,})" for label, count in counts[:_MAX_LABELS])
     more = f" and {len(counts) - _MAX_LABELS} more" if len(counts) > _MAX_LABELS else ""
-    several = ", several a node" if found.labels.several_per_node else ""
+    several = ", several per node" if found.labels.several_per_node else ""
     without = f"; {found.labels.unlabelled:,} nodes have none" if found.labels.unlabelled else ""
     yield "labels", f"{len(counts)}{several}: {shown}{more}{without}"

@@ -1,7 +1,6 @@
 """``spine demo``: SPINE fitted on a synthetic organisation and applied to an unseen one."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,22 +29,21 @@ OWN_DATA = (
     "spine report model",
     "spine explore model",
 )
-Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation; None for unseen where impossible
+Vectors = tuple[Any, Any]  # of the fitted and of the unseen organisation; None for unseen if impossible
 _FOLDS, _ALIKE = 5, 3
+_COLUMNS = ("community", "community_unseen", "role", "role_unseen")  # of the scores
 _REPORT, _MODEL = "report.html", "model"
 _THREADS = 1  # two are no faster on 600 people
 
 
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the report and model.")] = Path(
-        "demo"
-    ),
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the results.")] = Path("demo"),
     json: cli.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Fit SPINE on a synthetic organisation, embed an unseen one, and show what the vectors hold.
+    """Fit SPINE on a synthetic organisation, embed an unseen one, and show what the vectors know.
 
-    Nothing is downloaded. The folder gets report.html, which opens in any browser, and the model.
+    Nothing is downloaded. The folder gets the model, and report.html, which opens in any browser.
 
     Example: spine demo
     """
@@ -56,46 +54,20 @@ def demo(
     with cli.shown_progress(quiet=quiet or json) as report:
         found = run_demo(report, output)
     if json:
-        cli.print_json(asdict(found))
+        cli.print_json(found)
     else:
         print_demo(found)
 
 
-@dataclass(frozen=True)
-class Score:
-    """Accuracy of a linear classifier of departments and roles on some vectors.
-
-    In the fitted organisation by cross-validation. In the unseen one None, where the method has no vectors
-    for people it was not trained on.
-    """
-
-    vectors: str
-    community: float
-    community_unseen: float | None
-    role: float
-    role_unseen: float | None
-
-
-@dataclass(frozen=True)
-class Demo:
-    """All that the demo shows, as plain values."""
-
-    fitted: dict[str, int]  # people, ties, words, departments and roles of the organisation
-    unseen: dict[str, int]
-    parts: dict[str, int]  # name to width
-    scores: tuple[Score, ...]  # SPINE first, the largest class last
-    # "of" a bridge of the fitted organisation: by each part, the people nearest in the unseen one, by place
-    # in the person's own, each with the cosine of that part.
-    alike: dict[str, Any]
-    folder: str | None = None  # of the report and the model
-
-
 def run_demo(
     progress: cli.Report, folder: Path | None = None, *, communities: int = 8, size: int = 75, **settings: Any
-) -> Demo:
-    """Fit SPINE on one synthetic organisation, embed another, and measure what the vectors hold.
+) -> dict[str, Any]:
+    """Fit SPINE on one synthetic organisation, embed another, and return what the vectors know.
 
-    A report and the model go to ``folder``. ``communities`` and ``size`` are those of ``planted``.
+    A report and the model go to ``folder``. ``communities`` and ``size`` are those of ``planted``. Scores
+    are accuracies of a linear classifier: by cross-validation in the fitted organisation, and None in the
+    unseen one if a method has no vectors for it. ``alike`` has the people nearest to one bridge by each part,
+    in the unseen organisation, or by place in the fitted one.
     """
     from threadpoolctl import threadpool_limits
 
@@ -122,10 +94,16 @@ def run_demo(
             progress("other methods", done, len(others))
             elsewhere = None if name in TRANSDUCTIVE else dense(made(there.graph))
             rows[name] = dense(made(here.graph)), elsewhere
-        scores = _scores(here, there, rows, known.parts, progress)
+        pairs, scores = ((here.community, there.community), (here.role, there.role)), {}
+        for done, (name, both) in enumerate(rows.items()):
+            progress("fitting a linear classifier", done, len(rows))
+            choices = _weightings(both, known.parts) if name == "SPINE" else [both]
+            scores[name] = [found for pair in pairs for found in _accuracies(choices, *pair)]
+        largest = [(labels == np.bincount(pair[0]).argmax()).mean() for pair in pairs for labels in pair]
+        scores["largest class"] = [*map(float, largest)]
         alike: dict[str, Any] = {"of": _person(here, bridge := int(np.flatnonzero(here.role == BRIDGE)[0]))}
         for part in known.parts:
-            # In another organisation nobody has a place: who sits near whom is asked at home.
+            # Nodes of another organisation have no place, so by place it is the fitted one.
             where, found = (here, known) if part == "place" else (there, unseen)
             cosines = unit_length(known.part(part).vectors) @ unit_length(found.part(part).vectors).T
             if part == "place":
@@ -145,9 +123,14 @@ def run_demo(
                 progress=lambda stage, *done: progress(f"report: {stage}", *done),
             )
             model.save(folder / _MODEL)
-    widths = {name: part.stop - part.start for name, part in model.generator_.parts.items()}
-    sizes = _size(here), _size(there)
-    return Demo(*sizes, widths, scores, alike, None if folder is None else str(folder))
+    return {
+        "fitted": _size(here),
+        "unseen": _size(there),
+        "parts": {name: part.stop - part.start for name, part in known.parts.items()},
+        "scores": [{"vectors": name} | dict(zip(_COLUMNS, row, strict=True)) for name, row in scores.items()],
+        "alike": alike,
+        "folder": None if folder is None else str(folder),
+    }
 
 
 def _size(planted: "Planted") -> dict[str, int]:
@@ -160,25 +143,8 @@ def _size(planted: "Planted") -> dict[str, int]:
     }
 
 
-def _scores(
-    here: "Planted",
-    there: "Planted",
-    vectors: dict[str, Vectors],
-    parts: Mapping[str, slice],
-    progress: cli.Report,
-) -> tuple[Score, ...]:
-    pairs, scores = ((here.community, there.community), (here.role, there.role)), []
-    for done, (name, both) in enumerate(vectors.items()):
-        progress("fitting a linear classifier", done, len(vectors))
-        choices = _weightings(both, parts) if name == "SPINE" else [both]
-        departments, roles = (_accuracies(choices, *pair) for pair in pairs)
-        scores.append(Score(name, *departments, *roles))
-    largest = [(labels == np.bincount(pair[0]).argmax()).mean() for pair in pairs for labels in pair]
-    return (*scores, Score("largest class", *map(float, largest)))
-
-
 def _weightings(vectors: Vectors, parts: Mapping[str, slice]) -> list[Vectors]:
-    """Return vectors with parts weighted as they are, with role as long as content, and single parts."""
+    """Return vectors with parts as they are, with role as long as content, and with single parts."""
     factors = [np.ones(parts["role"].stop, np.float32) for _ in range(4)]
     factors[1][parts["role"]] = 6
     factors[2][: parts["role"].start] = 0
@@ -189,9 +155,9 @@ def _weightings(vectors: Vectors, parts: Mapping[str, slice]) -> list[Vectors]:
 def _accuracies(
     choices: list[Vectors], known: NDArray[np.int64], other: NDArray[np.int64]
 ) -> tuple[float, float | None]:
-    """Return accuracy by cross-validation in the fitted organisation, and of its classifier in the unseen.
+    """Return the accuracy by cross-validation in the fitted organisation, and that of transfer to the unseen.
 
-    Of several choices of vectors, cross-validation inside the training labels takes one.
+    One of several choices of vectors is selected by cross-validation inside the training labels.
     """
     from spinegraph.analysis.evaluation import probe_cv
 
@@ -224,35 +190,32 @@ def _person(planted: "Planted", node: int) -> dict[str, Any]:
     }
 
 
-def print_demo(demo: Demo) -> None:
+def print_demo(demo: dict[str, Any]) -> None:
     """Print the accuracies, the most similar people and what to try next."""
-    fitted, unseen = demo.fitted, demo.unseen
+    fitted, unseen, alike, folder = (demo[name] for name in ("fitted", "unseen", "alike", "folder"))
     typer.echo(
         "Two synthetic organisations, nothing downloaded\n"
         f"  fitted  {fitted['people']} people, {fitted['ties']:,} ties, profiles of {fitted['words']} words, "
         f"{fitted['departments']} departments, {fitted['roles']} roles\n"
         f"  unseen  {unseen['people']} other people, {unseen['ties']:,} ties; "
-        "vectors by transform, nothing retrained\n"
+        "vectors by transform, without retraining\n"
     )
     rows = [
-        (
-            score.vectors,
-            *("cannot" if value is None else f"{100 * value:.1f}" for value in astuple(score)[1:]),
-        )
-        for score in demo.scores
+        (name, *("cannot" if value is None else f"{100 * value:.1f}" for value in values))
+        for name, *values in (score.values() for score in demo["scores"])
     ]
     titles = ("", "departments\nfitted", "\nunseen", "roles\nfitted", "\nunseen")
-    widths = ", ".join(f"{name} {width}" for name, width in demo.parts.items())
+    widths = ", ".join(f"{name} {width}" for name, width in demo["parts"].items())
     note = (
         f"By logistic regression. fitted: {_FOLDS}-fold cross-validation; unseen: trained on labels of the "
-        f"fitted organisation only. SPINE's vectors have parts: {widths}; how much each counts is chosen by "
-        "cross-validation inside the training labels. Place is zero in the unseen one, where node2vec and "
-        "spectral have no vectors. Roles show in ties alone. Real networks: docs/study.md."
+        f"fitted organisation only. SPINE's vectors have the parts {widths}; how much each counts is chosen "
+        "by cross-validation inside the training labels. Place is zero in the unseen one, where node2vec and "
+        "spectral have no vectors. Roles show in ties only. Real networks: docs/study.md."
     )
-    heading = f"Accuracy of a classifier on {sum(demo.parts.values())} numbers a person, in %"
+    heading = f"Accuracy of a classifier on {sum(demo['parts'].values())} numbers per person, in %"
     cli.print_table(heading, titles, rows, f"{note}\n ", bold=0)
     console = Console(highlight=False)
-    person = demo.alike["of"]
+    person = alike["of"]
     console.print(f"[bold]Who is like {person['name']}?[/bold]\n        {_facts(person)}\n")
     for question, where, part in (
         ("about the same things", "unseen", "content"),
@@ -260,19 +223,18 @@ def print_demo(demo: Demo) -> None:
         ("playing the same role", "unseen", "role"),
     ):
         console.print(f"  {question} ({part}), in the {where} organisation")
-        for one in demo.alike[part]:
+        for one in alike[part]:
             found = one["person"]
             console.print(f"  {one['similarity']:.2f}  [bold]{found['name']}[/bold], {_facts(found)}")
         console.print()
-    if demo.folder is not None:
-        model, person = f"{demo.folder}/{_MODEL}", demo.alike["of"]["name"]
-        console.print(
-            "[bold]Written[/bold]\n"
-            f"  {demo.folder}/{_REPORT}  map, roles, similar nodes: open it in a browser\n"
-            f"  {model}  ask it more:\n    spine similar {model} '{person}' --by role\n"
-            f"    spine roles {model}\n    spine explore {model}\n",
-            soft_wrap=True,
-        )
+    model = f"{folder}/{_MODEL}"
+    console.print(
+        "[bold]Written[/bold]\n"
+        f"  {folder}/{_REPORT}  map, roles, similar nodes: open it in a browser\n"
+        f"  {model}  the model, for more questions:\n    spine similar {model} '{person['name']}' --by role\n"
+        f"    spine roles {model}\n    spine explore {model}  (needs pip install 'spinegraph[serve]')\n",
+        soft_wrap=True,
+    )
     console.print("\n  ".join(["[bold]On your own data[/bold]", *OWN_DATA]))
     console.print("\n  or in Python", style="dim")
     typer.echo(indent(NEXT_STEPS, "  "), nl=False)

@@ -1,4 +1,4 @@
-"""``spine embed``: vectors of the nodes of any network, with a model."""
+"""``spine embed``: vectors of the nodes of any network, by a fitted model."""
 
 import os
 import sys
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 @cli.takes(settings=cli.some_settings("threads", "engine", "address"), how=Reading)
 def embed(
     model: cli.Model,
-    edges: Annotated[
-        Path, typer.Argument(metavar="EDGES", help="Any network or a store; - is the standard input.")
-    ],
+    edges: Annotated[Path, typer.Argument(metavar="EDGES", help="A network or store; - is standard input.")],
     output: Annotated[
         str,
         typer.Option(
@@ -29,21 +27,21 @@ def embed(
             "-o",
             metavar="FILE",
             help=".parquet, .npz, .csv or .txt (word2vec); - prints CSV. "
-            "A folder, FOLDER/, gets Parquet files; an interrupted run is resumed.",
+            "FOLDER/ gets a folder of Parquet files; an interrupted run is resumed.",
         ),
     ],
     features: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Node features, with the columns of the fitted ones.")
+        Path | None, typer.Option(metavar="FILE", help="Node features, with the same columns as in the fit.")
     ] = None,
     nodes: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this node, or those in a file, a name a line; repeatable."),
+        typer.Option(metavar="NAME", help="Only this node, or those in a file, one per line; repeatable."),
     ] = None,
     same_network: Annotated[
         bool | None,
         typer.Option(
             "--same-network/--other-network",
-            help="Whether EDGES is the fitted network, later or changed; found out unless given.",
+            help="Whether EDGES is the fitted network, perhaps changed; detected unless given.",
             show_default=False,
         ),
     ] = None,
@@ -53,25 +51,26 @@ def embed(
     settings: dict[str, Any],
     how: Reading,
 ) -> None:
-    """Make vectors for the nodes of a network, the fitted one or another; nothing is trained.
+    """Make vectors for the nodes of a network, the fitted one or another, without training.
 
     Example: spine embed model later.csv --features people_later.csv -o vectors.parquet
     """
     if json and output == cli.STANDARD_OUTPUT:
-        raise typer.BadParameter("would print JSON among the vectors; name a file", param_hint="--output")
+        raise typer.BadParameter("would mix JSON with the vectors; name a file", param_hint="--output")
     with cli.shown_progress(quiet=quiet) as report:
         report("reading", 0, 0)
+        from spinegraph.analysis.explain import plural
         from spinegraph.embeddings import require_savable, write_csv
         from spinegraph.engines.engine import embed_to_folder
         from spinegraph.estimator import SPINE
         from spinegraph.graph.store import is_store
 
-        # FOLDER/, a folder, or no suffix for a store: vectors go to a folder of files.
+        # With FOLDER/, an existing folder, or a store and no suffix, vectors go to a folder of files.
         is_folder = output.endswith("/") or Path(output).is_dir()
         is_folder |= not Path(output).suffix and output != cli.STANDARD_OUTPUT and is_store(edges)
         if is_folder and (nodes is not None or same_network is not None):
             option = "--same-network" if nodes is None else "--nodes"
-            raise typer.BadParameter("goes with a file, not with a folder of all nodes", param_hint=option)
+            raise typer.BadParameter("works with a file, not with a folder of all nodes", param_hint=option)
         if output != cli.STANDARD_OUTPUT and not is_folder:
             require_savable(Path(output))
         fitted = SPINE.load(model)
@@ -89,7 +88,7 @@ def embed(
             is_same = generator.known(graph) is not None if "place" in generator.parts else None
             facts |= {"same_network": is_same, "files": len(list(Path(output).glob("part-*.parquet")))}
         else:
-            report(f"embedding {count:,} nodes", 0, 0)
+            report(f"embedding {plural(count, 'node')}", 0, 0)
             vectors = fitted.transform(graph, wanted, same_network=same_network)
             facts["same_network"] = vectors.same_network
             report("writing", 0, 0)
@@ -99,24 +98,22 @@ def embed(
             else:
                 vectors.save(Path(output))
         if facts["same_network"] is False and same_network is None:
-            advice = "" if is_folder else ". If it is the same, add --same-network"
+            advice = "" if is_folder else "; if it is the same, add --same-network"
             warnings.warn(
-                f"{edges} is another network than the fitted one, so its nodes have no place: that part is "
-                f"zero{advice}",
+                f"{edges} is not the network that the model was fitted on, so its nodes have no place: that "
+                f"part is zero{advice}",
                 SpineWarning,
                 stacklevel=1,
             )
     if json:
         cli.print_json(facts)
     elif not quiet and output != cli.STANDARD_OUTPUT:
-        from spinegraph.analysis.explain import plural
-
         files = f" in {plural(facts['files'], 'file')}" if is_folder else ""
         typer.echo(f"{output}: {plural(count, 'vector')} of {facts['dim']} dimensions{files}")
 
 
 def _names(given: list[str], graph: "Graph") -> list[Any]:
-    """Return the names of ``--nodes``, each a name or a file of names, with the type of the graph's names."""
+    """Return the names in ``--nodes``, given by name or by file, with the type of the graph's names."""
     from spinegraph.graph.edge_files import is_integer
 
     texts: list[str] = []
@@ -127,9 +124,7 @@ def _names(given: list[str], graph: "Graph") -> list[Any]:
         try:
             texts += Path(one).read_text(encoding="utf-8-sig").split("\n")
         except UnicodeDecodeError as fault:
-            raise GraphFormatError(
-                f"{one}: expected names as UTF-8 text, one a line ({fault.reason})"
-            ) from fault
+            raise GraphFormatError(f"{one}: expected UTF-8 text, a name per line ({fault.reason})") from fault
     texts = [text.strip() for text in texts if text.strip()]
     if graph.names.dtype == object:
         return texts

@@ -1,4 +1,4 @@
-"""``spine evaluate``: vectors beside controls that learn nothing, for classes, links and clusters."""
+"""``spine evaluate``: vectors compared with baselines on classes, links and clusters."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,34 +19,27 @@ if TYPE_CHECKING:
     from spinegraph.graph.graph import Graph
 
 Rows = dict[str, Any]  # name -> vectors (n, d), dense or sparse
-_ALONE = " alone"  # ends the name of a row of one part
+Weights = dict[str, float] | None
+_ALONE = " alone"  # suffix of the row of a single part
 _DEFAULT_CLUSTERS = 8
 _HALF_A_POINT = 0.005  # smaller differences do not decide
+_SUSPICIOUS = 0.98  # accuracy of plain columns from which the label may be among them
 _SCORERS = ("dot", "cosine", "hadamard")
-
-
-class Task(StrEnum):
-    """What vectors are evaluated for."""
-
-    classes = "classes"
-    links = "links"
-    clusters = "clusters"
+Task = StrEnum("Task", ["classes", "links", "clusters"])
 
 
 @cli.takes(settings=cli.some_settings("seed", "threads", "device"), how=Network)
 def evaluate(
-    source: Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder, or a file of vectors.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder, or a file of vectors.")],
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Node labels: CSV, Parquet, or a network's npz.")
     ] = None,
-    task: Annotated[
-        list[Task] | None, typer.Option(help="By default all that is possible; may be repeated.")
-    ] = None,
+    task: Annotated[list[Task] | None, typer.Option(help="Default: all possible ones; repeatable.")] = None,
     train: Annotated[float, typer.Option(help="Share of labelled nodes that train the classifier.")] = 0.2,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits of labelled nodes.")] = 5,
     hide: Annotated[float, typer.Option(help="Share of edges to hide and predict.")] = 0.1,
     clusters: Annotated[
-        int | None, typer.Option(min=2, help="Clusters; by default as many as classes, else 8.")
+        int | None, typer.Option(min=2, help="Number of clusters; default as many as classes, else 8.")
     ] = None,
     weights: cli.Weights = None,
     label_column: LabelColumn = None,
@@ -56,10 +49,10 @@ def evaluate(
     settings: dict[str, Any],
     how: Network,
 ) -> None:
-    """Measure what vectors are worth for classes, links and clusters, beside what a sceptic would try first.
+    """Compare vectors with plain columns, node2vec and others: classes, links, clusters.
 
     All parts together, and each alone. For links, a model with the same settings is fitted on the network
-    without the edges to be predicted. A file of vectors is compared with a network that --graph names.
+    without the edges to predict. With a file of vectors, pass the network by --graph.
 
     Example: spine evaluate model --labels teams.csv --task classes
     """
@@ -68,20 +61,24 @@ def evaluate(
         report("reading", 0, 0)
         from spinegraph.analysis.evaluation import class_numbers, score_classes, score_clusters
 
-        fitted, network, vectors = _open(source, how)
-        known = None if labels is None else read_known(labels, vectors.names, label_column)
+        fitted, network, vectors = _open(model, how)
+        known = (
+            None
+            if labels is None
+            else read_known(*(labels, vectors.names, label_column, how.arguments()["node_column"]))
+        )
         numbers, classes = (None, []) if known is None else class_numbers(known)
         possible = {Task.classes: known is not None, Task.links: fitted is not None, Task.clusters: True}
         tasks = task or [name for name, is_possible in possible.items() if is_possible]
         if Task.classes in tasks and known is None:
             raise ParameterError("classes need --labels FILE, a table of names and labels")
         if Task.links in tasks and fitted is None:
-            raise ParameterError(
-                "links need a model: a file's vectors know all edges, none is left to predict"
-            )
+            raise ParameterError("links need a model: vectors in a file saw all edges; none is left to hide")
+        if Task.clusters in tasks and known is None and network is None:
+            raise ParameterError("comparing clusters needs labels or a network: --labels FILE, --graph EDGES")
         rows = _rows(vectors, network, fitted, weights, report) if set(tasks) - {Task.links} else {}
         found: dict[str, Any] = dict.fromkeys(("num_clusters", "hidden", "classes", "links", "clusters"))
-        about = {"subject": str(source), "nodes": len(vectors), "dim": vectors.dim}
+        about = {"subject": str(model), "nodes": len(vectors), "dim": vectors.dim}
         found = {**about, "num_classes": len(classes) or None, **found}
         if Task.classes in tasks and numbers is not None:
             report("node classification", 0, 0)
@@ -97,7 +94,7 @@ def evaluate(
         listed = {name: found[name] and [asdict(score) for score in found[name]] for name in Task}
         cli.print_json(found | listed)
         return
-    typer.echo(f"{source}: {len(vectors):,} nodes, {vectors.dim} dimensions")
+    typer.echo(f"{model}: {len(vectors):,} nodes, {vectors.dim} dimensions")
     for name, show, size in (
         ("classes", _print_classes, "num_classes"),
         ("links", _print_links, "hidden"),
@@ -109,7 +106,7 @@ def evaluate(
 
 
 def _open(source: Path, how: Network) -> "tuple[SPINE | None, Graph | None, Embeddings]":
-    """Return a model, a network and its vectors; of a file's vectors, the network that is given."""
+    """Return model, network and vectors; for vectors in a file there is no model, and --graph is optional."""
     if source.is_dir():
         nodes = how.open(source, single=True)
         return nodes.model, nodes.graph, nodes.embeddings
@@ -121,13 +118,9 @@ def _open(source: Path, how: Network) -> "tuple[SPINE | None, Graph | None, Embe
 
 
 def _rows(
-    found: Embeddings,
-    graph: "Graph | None",
-    model: "SPINE | None",
-    weights: dict[str, float] | None,
-    report: cli.Report,
+    found: Embeddings, graph: "Graph | None", model: "SPINE | None", weights: Weights, report: cli.Report
 ) -> Rows:
-    """Return vectors, each of several parts that is not zero, and controls, which learn nothing."""
+    """Return the vectors, each of several parts that is not zero, and the baselines."""
     from spinegraph.analysis.baselines import controls
     from spinegraph.graph.graph import Graph
 
@@ -150,21 +143,16 @@ def _rows(
 
 
 def _score_links(
-    model: "SPINE",
-    graph: "Graph",
-    settings: dict[str, Any],
-    hide: float,
-    weights: dict[str, float] | None,
-    report: cli.Report,
+    model: "SPINE", graph: "Graph", given: dict[str, Any], hide: float, weights: Weights, report: cli.Report
 ) -> "tuple[list[LinkScore], int]":
-    """Hide edges, fit on the rest with the model's settings, and score the hidden edges, also counted."""
+    """Hide edges, fit on the rest with the model's settings, and score; also returns the number hidden."""
     from spinegraph.analysis.evaluation import hide_edges, neighbour_scores, score_links
 
-    hidden = hide_edges(graph, hide, seed=int(settings.get("seed", 0)))
-    fitted = type(model)(**model.config_.to_json()).set_params(**settings)
+    hidden = hide_edges(graph, hide, seed=int(given.get("seed", 0)))
+    fitted = type(model)(**model.config_.to_json()).set_params(**given)
     fitted.fit(hidden.graph, progress=lambda stage, done, total: report(f"links: {stage}", done, total))
     rows = _rows(cast(Embeddings, fitted.embeddings_), hidden.graph, fitted, weights, report)
-    rows.pop("log degree")  # preferential attachment is the same
+    rows.pop("log degree")  # the same as preferential attachment
     report("links: scoring", 0, 0)
     scores = [score for name, vectors in rows.items() for score in score_links(name, vectors, hidden)]
     return [*scores, *neighbour_scores(hidden)], int(hidden.test.is_edge.sum())
@@ -174,7 +162,10 @@ def _print_classes(scores: "Sequence[ClassScore]", classes: int | None = None) -
     rows = [(score.vectors, f"{100 * score.accuracy:.1f} ± {100 * score.deviation:.1f}") for score in scores]
     splits = max(len(score.C) for score in scores)
     protocol = f"Logistic regression, C chosen on validation nodes; mean and deviation of {splits} splits."
-    verdict = _verdict({score.vectors: score.accuracy for score in scores if score.C})
+    values = {score.vectors: score.accuracy for score in scores if score.C}
+    verdict = _verdict(values, slack=2 * scores[0].deviation / splits**0.5)
+    if values.get("plain columns", 0) > _SUSPICIOUS:
+        verdict += "\nThe columns alone predict nearly every class: is the label one of them?"
     heading = f"Node classification{f', {classes} classes' if classes else ''}, in %"
     cli.print_table(heading, ("", "accuracy"), rows, f"{protocol}\n{verdict}", bold=0)
 
@@ -193,8 +184,9 @@ def _print_links(scores: "Sequence[LinkScore]", hidden: int) -> None:
         rows.append((name, *aucs, *gap, *precisions, *gap))
     best = {name: max(score.auc for score in found) for name, found in measured.items()}
     note = (
-        "Everything was made from the network without the hidden edges. hadamard: logistic regression on "
-        f"products of two vectors, its C chosen on other hidden edges.\nBy the best AUC: {_verdict(best)}"
+        "All vectors were made without the hidden edges. hadamard: logistic regression on products of two "
+        "vectors, with C chosen on other hidden edges.\n"
+        f"Compared by the best AUC. {_verdict(best, slack=0.3 / max(hidden, 1) ** 0.5)}"  # about its error
     )
     heading = f"Link prediction, {hidden:,} hidden edges among as many non-edges, in %"
     titles = ("", *(f"{part}\n{scorer}" for part in ("AUC", "AP") for scorer in _SCORERS))
@@ -203,33 +195,38 @@ def _print_links(scores: "Sequence[LinkScore]", hidden: int) -> None:
 
 def _print_clusters(scores: "Sequence[ClusterScore]", count: int) -> None:
     titles = {"nmi": "NMI", "ari": "ARI", "modularity": "modularity"}
-    known = [name for name in titles if getattr(scores[0], name) is not None]
+    known = [name for name in titles if getattr(scores[0], name) is not None]  # at least one
     rows = [(score.vectors, *(f"{getattr(score, name):.3f}" for name in known)) for score in scores]
-    note = "There is nothing to compare with: pass --labels, or the network with --graph."
-    if known:
-        values = {score.vectors: float(getattr(score, known[0])) for score in scores}
-        note = f"By {titles[known[0]]}: {_verdict(values, 1, 3)}"
-    cli.print_table(
-        f"Clusters, {count} by k-means", ("", *(titles[name] for name in known)), rows, note, bold=0
-    )
+    values = {score.vectors: float(getattr(score, known[0])) for score in scores}
+    note = f"Compared by {titles[known[0]]}. {_verdict(values, scale=1, digits=3)}"
+    shown = ("", *(titles[name] for name in known))
+    cli.print_table(f"Clusters, {count} by k-means", shown, rows, note, bold=0)
 
 
-def _verdict(values: dict[str, float], scale: float = 100, digits: int = 1) -> str:
-    """Say in one sentence which vectors to use: the first, one of their parts, or what is better by far."""
+def _verdict(values: dict[str, float], slack: float = 0, scale: float = 100, digits: int = 1) -> str:
+    """Return a sentence on which vectors to use: the first, one of their parts, or clearly better ones.
+
+    Differences below ``slack`` or half a point are ignored.
+    """
+    slack = max(slack, _HALF_A_POINT)
 
     def text(name: str) -> str:
         return f"{scale * values[name]:.{digits}f}"
 
     first, *others = [name for name in values if not name.endswith(_ALONE)]
     if not others:
-        return "There is nothing to compare with: pass the network with --graph."
+        return "There is nothing to compare with; pass the network with --graph."
     best = max(others, key=lambda name: values[name])
-    enough = values[best] - _HALF_A_POINT
-    beside = f"the best other, {best}, has {text(best)}"
+    enough = values[best] - slack
+    beside = f"the best of the others, {best}, has {text(best)}"
     if values[first] >= enough:
-        return f"Use {first}: {text(first)}; {beside}."
+        is_best = values[first] > values[best] + slack
+        advice = f"Use {first}:" if is_best else f"There is no difference: {first} has"
+        return f"{advice} {text(first)}; {beside}."
     parts = [name for name in values if name.endswith(_ALONE)]
     part = max(parts, key=lambda name: values[name], default=first)
     if values[part] >= enough:
-        return f"Use {first}'s {part}: {text(part)}; all parts together have {text(first)}, and {beside}."
+        is_best = values[part] > values[best] + slack
+        advice = f"Use {first}'s {part}:" if is_best else f"There is no difference: {first}'s {part} has"
+        return f"{advice} {text(part)}; all parts together have {text(first)}, and {beside}."
     return f"Use {best}: {text(best)}; {first} has {text(first)}."

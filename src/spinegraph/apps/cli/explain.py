@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 @cli.takes(how=Network)
 def explain(
     model: cli.Model,
-    a: Annotated[str, typer.Argument(metavar="A", help="A node; 1:ann is ann of the second network.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="A node; 1:ann is ann in the second network.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another node.")],
     html: Annotated[
-        Path | None, typer.Option("--html", help="Write words and figures to this file; it opens offline.")
+        Path | None, typer.Option("--html", help="Write words and figures to this file, which opens offline.")
     ] = None,
     weights: cli.Weights = None,
     json: cli.Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the words alone.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the words only.")] = False,
     *,
     how: Network,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``spine export``: a model's vectors in PostgreSQL, all of them or nothing, in one transaction."""
+"""``spine export``: a model's vectors written to PostgreSQL in one transaction."""
 
 import json as json_text
 import os
@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,24 +27,24 @@ try:
     import psycopg
     from psycopg import sql
     from psycopg.conninfo import conninfo_to_dict
-except ImportError as missing:  # the help is printed without it
+except ImportError as missing:  # --help works without it
     psycopg, _MISSING = None, str(missing)  # type: ignore[assignment]
 
-_INDEX = {"made": "HNSW by cosine, made now", "kept": "HNSW by cosine, kept", "none": "none"}
+_INDEX = {"made": "HNSW by cosine, created now", "kept": "HNSW by cosine, as it was", "none": "none"}
 _URL = "postgresql://user:password@host:port/database"
 _SECRETS = ("password", "sslpassword", "oauth_client_secret")
-_CONNECT_TIMEOUT = "10"  # seconds, where neither the URL nor the environment has one
+_CONNECT_TIMEOUT = "10"  # seconds, unless the URL or the environment sets one
 _ADVICE = {  # by SQLSTATE
-    "0A000": "pgvector has to be installed on the server: https://github.com/pgvector/pgvector",
-    "42704": "the server's pgvector may be too old: HNSW came with 0.5",
-    "42501": "the user lacks the privilege; only the table's owner can make an index, or pass --no-index",
+    "0A000": "install pgvector on the server: https://github.com/pgvector/pgvector",
+    "42704": "the server's pgvector may be too old: HNSW needs 0.5 or newer",
+    "42501": "the user lacks the privilege; only the table's owner can create an index, or pass --no-index",
     "42P10": "the column name must be the table's primary key, or unique",
 }
 MAX_DIM, MAX_INDEXED_DIM = 16_000, 2_000  # of pgvector's vectors, and of HNSW
 _NAME = re.compile(r"[^\W\d][\w$ -]*")
-_MAX_NAME = 63  # bytes; PostgreSQL cuts off more
+_MAX_NAME = 63  # bytes; PostgreSQL truncates longer names
 _BATCH = 4_096  # rows sent between two reports of progress
-_LOCK = 5_317_010_077  # any number; held while the extension or the table is made
+_LOCK = 5_317_010_077  # an arbitrary number; held while the extension or the table is created
 _FIND_TABLE = """
     SELECT c.oid, n.nspname, c.relname, c.relkind::text FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)"""
@@ -83,13 +83,10 @@ _DELETE = """
 def export(
     model: cli.Model,
     to: Annotated[
-        str,
-        typer.Option(metavar="URL", help="postgresql://user@host/app; a password belongs in PGPASSWORD."),
+        str, typer.Option(metavar="URL", help="postgresql://user@host/app; a password belongs in PGPASSWORD.")
     ],
-    table: Annotated[
-        str, typer.Option(metavar="NAME", help="NAME or SCHEMA.NAME, made if it is missing.")
-    ] = "node_vectors",
-    index: Annotated[bool, typer.Option(help="Make an HNSW index for cosines if there is none.")] = True,
+    table: Annotated[str, typer.Option(help="NAME or SCHEMA.NAME, created if missing.")] = "node_vectors",
+    index: Annotated[bool, typer.Option(help="Create an HNSW index for cosines if there is none.")] = True,
     delete_missing: Annotated[
         bool, typer.Option("--delete-missing", help="Delete the rows of nodes that are not exported.")
     ] = False,
@@ -98,15 +95,15 @@ def export(
     *,
     how: Network,
 ) -> None:
-    """Write vectors into a PostgreSQL table that pgvector searches: all of them, or nothing.
+    """Write vectors to a PostgreSQL table for pgvector: all of them or none.
 
-    Existing nodes are updated, new ones added.
+    Existing nodes are updated and new ones added.
 
     Example: spine export model --to postgresql://ann@localhost/app --table people
     """
     with cli.shown_progress(quiet=quiet) as report:
         report("connecting", 0, 0)
-        with connect(to, table) as database:  # before the work of making vectors
+        with connect(to, table) as database:  # first, since making vectors takes longer
             report("making vectors", 0, 0)
             nodes = how.open(model)
             options: Any = {"index": index, "delete_missing": delete_missing, "progress": report}
@@ -133,27 +130,26 @@ def export(
 
 @contextmanager
 def connect(to: str, table: str) -> Iterator["Database"]:
-    """Connect to the database at ``postgresql://...``; the table is ``NAME`` or ``SCHEMA.NAME``."""
+    """Connect to the database at ``postgresql://...``; ``table`` is ``NAME`` or ``SCHEMA.NAME``."""
     if psycopg is None:
         raise MissingPackageError(
             f"exporting to PostgreSQL needs psycopg, which could not be loaded ({_MISSING}): "
             "pip install 'spinegraph[postgres]'"
         )
-    parts, address = table_parts(table), Address.of(to)
+    parts, address = table_parts(table), Address(to)
     has_timeout = "connect_timeout" in conninfo_to_dict(to) or "PGCONNECT_TIMEOUT" in os.environ
-    options: dict[str, Any] = {} if has_timeout else {"connect_timeout": _CONNECT_TIMEOUT}
+    options: dict[str, Any] = {"client_encoding": "UTF8", "fallback_application_name": "spinegraph"}
+    options |= {} if has_timeout else {"connect_timeout": _CONNECT_TIMEOUT}
     try:
-        connection = psycopg.connect(
-            to, **options, client_encoding="UTF8", fallback_application_name="spinegraph"
-        )
+        connection = psycopg.connect(to, **options)
     except (psycopg.Error, UnicodeError) as error:
         raise OutputError(f"{address.shown}: {address.message(error)}") from None
     try:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-        connection.prepare_threshold = None  # poolers keep no prepared statements
+        connection.prepare_threshold = None  # connection poolers do not support prepared statements
         yield Database(address, connection, parts)
     finally:
-        connection.close()  # what was not committed is undone
+        connection.close()  # rolls back what was not committed
 
 
 @dataclass(frozen=True)
@@ -161,7 +157,7 @@ class Written:
     """What an export did."""
 
     to: str  # the database, without a password
-    table: str  # quoted as SQL needs it
+    table: str  # quoted for SQL
     type: str  # of the vectors, such as "vector(200)"
     nodes: int
     inserted: int
@@ -189,9 +185,9 @@ class Database:
         delete_missing: bool = False,
         progress: cli.Report = lambda stage, done, total: None,
     ) -> Written:
-        """Make the table hold these vectors, ``model`` beside each; readers see the old rows until all are.
+        """Write these vectors to the table, each with ``model``; readers see the old rows until the commit.
 
-        ``index`` makes an HNSW index for cosines where there is none, ``delete_missing`` deletes other rows.
+        ``index`` creates an HNSW index for cosines if there is none; ``delete_missing`` deletes other rows.
         """
         start, notes, count = time.perf_counter(), [], len(embeddings)
         if zero := int((~embeddings.vectors.any(axis=1)).sum()):
@@ -204,7 +200,7 @@ class Database:
             inserted, updated, deleted = self._merge(model, delete_missing)
             progress("indexing", 0, 0)
             state = self._make_index(embeddings.dim, notes) if index else "none"
-            outcome = "the export may or may not be complete: run it again"
+            outcome = "the export may or may not be complete; run it again"
             self._connection.commit()
         except psycopg.Error as error:
             raise OutputError(f"{self._address.shown}: {self._address.message(error)}; {outcome}") from None
@@ -213,7 +209,7 @@ class Database:
         return Written(*where, count, *counts, state, model, time.perf_counter() - start, tuple(notes))
 
     def _ready_table(self, embeddings: Embeddings) -> None:
-        """Find the table, made where it is missing, as is the extension; the vectors must fit."""
+        """Find the table, creating it and the extension if missing, and check that the vectors fit."""
         dim, names = embeddings.dim, "int8" if embeddings.names.dtype == np.int64 else "text"
         identifier = sql.Identifier(*self._parts)
         quoted = identifier.as_string(self._connection)
@@ -233,16 +229,14 @@ class Database:
         is_table = relation in "rp" and types[0] in ("int8", "text")
         if not is_table or types[1:] != ["vector", "text", "timestamptz"]:
             raise OutputError(
-                f"{quoted} exists and is no table of vectors, which has the columns name (bigint or text), "
+                f"{quoted} exists but is not a table of vectors, with columns name (bigint or text), "
                 "embedding (vector), model (text), updated_at (timestamptz); pass another --table"
             )
         held = columns["embedding"][1]
         if held not in (dim, -1):  # -1: any
-            raise OutputError(
-                f"{quoted} holds vectors of {held:,} dimensions, these have {dim:,}; pass another --table"
-            )
+            raise OutputError(f"{quoted} has {held:,} dimensions, not {dim:,}; pass another --table")
         if types[0] == "int8" and names == "text":
-            raise OutputError(f"{quoted} has whole numbers as names, these are texts; pass another --table")
+            raise OutputError(f"{quoted} has whole numbers as names, not text; pass another --table")
         self._table, self._names = sql.Identifier(schema, name), types[0]
 
     def _vector_type(self, dim: int) -> Any:
@@ -271,7 +265,7 @@ class Database:
             filled = sql.SQL(query).format(self._table, sql.Identifier(self._extension))
             return self._connection.execute(filled, values)
 
-        # Other writers wait, so that the counts and what is missing stay true; readers do not.
+        # Other writers wait, so that the counts and the missing rows stay correct; readers do not wait.
         run("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE")
         (known,) = run(_COUNT_KNOWN).fetchone()
         (total,) = self._first("SELECT count(*) FROM pg_temp.spinegraph_incoming")
@@ -311,52 +305,44 @@ def table_parts(text: str) -> tuple[str, ...]:
 
 
 def pack_vectors(vectors: NDArray[np.float32]) -> bytes:
-    """Return vectors (n, d) as pgvector receives them, one after the other: d, 0, and the numbers."""
+    """Return vectors (n, d) in pgvector's binary format: for each d, 0, and the numbers."""
     rows = np.zeros(len(vectors), [("head", "S4"), ("values", ">f4", (vectors.shape[1],))])
     rows["head"], rows["values"] = struct.pack(">hh", vectors.shape[1], 0), vectors
     return rows.tobytes()
 
 
 def _text_names(names: NDArray[Any]) -> list[str]:
-    """Return names as PostgreSQL's text holds them; (0, "ann") of several networks is ``0:ann``."""
+    """Return names as text for PostgreSQL; (0, "ann") of several networks becomes ``0:ann``."""
     from spinegraph.analysis.explain import shown
 
     texts = [shown(name) for name in names.tolist()]
     for name in texts:
         if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
-            raise OutputError(
-                f"node {name!r}: PostgreSQL's text holds no NUL and no surrogates; rename the node"
-            )
+            raise OutputError(f"node {name!r}: PostgreSQL cannot store NUL or surrogates; rename the node")
     if len(set(texts)) < len(texts):
         repeated = [name for name, count in Counter(texts).items() if count > 1]
-        raise OutputError(f"names must differ as text; several nodes would be {first_few(repeated)}")
+        raise OutputError(f"names must differ as text; several nodes would be named {first_few(repeated)}")
     return texts
 
 
 def model_fingerprint(model: Any) -> str:
-    """Return 32 hexadecimal digits that identify a fitted model; equal ones make equal vectors."""
+    """Return 32 hexadecimal digits that identify a fitted model; if equal, the vectors are equal."""
     about, arrays = write_settings(model)
-    about = {key: value for key, value in about.items() if key not in ("history", "changed_since_fit")}
+    about = {key: value for key, value in about.items() if key != "history"}
     about["settings"] = {key: value for key, value in about["settings"].items() if key != "threads"}
     return digest(arrays, {"about": json_text.dumps(about, sort_keys=True)})
 
 
-@dataclass(frozen=True)
 class Address:
-    """The address of a database; ``shown`` is how it is printed, without ``secrets``."""
+    """The address of a database; ``shown`` is the address for messages, without secrets."""
 
-    shown: str
-    secrets: tuple[str, ...] = field(repr=False)
-
-    @classmethod
-    def of(cls, url: str) -> "Address":
-        """Read an address; errors do not quote it, as it may hold a password."""
+    def __init__(self, url: str) -> None:
         scheme, _, rest = url.partition("://")
         if scheme not in ("postgresql", "postgres"):
             got = f"; got {scheme}://" if rest and scheme.replace("+", "").isalnum() else ""
             raise ParameterError(f"--to must be {_URL}{got}")
         unreadable = ParameterError(
-            f"--to cannot be read as {_URL}; in user and password write "
+            f"--to cannot be parsed as {_URL}; in user and password write "
             "@ as %40, : as %3A, / as %2F, ? as %3F and % as %25"
         )
         try:
@@ -365,18 +351,18 @@ class Address:
             raise unreadable from None
         host, name = parts.get("host", ""), parts.get("dbname", "")
         if "@" in host[1:] or "@" in name or not re.fullmatch(r"[\d,]*", parts.get("port", "")):
-            # libpq took parts of such a password for a host, a port or a database, and would print them.
+            # libpq took parts of a password for a host, a port or a database, and would print them.
             raise unreadable
         user = f"{parts['user']}@" if "user" in parts else ""
         port = f":{parts['port']}" if "port" in parts else ""
-        secrets = tuple(parts[name] for name in _SECRETS if parts.get(name))
-        return cls(f"postgresql://{user}{'' if host[:1] in '/@' else host}{port}/{name}", secrets)
+        self._secrets = [parts[name] for name in _SECRETS if parts.get(name)]
+        self.shown = f"postgresql://{user}{'' if host[:1] in '/@' else host}{port}/{name}"
 
     def message(self, error: Exception) -> str:
-        """Return the message of an error in one line, without secrets and with advice."""
+        """Return the message of an error as one line, without secrets and with advice."""
         text = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
         text = "; ".join(line.strip() for line in text.splitlines() if line.strip())
-        for secret in self.secrets:
+        for secret in self._secrets:
             text = text.replace(secret, "***")
         advice = _ADVICE.get(getattr(error, "sqlstate", None) or "")
         return f"{text}; {advice}" if advice else text

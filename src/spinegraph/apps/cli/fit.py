@@ -1,5 +1,6 @@
 """``spine fit``: from edges to a model."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,31 +21,28 @@ if TYPE_CHECKING:
 
 @cli.takes(config=cli.settings, how=Reading)
 def fit(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model's folder.")],
     edges: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="EDGES",
             help="CSV, TSV, white space, Parquet, JSON lines, npz, GraphML, a DuckDB file or a store; - is "
-            "the standard input. Several networks are fitted together.",
+            "standard input. Several networks are fitted together.",
         ),
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="The model's folder.")
-    ] = ...,  # type: ignore[assignment]
     query: Annotated[str | None, typer.Option(help="SQL whose result is the edges.")] = None,
     database: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The DuckDB file that --query is asked of.")
+        Path | None, typer.Option(metavar="FILE", help="The DuckDB file for --query.")
     ] = None,
     features: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Node features: npz, npy, CSV, Parquet; one for each EDGES."),
+        typer.Option(metavar="FILE", help="Node features: npz, npy, CSV, Parquet; one file per EDGES."),
     ] = None,
     data: Annotated[
-        bool | None,
-        typer.Option(help="Save the network and its vectors, too; by default, unless it is a store."),
+        bool | None, typer.Option(help="Save the network and the vectors too; default unless it is a store.")
     ] = None,
     place: Annotated[
-        bool, typer.Option(help="Save the positions of the training nodes; else the model gives no place.")
+        bool, typer.Option(help="Save the positions of the training nodes, without which place is zero.")
     ] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace the model in that folder.")] = False,
     json: cli.Json = False,
@@ -53,7 +51,7 @@ def fit(
     config: Config | PaperConfig,
     how: Reading,
 ) -> None:
-    """Learn from one network, or from several together, how to make vectors of nodes.
+    """Fit a model on one network, or on several together.
 
     Example: spine fit edges.csv --features people.csv -o model
     """
@@ -61,7 +59,7 @@ def fit(
 
     sources: list[Path | None] = [*edges] if edges else [None]
     if (query is not None) == bool(edges):
-        raise typer.BadParameter("pass EDGES, files of links, or --query; one of them")
+        raise typer.BadParameter("pass either EDGES (files of links) or --query")
     cli.require_free(output, is_replaced=force)
     require_writable(output)
     with cli.shown_progress(quiet=quiet) as report:
@@ -74,7 +72,7 @@ def fit(
         model.fit(graphs if len(graphs) > 1 else graphs[0], encoder=encoder, progress=report, vectors=data)
         report("saving", 0, 0)
         model.save(output, data=data, place=place)
-    learned = getattr(model.generator_, "learned", None)
+    learned, parts = getattr(model.generator_, "learned", None), model.generator_.parts
     facts = {
         "model": str(output),
         "networks": len(graphs),
@@ -85,7 +83,7 @@ def fit(
         "features": graphs[0].num_features,
         "encoded": model.table_encoder_ is not None,
         "dim": model.generator_.dim,
-        "parts": {name: part.stop - part.start for name, part in model.generator_.parts.items()},
+        "parts": {name: part.stop - part.start for name, part in parts.items()},
         "learned": None if learned is None else asdict(learned),
         "settings": model.config_.to_json(),
     }
@@ -98,23 +96,20 @@ def fit(
 
 
 def _next_commands(model: "SPINE", output: Path, files: Sequence[str], data: bool) -> list[list[str]]:
-    """Return commands to try on a model; ``files`` are its first network and how that is read."""
+    """Return commands to try on a model; ``files`` is its first network with the options to read it."""
     from spinegraph.analysis.explain import shown
 
     graphs: Any = model.graph_
     folder, is_list = str(output), isinstance(graphs, list)
-    first = graphs[0] if is_list else graphs
-    node = f"{'0:' * is_list}{shown(first.names[0])}"
-    if files[0] == "-":  # the standard input is used up; a query is not repeated
-        again, network = [], []
-    else:
-        again, network = [["embed", folder, *files, "-o", "vectors.parquet"]], ["--graph", *files]
+    node = shown((graphs[0] if is_list else graphs).names[0])
+    # Standard input is used up, and a query is not repeated.
+    network = [] if files[0] == "-" else ["--graph", *files]
+    again = [["embed", folder, *files, "-o", "vectors.parquet"]] if network else []
     if not data:
-        node = node.removeprefix("0:" * is_list)
         return [["similar", folder, node, *network], ["explore", folder, *network], *again] if network else []
-    listed = [["similar", folder, node, "--by", "role"], ["roles", folder], ["report", folder]]
-    listed += [["explore", folder, *network]] if is_list and network else [["explore", folder]]
-    return [*listed, *again, ["evaluate", folder, *(network if is_list else [])]]
+    one = network if is_list else []  # for commands on a single network
+    listed = [["similar", folder, f"{'0:' * is_list}{node}", "--by", "role"], ["roles", folder]]
+    return [*listed, ["report", folder], ["explore", folder, *one], *again, ["evaluate", folder, *one]]
 
 
 def _read_networks(
@@ -125,17 +120,17 @@ def _read_networks(
     query: str | None,
     database: Path | None,
 ) -> "tuple[list[str], list[Graph], FeatureEncoder | None]":
-    """Read networks to be fitted together; one encoder is fitted where their features are mixed tables.
+    """Read networks to fit together; mixed tables of features get one encoder, fitted on all of them.
 
-    Returns what was understood as well, two lines a network.
+    Also returns how the files were understood, in two lines per network.
     """
     if features and len(features) != len(files):
         raise ParameterError(
-            f"{len(features)} files of features for {len(files)} of edges; give one for each, or none"
+            f"--features is given for {len(features)} of {len(files)} EDGES; pass one for each, or none"
         )
     report("reading", 0, len(files))
     understood: list[str] = []
-    encoder, graphs = how.encoder() if len(files) == 1 else _fit_encoder(features, how), []
+    encoder, graphs = how.encoder() if len(files) == 1 else _fit_encoder(files, features, how), []
     for number, edges in enumerate(files):
         table = features[number] if features else None
         if len(files) > 1 and edges is not None:
@@ -143,35 +138,41 @@ def _read_networks(
         else:
             contents, graph = how.read(edges, table, encoder, query, database)
             encoder = graph.encoder or encoder
-            understood += [f"{contents.path}: {contents.notes[0]}"]
-            understood += ["; ".join([*contents.notes[1:], str(graph.report or "")]).strip("; ")]
+            understood += [f"{contents.path}: {contents.notes[0]}", *contents.notes[1:]]
+            understood += [str(graph.report or "")]
             if graph.report is not None and 0 < 2 * graph.report.reciprocal < graph.report.edges:
-                understood.append("few edges are listed both ways; add --directed if direction matters")
+                understood.append("few edges are listed in both directions; if those matter, add --directed")
         graphs.append(graph)
         report("reading", number + 1, len(files))
     return [line for line in understood if line], graphs, encoder
 
 
-def _fit_encoder(features: Sequence[Path], how: Reading) -> "FeatureEncoder | None":
-    """Fit an encoder on all tables together, where one holds gaps or other columns than numbers."""
+def _fit_encoder(
+    files: Sequence[Path | None], features: Sequence[Path], how: Reading
+) -> "FeatureEncoder | None":
+    """Fit an encoder on all tables together if one of them has gaps or columns other than numbers."""
     import pyarrow as pa
 
     from spinegraph.graph.encoder import FeatureEncoder
     from spinegraph.graph.feature_files import is_numeric, read_features
 
-    column = how.arguments()["node_column"]
-    tables = [read_features(path, column).data for path in features]
+    column, nodes, tables = how.arguments()["node_column"], None, []
+    for edges, path in zip(files, features, strict=False):
+        if column is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they come when the network is read for good
+                nodes = how.read(edges, None)[1].names
+        tables.append(read_features(path, column, nodes).data)
     if not how.column and all(is_numeric(table) for table in tables):
         return None
     try:
         whole = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowException, TypeError) as fault:
-        raise GraphFormatError(f"the tables of features do not fit together: {fault}") from fault
+        raise GraphFormatError(f"the feature tables do not fit together: {fault}") from fault
     return (how.encoder() or FeatureEncoder()).fit(whole)
 
 
 def _print_fit(facts: dict[str, Any], commands: Sequence[Sequence[str]]) -> None:
-    """Print a model's size and what it learned, and the next commands."""
     from spinegraph.analysis.explain import plural
 
     for line in facts["understood"]:
@@ -183,16 +184,16 @@ def _print_fit(facts: dict[str, Any], commands: Sequence[Sequence[str]]) -> None
         "network": f"{plural(facts['nodes'], 'node')}{several}, {edges}",
         "features": f"{plural(facts['features'], 'column')}{encoded}"
         if facts["features"]
-        else "none; structure alone",
+        else "none; structure only",
         "vectors": f"{facts['dim']} numbers: "
         + ", ".join(f"{name} {width}" for name, width in facts["parts"].items()),
     }
     if facts["learned"] is not None:
         before, after = facts["learned"]["before"], facts["learned"]["after"]
         shown["learning"] = (
-            f"{100 * after:.1f} % of hidden links recognised, {100 * before:.1f} % without it"
+            f"hidden links guessed {after:.1f} times as well as by chance, {before:.1f} before"
             if after > before
-            else f"nothing gained; {100 * before:.1f} % of hidden links recognised"
+            else f"nothing gained; hidden links guessed {before:.1f} times as well as by chance"
         )
     cli.print_facts(facts["model"], shown)
     typer.echo()

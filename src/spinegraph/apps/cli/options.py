@@ -1,6 +1,7 @@
-"""What several commands share: options, progress, tables and output files."""
+"""Shared by several commands: options, progress, tables and output files."""
 
 import inspect
+import os
 import sys
 import time
 import warnings
@@ -28,14 +29,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress an
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that fit or SPINE.save wrote.")]
 Preset = Annotated[
     Literal["default", "paper"],
-    typer.Option("--preset", help="paper: its own method and values; settings that it has may be changed."),
+    typer.Option("--preset", help="paper: the paper's own method and values, some of which may be changed."),
 ]
 STANDARD_OUTPUT = "-"
-_MIN_CUT = 12  # characters that are left of the last column of a table
+_MIN_CUT = 12  # fewest characters that the last column of a table is cut to
 
 
 def read_parts(text: str) -> tuple[str, ...]:
-    """Return the parts that a text such as ``content,role`` lists."""
+    """Parse a list of parts such as ``content,role``."""
     names = tuple(name.strip() for name in text.split(","))
     if not set(names) <= set(PARTS):
         raise typer.BadParameter(f"expected some of {', '.join(PARTS)}, such as content,role; got {text!r}")
@@ -43,7 +44,7 @@ def read_parts(text: str) -> tuple[str, ...]:
 
 
 def read_weights(text: str) -> dict[str, float]:
-    """Return the weights that a text such as ``role=2,place=0.5`` lists."""
+    """Parse weights such as ``role=2,place=0.5``."""
     listed = [item.partition("=") for item in text.split(",")]
     try:
         fault, found = check_weights({name.strip(): float(number) for name, _, number in listed})
@@ -51,8 +52,7 @@ def read_weights(text: str) -> dict[str, float]:
         fault = "not a number"
     if fault:
         raise typer.BadParameter(
-            f"expected numbers >= 0 for some of {', '.join(PARTS)}, not 0 for all, such as "
-            f"role=2,place=0.5; got {text!r}"
+            f"expected numbers >= 0 for {', '.join(PARTS)}, not all 0, such as role=2,place=0.5; got {text!r}"
         )
     return dict(found)
 
@@ -63,14 +63,14 @@ Weights = Annotated[
         "--weights",
         parser=read_weights,
         metavar="PART=NUMBER,...",
-        help="How much parts count: role=2,place=0.5; 1 where not given.",
+        help="How much parts count, 1 by default: role=2,place=0.5.",
         show_default=False,
     ),
 ]
 
 
 def takes(**makers: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the parameters of other functions to a command, as options; it gets what each function returns."""
+    """Add the parameters of other functions to a command as options, and pass it what each one returns."""
     shared = {name: list(inspect.signature(make).parameters.values()) for name, make in makers.items()}
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,7 +92,7 @@ def takes(**makers: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callab
 
 
 def some_settings(*names: str) -> Callable[..., dict[str, Any]]:
-    """Return a function whose options are some settings; it returns those that were given."""
+    """Return a function that takes some settings as options and returns those that were given."""
 
     def given(**values: Any) -> dict[str, Any]:
         return {name: value for name, value in values.items() if value is not None}
@@ -103,19 +103,19 @@ def some_settings(*names: str) -> Callable[..., dict[str, Any]]:
 
 
 def settings(preset: str = "default", **given: Any) -> Config | PaperConfig:
-    """Return the settings of a preset, changed where a value is given."""
+    """Return the settings of a preset with the given values."""
     changes = {name: value for name, value in given.items() if value is not None}
     if preset != "paper":
         return Config(**changes).check()
     for name in changes:
         if name not in _PAPER:
             option = f"--{name.replace('_', '-')}"
-            raise ParameterError(f"{option} is no setting of the paper's method; leave it out")
+            raise ParameterError(f"{option} is not a setting of the paper's method; leave it out")
     return PaperConfig(**changes).check()
 
 
 def _setting(field: Field[Any], panel: str | None) -> inspect.Parameter:
-    """Return the option of one setting; None where it is not given."""
+    """Return the option for one setting, None unless given."""
     choices, text = field.metadata["choices"], field.metadata["help"].replace("`", "")
     kind: Any = field.type if choices is None else Literal[choices]
     parser, metavar = _PARSERS.get(field.name, (None, None))
@@ -161,15 +161,15 @@ settings.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 )
 
 
-Report = Callable[[str, int, int], None]  # stage, done, total (0 where unknown)
-_LINE_EVERY = 10.0  # seconds, within a stage
+Report = Callable[[str, int, int], None]  # stage, done, total (0 if unknown)
+_LINE_EVERY = 10.0  # seconds between lines within a stage
 
 
 @contextmanager
 def shown_progress(console: Console | None = None, *, quiet: bool = False) -> Iterator[Report]:
     """Yield a callback that shows the stages of a long job: a bar on a terminal, lines elsewhere.
 
-    With ``quiet`` nothing is shown, and no notes either.
+    With ``quiet`` nothing is shown, not even notes.
     """
     console = console or Console(stderr=True, highlight=False)
     if quiet:
@@ -200,7 +200,7 @@ def _bar_callback(progress: bars.Progress) -> Report:
 
 
 def _line_callback(console: Console) -> Report:
-    """Return a callback that prints a line when a stage begins, and every ten seconds while it lasts."""
+    """Return a callback that prints a line when a stage begins and every ten seconds while it lasts."""
     start = time.perf_counter()
     current, began, printed, first = "", start, start, 0
 
@@ -230,9 +230,9 @@ def print_json(facts: Any, *, err: bool = False) -> None:
 def print_table(
     heading: str, titles: Sequence[str], rows: Sequence[Sequence[str]], note: str = "", *, bold: int = -1
 ) -> None:
-    """Print a titled table with a note under it; columns of words go left, the last is cut where it is wide.
+    """Print a titled table with a note; text is left-aligned, and the last column is cut to the terminal.
 
-    ``bold`` is the number of a row to stress.
+    ``bold`` is the index of a row to emphasise.
     """
     console = Console(highlight=False)
     if heading:
@@ -244,18 +244,20 @@ def print_table(
         is_text = 2 * words > sum(map(bool, cells))
         table.add_column(escape(title), justify="left" if is_text else "right", overflow="fold")
     widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
-    left = max(console.width - 2 - sum(widths[:-1]) - 2 * len(widths[:-1]), _MIN_CUT)
+    is_file = not console.is_terminal and "COLUMNS" not in os.environ  # then nothing is cut
+    wide = Console(highlight=False, width=sum(widths) + 2 * len(widths) + 2) if is_file else console
+    left = max(wide.width - 2 - sum(widths[:-1]) - 2 * len(widths[:-1]), _MIN_CUT)
     for number, (*cells, last) in enumerate(rows):
         cut = last if len(last) <= left else f"{last[: left - 1]}…"
         table.add_row(*map(escape, (*cells, cut)), style="bold" if number == bold else "")
     if rows:
-        console.print(Padding(table, (0, 0, 1, 2), expand=False))
+        wide.print(Padding(table, (0, 0, 1, 2), expand=False))
     for line in note.splitlines():
         console.print(Padding(escape(line).replace(" %", "\u00a0%"), (0, 0, 0, 2)))
 
 
 def print_facts(name: str, facts: dict[str, str]) -> None:
-    """Print a name and, under it, what is known of it."""
+    """Print a name and facts about it."""
     console = Console(highlight=False)
     if name:
         console.print(f"[bold]{escape(name)}[/bold]", soft_wrap=True)
@@ -266,23 +268,21 @@ def print_facts(name: str, facts: dict[str, str]) -> None:
 
 
 def print_next(*commands: Sequence[str]) -> None:
-    """Print commands to type next, as they run."""
+    """Print commands to try next, ready to paste."""
     typer.echo("\n".join(["Next:", *(f"  spine {join(words)}" for words in commands)]))
 
 
 def require_free(folder: Path, *, is_replaced: bool) -> None:
-    """Raise where a folder holds a model already, unless that is to be replaced."""
+    """Raise if a folder already holds a model, unless it is to be replaced."""
     from spinegraph.storage.model_folder import CONFIG, require_replaceable
 
     require_replaceable(folder)
     if not is_replaced and (folder / CONFIG).exists():
-        raise ParameterError(
-            f"{folder}: holds a model already; add --force to replace it, or name another with --output"
-        )
+        raise ParameterError(f"{folder}: holds a model; add --force to replace it, or name another --output")
 
 
 def write_table(output: str | Path, columns: dict[str, Any]) -> None:
-    """Write columns as Parquet or CSV, whole or not at all; ``-`` prints CSV."""
+    """Write columns as Parquet or CSV atomically; ``-`` prints CSV."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 

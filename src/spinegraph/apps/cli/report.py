@@ -13,18 +13,16 @@ from spinegraph.errors import ParameterError
 def report(
     model: cli.Model,
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
-    labels: Annotated[
-        Path | None, typer.Option(help="Node labels to colour by: a table of names and labels.")
-    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="A table of names and labels to colour by.")] = None,
     color: Annotated[
         str | None,
-        typer.Option(help="Colours the map first: role, a feature, degree, or a column of the labels file."),
+        typer.Option(help="What colours the map at first: role, a feature, degree, or a column of labels."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page; the model's name otherwise.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page; default the model's name.")] = None,
     json: cli.Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no words.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
-    """Write one page about a model: map, roles, similar nodes, fit and data quality. It opens offline.
+    """Write one page about a model, which opens offline: map, roles, similar nodes, fit and data quality.
 
     Example: spine report model -o report.html
     """
@@ -38,7 +36,7 @@ def report(
     require_writable(output)
     fitted = SPINE.load(model)
     if fitted.graph_ is None:
-        raise ParameterError(f"{model}: was saved without its network, a report shows it; fit it with --data")
+        raise ParameterError(f"{model}: saved without its network, which a report shows; fit it with --data")
     column, values = None, None
     if labels is not None:
         graph = graph_of(fitted)
@@ -64,5 +62,5 @@ def report(
         warnings = sum(note.level == "warning" for note in found.notes)
         from spinegraph.analysis.explain import plural
 
-        about = f"; {plural(warnings, 'thing')} to know about the data" if warnings else ""
+        about = f"; {plural(warnings, 'warning')} about the data" if warnings else ""
         typer.echo(f"{output}: {plural(len(found.graph), 'node')}, {plural(len(found.roles), 'role')}{about}")

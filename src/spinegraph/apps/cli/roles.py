@@ -14,17 +14,17 @@ def roles(
     model: cli.Model,
     on: Annotated[
         Path | None,
-        typer.Option(metavar="EDGES", help="Another network: assign the roles of the model's network there."),
+        typer.Option(
+            "--on", "--graph", metavar="EDGES", help="Another network, to assign the model's roles in."
+        ),
     ] = None,
-    features: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --on: its node features.")
-    ] = None,
+    features: Annotated[Path | None, typer.Option(metavar="FILE", help="With --on: its features.")] = None,
     count: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="How many roles; by default as many as are distinct.")
+        int | None, typer.Option(metavar="NUMBER", help="Number of roles; default as many as are distinct.")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Nodes' roles: .csv or .parquet; - prints CSV."),
+        typer.Option("--output", "-o", metavar="FILE", help="All nodes: .csv or .parquet; - prints CSV."),
     ] = None,
     json: cli.Json = False,
     quiet: cli.Quiet = False,
@@ -37,10 +37,10 @@ def roles(
     Example: spine roles model --on later.csv --features people_later.csv -o roles.csv
     """
     if features is not None and on is None:
-        raise typer.BadParameter("belongs to --on; pass the edges as well", param_hint="--features")
+        raise typer.BadParameter("needs --on; pass the edges too", param_hint="--features")
     is_printed = output is not None and str(output) == cli.STANDARD_OUTPUT
     if json and is_printed:
-        raise typer.BadParameter("would print JSON among the roles; name a file", param_hint="--output")
+        raise typer.BadParameter("would mix JSON with the roles; name a file", param_hint="--output")
     if output is not None and not is_printed:
         from spinegraph.embeddings import require_savable
 
@@ -52,7 +52,7 @@ def roles(
         from spinegraph.analysis.explain import shown
         from spinegraph.analysis.roles import find_roles
 
-        home = Network().open(model, "roles are found there: fit again and save it with its data")
+        home = Network().open(model, "roles are found in it; fit again with --data")
         fitted, graph, vectors = home.model, None, None
         if on is not None:
             graph = how.network_for(fitted, on, features)

@@ -1,4 +1,4 @@
-"""``spine serve`` and ``spine explore``: the service over HTTP, and its page in the browser."""
+"""``spine serve`` and ``spine explore``: the HTTP service, and its page in the browser."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,39 +10,41 @@ import typer
 from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import LabelColumn, Network, read_known
 
-Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")]
 
 
 @dataclass(frozen=True)
 class Files(Network):
-    """The files of a network, as both commands take them."""
+    """Options of both commands for the files of a network."""
 
     labels: Annotated[Path | None, typer.Option(help="A table of names and labels, for the map.")] = None
     label_column: LabelColumn = None
     table: Annotated[
-        Path | None, typer.Option(help="The nodes' table, to show every column as written, text too.")
+        Path | None, typer.Option(help="The table of nodes, to show every column as written, including text.")
     ] = None
 
 
 @cli.takes(files=Files)
 def serve(
     model: cli.Model,
-    store: Annotated[Path, typer.Option(help="Folder that keeps what is added and removed.")],
+    store: Annotated[Path, typer.Option(help="Folder for changes to the network, created if missing.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Port = 8000,
     token_file: Annotated[
-        Path | None, typer.Option(help="File that holds the token; one is made in the store if left out.")
+        Path | None, typer.Option(help="File with the token; by default one is created in the store.")
     ] = None,
     tolerance: Annotated[
         float | None,
-        typer.Option(min=1e-6, max=0.5, help="How far a node may move before its vector is updated."),
+        typer.Option(
+            min=1e-6, max=0.5, help="How far a node's PageRank may drift before its vector is updated."
+        ),
     ] = None,
     json: cli.Json = False,
     quiet: cli.Quiet = False,
     *,
     files: Files,
 ) -> None:
-    """Serve a model over HTTP: new nodes get vectors, similar nodes and reasons without retraining.
+    """Serve a model over HTTP: vectors, similar nodes and reasons for new nodes, without retraining.
 
     Example: spine serve model --store changes
     """
@@ -51,11 +53,11 @@ def serve(
         if json:
             from json import dumps
 
-            typer.echo(dumps(about))  # on one line, for programs that wait for it
+            typer.echo(dumps(about))  # as one line, for programs that wait for it
         elif not quiet:
             typer.echo(
                 f"{about['nodes']:,} nodes at {about['url']}\n"
-                f"to write, send the token in {about['token_file']}; stop with Ctrl+C"
+                f"to make changes, send the token in {about['token_file']}; stop with Ctrl+C"
             )
 
     options = {"host": host, "port": port, "token_file": token_file, "tolerance": tolerance}
@@ -65,16 +67,14 @@ def serve(
 @cli.takes(files=Files)
 def explore(
     model: cli.Model,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder that keeps changes; by default none are kept.")
-    ] = None,
+    store: Annotated[Path | None, typer.Option(help="Folder for changes; without it none are kept.")] = None,
     port: Port = 0,
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
     quiet: cli.Quiet = False,
     *,
     files: Files,
 ) -> None:
-    """Explore a network in the browser: the map, roles, twins, and nodes that might join.
+    """Explore a network in the browser: map, roles, twins, and what-if nodes.
 
     Example: spine explore model
     """
@@ -92,30 +92,27 @@ def explore(
 
 
 def _run_server(folder: Path, files: Files, **options: Any) -> None:
-    """Serve a model until interrupted, from the network of a file or the one it was fitted on."""
+    """Serve a model until interrupted, with the network given by --graph or the one it was fitted on."""
     from spinegraph.apps.server.app import run
 
     nodes = files.open(folder, single=True)
     names, labels, table = nodes.graph.names, files.labels, files.table
-    options["labels"] = None if labels is None else read_known(labels, names, files.label_column)
-    run(nodes.model, nodes.graph, table=None if table is None else _read_table(table, names), **options)
+    column = files.arguments()["node_column"]
+    options["labels"] = None if labels is None else read_known(labels, names, files.label_column, column)
+    options["table"] = None if table is None else _read_table(table, names, column)
+    run(nodes.model, nodes.graph, **options)
 
 
-def _read_table(path: Path, names: Any) -> Any:
-    """Return the rows of a table for named nodes, in their order; a node without one has gaps."""
+def _read_table(path: Path, names: Any, node_column: str | int | None) -> Any:
+    """Return the rows of a table for named nodes, in their order; a node without a row gets gaps."""
     import pyarrow as pa
 
     from spinegraph.errors import GraphFormatError
-    from spinegraph.graph.feature_files import names_like, read_features
-    from spinegraph.graph.names import NameIndex, as_names, first_few
+    from spinegraph.graph.feature_files import read_features, row_names
+    from spinegraph.graph.names import NameIndex
 
-    found = read_features(path)
+    found = read_features(path, node_column, names)
     if not isinstance(found.data, pa.Table) or found.names is None:
-        raise GraphFormatError(f"{found.path}: a table has titles and a column of names; pass CSV or Parquet")
-    rows = NameIndex(as_names(names_like(names, found.names))).find(names)
-    if (rows < 0).all():
-        raise GraphFormatError(
-            f"{found.path}: none of its names is a node of the graph; they look like "
-            f"{first_few(found.names, 3)}, the graph's like {first_few(names, 3)}"
-        )
+        raise GraphFormatError(f"{found.path}: expected a table with a header and names; pass CSV or Parquet")
+    rows = NameIndex(row_names(found, names)).find(names)
     return found.data.take(pa.array(rows, mask=rows < 0))

@@ -14,31 +14,31 @@ from spinegraph.embeddings import Embeddings, require_savable
 def similar(
     model: cli.Model,
     node: Annotated[
-        str | None, typer.Argument(metavar="NODE", help="A node's name; 1:ann is ann of the second network.")
+        str | None, typer.Argument(metavar="NODE", help="A node's name; 1:ann is ann in the second network.")
     ] = None,
     by: Annotated[
         Literal["all", "content", "place", "role"],
-        typer.Option(help="What to compare: what nodes are about, where they live, or their links."),
+        typer.Option(help="What to compare: all, what nodes are about, where they are, or their links."),
     ] = "all",
     weights: cli.Weights = None,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many.")] = 10,
-    every: Annotated[bool, typer.Option("--all", help="Of every node, into a file.")] = False,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many to find.")] = 10,
+    every: Annotated[bool, typer.Option("--all", help="Find them for every node and write a file.")] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="With --all: a .csv or .parquet; - prints CSV.")
+        Path | None, typer.Option("-o", "--output", help="With --all: a .csv or .parquet file; - prints CSV.")
     ] = None,
     json: cli.Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Names and scores alone.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print names and scores only.")] = False,
     *,
     how: Network,
 ) -> None:
-    """Find the nodes most like a node, with reasons; or those of every node.
+    """Find the nodes most like a node, with reasons, or those of every node.
 
     Example: spine similar model ann --by role -n 5
     """
     if (node is None) != every:
-        raise typer.BadParameter("pass one NODE, or --all for every node", param_hint="NODE")
+        raise typer.BadParameter("pass either one NODE or --all", param_hint="NODE")
     if every != (output is not None):
-        raise typer.BadParameter("--all and --output FILE belong together", param_hint="--output")
+        raise typer.BadParameter("--all and --output FILE go together", param_hint="--output")
     if weights is not None and by != "all":
         raise typer.BadParameter("is for all parts together; leave out --by", param_hint="--weights")
     from spinegraph.analysis.explain import shown
@@ -54,7 +54,7 @@ def similar(
         cli.print_json(found.to_json())
     elif quiet:
         for match in found:
-            typer.echo(f"{match.score:.3f}  {shown(match.name)}")
+            typer.echo(f"{match.score:z.3f}  {shown(match.name)}")
     else:
         cli.print_table(*found.table())
         if found.matches:
@@ -96,4 +96,4 @@ def _write_all(
         how = "every node compared with every other"
         if not search.exact:
             how = f"{100 * recall:.1f} % of the true nearest found, measured on a sample of nodes"
-        typer.echo(f"{plural(count, 'node')} like each of {n:,}; {how}", err=is_printed)
+        typer.echo(f"the {plural(count, 'node')} most like each of {n:,}; {how}", err=is_printed)

@@ -1,10 +1,10 @@
-// Requests to this service, and to nothing else.
+// Requests, to this service only.
 
-let token = ""; // in memory alone
+let token = ""; // only in memory
 let asking = null;
 let seen = () => {};
 
-/** What the service refused, in its own words. */
+/** An error response of the service, with its message. */
 export class Problem extends Error {
   constructor(status, detail, field) {
     super(detail);
@@ -13,10 +13,10 @@ export class Problem extends Error {
 }
 
 
-/** Call a function with the version that every answer is of. */
+/** Call a function with the version of every answer. */
 export const watchVersion = (listener) => { seen = listener; };
 
-// Names may be whole numbers beyond what JavaScript's hold; where there are such, they stay exact.
+// Names may be integers that are too large for JavaScript numbers; such names are parsed as BigInt.
 const LARGE = /[[,:]-?\d{16,}[,\]}]/;
 const exact = (key, value, context) =>
   typeof value === "number" && context && /^-?\d{16,}$/.test(context.source) ? BigInt(context.source) : value;
@@ -49,13 +49,13 @@ async function askedAgain(path, options) {
     return await ask(path, options);
   } catch (error) {
     if (error.status !== 401) throw error;
-    if (!(await askForToken())) throw new Problem(401, "Nothing was sent: this service asks for its token first.");
+    if (!(await askForToken())) throw new Problem(401, "Nothing was sent: this service needs its token first.");
     try {
       return await ask(path, options);
     } catch (again) {
       if (again.status !== 401) throw again;
       token = "";
-      throw new Problem(401, "This is not the service's token; spine serve says in which file it is.");
+      throw new Problem(401, "This is not the service's token; spine serve prints the path of its file.");
     }
   }
 }
@@ -75,16 +75,16 @@ function askForToken() {
   return asking;
 }
 
-/** GET as plain values. */
+/** GET JSON. */
 export function get(path, query = {}, signal = undefined) {
   const asked = new URLSearchParams(query).toString();
   return askedAgain(asked ? `${path}?${asked}` : path, { signal });
 }
 
-/** POST plain values. */
+/** POST JSON. */
 export const post = (path, body, signal = undefined) =>
   askedAgain(path, { method: "POST", body: written(body), headers: { "Content-Type": "application/json" }, signal });
 
-/** The path of a node, or of something about it. */
+/** The path of a node, or of one of its resources. */
 export const node = (name, ...about) => ["/v1/nodes", String(name), ...about.map(String)]
   .map((part, place) => (place ? encodeURIComponent(part) : part)).join("/");

@@ -1,4 +1,4 @@
-// The page: reads the network, connects its parts, and follows the address.
+// The page: loads the network, connects the parts of the page, and follows the address.
 
 import { get, watchVersion } from "./api.js";
 import { combo } from "./combo.js";
@@ -10,23 +10,23 @@ import { Network } from "./network.js";
 import { listPanel } from "./panel/list.js";
 import { nodePanel } from "./panel/node.js";
 import { trialPanel } from "./panel/trial.js";
-import { choose, loaded, on, state, tell } from "./state.js";
+import { choose, emit, loaded, on, state } from "./state.js";
 
-const SOON = [2, 3, 5, 8, 13, 20, 30, 60]; // seconds until the map is asked for again while it is being made
+const SOON = [2, 3, 5, 8, 13, 20, 30, 60]; // seconds between requests while the map is being computed
 const find = document.getElementById("find");
 export const map = new MapView(document.getElementById("map"));
 const tabs = ["tab-node", "tab-list", "tab-trial"].map((id) => document.getElementById(id));
 const [NODE, LIST, TRIAL] = [0, 1, 2];
 const trial = trialPanel(document.getElementById("trial"), async (name) => { await read(); open(NODE); choose(name); });
 
-/** Read the network; until its maps and roles are finished, again and again. */
+/** Load the network, and reload it until its maps and roles are finished. */
 async function read(tries = 0) {
-  const told = await get("/v1/map");
+  const data = await get("/v1/map");
   const before = state.network;
-  const network = new Network(told);
+  const network = new Network(data);
   if (state.chosen !== null && !network.has(state.chosen)) state.chosen = null;
   if (before && before.version !== network.version) state.selected = null;
-  // What is shown may change while columns are read.
+  // The selection may change while columns are loaded.
   for (let before; before !== shownNow();) {
     before = shownNow();
     await follow(network);
@@ -34,19 +34,19 @@ async function read(tries = 0) {
   state.network = network;
   offer();
   map.take(network, before);
-  tell("network");
+  emit("network");
   document.getElementById("refresh").hidden = true;
-  document.body.dataset.drawn = told.role ? "yes" : "partly";
+  document.body.dataset.drawn = data.role ? "yes" : "partly";
   const { size, parts } = network;
   document.getElementById("about").textContent = `${shown(size)} ${size === 1 ? "node" : "nodes"}` +
-    (told.role ? ` in ${told.titles.length} ${told.titles.length === 1 ? "role" : "roles"}` : ", roles are being found …");
-  const isFinished = told.role && (parts.length < 2 || parts.every((part) => network.groups[part]));
+    (data.role ? ` in ${data.titles.length} ${data.titles.length === 1 ? "role" : "roles"}` : ", computing roles …");
+  const isFinished = data.role && (parts.length < 2 || parts.every((part) => network.groups[part]));
   if (!isFinished) setTimeout(() => read(tries + 1).catch(failed), 1000 * SOON[Math.min(tries, SOON.length - 1)]);
 }
 
 const shownNow = () => JSON.stringify([state.by, state.coloring, state.sizing, state.filters]);
 
-/** Give a network what is shown of the one before: the map by some part, and columns. */
+/** Show of a new network what was shown of the previous one: the map by some part, and columns. */
 async function follow(network) {
   const keys = new Set(network.offered(state.chosen).flatMap(([, entries]) => entries.map(([key]) => key)));
   const isThere = (key) => keys.has(key) || (key.startsWith("like:") && network.named(key.split(":").slice(2).join(":")) !== undefined);
@@ -59,7 +59,7 @@ async function follow(network) {
   network.show(state.by);
 }
 
-/** Offer what the map may be by, and what it may be coloured and sized by. */
+/** Fill the choices of the map, and of its colours and sizes. */
 function offer() {
   const { parts } = state.network;
   const by = document.getElementById("by");
@@ -68,9 +68,9 @@ function offer() {
     by.replaceChildren(element("legend", {}, "Map by"), ...["all", ...parts].map((part) => element("label", {},
       element("input", { type: "radio", name: "by", value: part, checked: part === state.by }), element("span", {}, part))));
   }
-  for (const [id, first] of [["coloring", []], ["sizing", [["", [["", "all alike"]]]]]]) {
+  for (const [id, first] of [["coloring", []], ["sizing", [["", [["", "all equal"]]]]]]) {
     const entries = [...first, ...state.network.offered(state.chosen)];
-    // What was chosen stays on offer, though another node is chosen now.
+    // The current choice stays in the list even if another node is chosen now.
     const key = state[id];
     if (key && !entries.some(([, listed]) => listed.some(([one]) => one === key))) entries.push(["", [[key, state.network.column(key).title]]]);
     document.getElementById(id).replaceChildren(...entries.flatMap(([title, listed]) => {
@@ -90,7 +90,7 @@ function open(at) {
   state.isTrying = at === TRIAL;
   trial.picking(at === TRIAL);
   if (at === TRIAL) trial.opened().catch(failed);
-  tell("tab");
+  emit("tab");
 }
 
 function failed(error) {
@@ -115,17 +115,17 @@ on("selected", () => { if (state.selected) open(LIST); });
 on("color", (key) => show("coloring", key));
 combo(find, { suggest: nodesNamed, choose: (name) => {
   find.value = "";
-  // The directory knows nodes that joined since the map was read.
+  // The search includes nodes that were added since the map was loaded.
   if (state.network.has(name)) choose(name);
   else read().then(() => choose(name)).catch(failed);
 } });
-/** Colour or size the map by a column, once it is read. */
+/** Colour or size the map by a column, once it is loaded. */
 async function show(id, key) {
   if (key) await loaded(key);
   if (id === "coloring") state.muted.clear();
   state[id] = key;
   offer();
-  tell(id);
+  emit(id);
 }
 
 for (const id of ["coloring", "sizing"]) {
@@ -133,7 +133,7 @@ for (const id of ["coloring", "sizing"]) {
 }
 document.getElementById("by").addEventListener("change", ({ target }) => {
   state.by = target.value;
-  map.show(state.by).then(() => tell("by")).catch(failed);
+  map.show(state.by).then(() => emit("by")).catch(failed);
 });
 document.getElementById("picture").addEventListener("click", async () => {
   save(await map.picture(state.network.column(state.coloring).title), "map.png");
@@ -153,7 +153,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !isTyping) { event.preventDefault(); find.focus(); find.select(); }
   else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
     if (isTyping) event.target.blur();
-    else if (state.selected) { state.selected = null; tell("selected"); }
+    else if (state.selected) { state.selected = null; emit("selected"); }
     else choose(null);
   }
 });

@@ -1,18 +1,18 @@
-// A text field that offers what it may hold: the list-box pattern, by keys and by pointer.
+// A text field with suggestions: the combobox pattern, by keyboard and by pointer.
 
 import { element, short } from "./dom.js";
 
 let made = 0;
 
 /**
- * Give an input a list of offers.
+ * Give an input a list of suggestions.
  *
- * `suggest(text)` returns (a promise of) { offers: [{ value, title, detail, color }], more }, `choose(value)` takes one.
- * Enter without a marked offer takes the first.
+ * `suggest(text)` returns (a promise of) { offers: [{ value, title, detail, color }], more }; `choose(value)` is called with the chosen one.
+ * Enter without a marked suggestion chooses the first.
  */
 export function combo(input, { suggest, choose, wait = 120 }) {
   made += 1;
-  const list = element("ul", { id: `offers-${made}`, role: "listbox", class: "offers", hidden: true, "aria-label": "Offers" });
+  const list = element("ul", { id: `offers-${made}`, role: "listbox", class: "offers", hidden: true, "aria-label": "Suggestions" });
   let [offers, marked, timer, asked, isLate] = [[], -1, 0, 0, false];
   input.after(list);
   for (const [name, value] of Object.entries({
@@ -49,7 +49,7 @@ export function combo(input, { suggest, choose, wait = 120 }) {
       onpointerdown: (event) => { event.preventDefault(); take(offer); },
     }, offer.color && element("i", { class: "dot", style: { "--dot": `var(${offer.color})` } }),
     element("span", {}, short(offer.title, 48)), offer.detail && element("small", {}, offer.detail))));
-    const note = offers.length ? found.more : "nothing of this name";
+    const note = offers.length ? found.more : "no matches";
     if (note) list.append(element("li", { class: "note", role: "presentation" }, note));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");

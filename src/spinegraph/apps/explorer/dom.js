@@ -1,4 +1,4 @@
-// Elements from plain values. Text always goes in as text: nothing here, or anywhere, parses markup.
+// Elements from plain values. Text is always inserted as text: no code of the explorer parses markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -21,10 +21,10 @@ export const element = (tag, attributes = {}, ...children) =>
 export const drawn = (tag, attributes = {}, ...children) =>
   filled(document.createElementNS(SVG, tag), attributes, children);
 
-/** A number with at most some digits after the point, thousands apart. */
+/** A number as text, with thousands separators and at most some decimal places. */
 export const shown = (number, digits = 0) => number.toLocaleString("en", { maximumFractionDigits: digits });
 
-/** Text of a bounded length. */
+/** Text cut to a maximum length. */
 export function short(text, most = 40) {
   const letters = Array.from(String(text));
   return letters.length <= most ? String(text) : `${letters.slice(0, most - 1).join("")}…`;
@@ -39,7 +39,7 @@ export function rgb(variable) {
 const luminance = (color) => color.map((one) => (one / 255 <= 0.04045 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4))
   .reduce((sum, one, at) => sum + one * [0.2126, 0.7152, 0.0722][at], 0);
 
-/** Set the colours of groups; each is moved towards the ink until it stands out from the ground by 3 to 1. */
+/** Set the colours of groups, each moved towards the ink until its contrast with the ground is 3 to 1. */
 export function setColors(colors) {
   const [ground, ink] = [rgb("--ground"), rgb("--ink")];
   const contrast = (color) => {
@@ -53,7 +53,7 @@ export function setColors(colors) {
   });
 }
 
-/** Let the browser save something under a name. */
+/** Let the browser save a blob under a name. */
 export function save(blob, name) {
   const link = element("a", { href: URL.createObjectURL(blob), download: name });
   link.click();

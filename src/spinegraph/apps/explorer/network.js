@@ -1,21 +1,21 @@
-// All nodes as columns: names, coordinates, roles, and whatever the map may be coloured, sized and filtered by.
+// All nodes as columns: names, coordinates, roles, and columns to colour, size and filter the map by.
 
 import { get, node } from "./api.js";
 import { shown } from "./dom.js";
 
-const STEPS = 8; // of the colours of numbers
+const STEPS = 8; // colours for numbers
 export const NONE = "--c-none";
 
-/** The nodes of one version, by place in its columns. */
+/** The nodes of one version, by index in its columns (`place`). */
 export class Network {
-  constructor(told) {
+  constructor(data) {
     Object.assign(this, {
-      version: told.version, names: told.names, degree: told.degree, role: told.role, titles: told.titles,
-      descriptions: told.descriptions, label: told.label, labels: told.labels, parts: told.parts, colors: told.colors,
-      tableColumns: told.columns ?? [], groups: told.groups ?? {},
+      version: data.version, names: data.names, degree: data.degree, role: data.role, titles: data.titles,
+      descriptions: data.descriptions, label: data.label, labels: data.labels, parts: data.parts, colors: data.colors,
+      tableColumns: data.columns ?? [], groups: data.groups ?? {},
     });
-    this.layouts = new Map([["all", { method: told.method, x: Float32Array.from(told.x), y: Float32Array.from(told.y) }]]);
-    this.places = new Map(told.names.map((name, place) => [name, place]));
+    this.layouts = new Map([["all", { method: data.method, x: Float32Array.from(data.x), y: Float32Array.from(data.y) }]]);
+    this.places = new Map(data.names.map((name, place) => [name, place]));
     this.loaded = new Map();
     this.show("all");
   }
@@ -24,7 +24,7 @@ export class Network {
   has(name) { return this.places.has(name); }
   place(name) { return this.places.get(name); }
 
-  /** Read the map by a part of the vectors, unless it is there already and finished. */
+  /** Load the map by a part of the vectors, unless its final version is loaded. */
   async layout(by) {
     if (this.layouts.get(by)?.method !== "t-SNE" && by !== "all") {
       const { method, x, y } = await get("/v1/layout", { by });
@@ -33,13 +33,13 @@ export class Network {
     return this.layouts.get(by);
   }
 
-  /** Take the coordinates of a map that was read. */
+  /** Use the coordinates of a loaded map. */
   show(by) {
     const { x, y } = this.layouts.get(by);
     Object.assign(this, { x, y });
   }
 
-  /** The node that a text names: the text itself or the number it writes. */
+  /** The node named by a text: the text itself or the number in it. */
   named(text) {
     if (this.places.has(text)) return text;
     if (!/^-?\d{1,19}$/.test(text)) return undefined;
@@ -56,35 +56,35 @@ export class Network {
     return place === undefined || !this.label || this.label[place] < 0 ? null : this.labels[this.label[place]];
   }
 
-  /** What nodes may be coloured, sized and filtered by, in groups: [title, [[key, title], ...]]. */
+  /** Columns to colour, size and filter nodes by, in groups: [title, [[key, title], ...]]. */
   offered(chosen) {
     const parts = this.parts.length > 1 ? this.parts : [];
     return [
       ["", [["role", "role"], ...(this.label ? [["label", "label"]] : []), ["degree", "number of links"]]],
       ["Columns", this.tableColumns.map(({ name }) => [`column:${name}`, name])],
       ["Groups by a part", parts.filter((part) => this.groups[part]).map((part) => [`group:${part}`, `groups by ${part}`])],
-      [chosen === null ? "" : `Likeness to ${chosen}`, chosen === null ? []
+      [chosen === null ? "" : `Similarity to ${chosen}`, chosen === null ? []
         : ["all", ...parts].map((part) => [`like:${part}:${chosen}`, part === "all" ? "all parts" : part])],
     ].filter(([, keys]) => keys.length);
   }
 
-  /** The column of a key, read from the service where it is not here yet. */
+  /** The column of a key, loaded from the service if necessary. */
   async load(key) {
     if (!this.loaded.has(key)) {
       const [kind, rest] = [key.split(":", 1)[0], key.slice(key.indexOf(":") + 1)];
       if (kind === "column") {
-        const told = await get(`/v1/columns/${encodeURIComponent(rest)}`);
-        this.loaded.set(key, columnOf(rest, told.kind, told.values));
+        const data = await get(`/v1/columns/${encodeURIComponent(rest)}`);
+        this.loaded.set(key, columnOf(rest, data.kind, data.values));
       } else if (kind === "like") {
         const [by, name] = [rest.split(":", 1)[0], rest.slice(rest.indexOf(":") + 1)];
-        const told = await get(node(name, "likeness"), { by });
-        this.loaded.set(key, columnOf(`${by === "all" ? "Likeness" : `Likeness by ${by}`} to ${name}`, "number", told.values));
+        const data = await get(node(name, "likeness"), { by });
+        this.loaded.set(key, columnOf(`${by === "all" ? "Similarity" : `Similarity by ${by}`} to ${name}`, "number", data.values));
       } else this.column(key);
     }
     return this.column(key);
   }
 
-  /** A column that needs no reading, or was read: { title, kind, values } or { title, kind, codes, levels }. */
+  /** A column that is loaded or needs no loading: { title, kind, values } or { title, kind, codes, levels }. */
   column(key) {
     if (!this.loaded.has(key) && /^(column|like):/.test(key)) throw new Error(`${key} is not read yet`);
     if (!this.loaded.has(key)) this.loaded.set(key, this.own(key));
@@ -104,14 +104,14 @@ export class Network {
       codes: this.role ? Int32Array.from(this.role) : new Int32Array(this.size).fill(-1) };
   }
 
-  /** Groups with colours and counts of a column that was read; code[place] is a node's group. */
+  /** Groups of a loaded column with colours and counts; code[place] is a node's group. */
   coloring(key) {
     const column = this.column(key);
     column.coloring ??= column.codes ? byLevel(column, this.colors.length) : byNumber(column);
     return column.coloring;
   }
 
-  /** How large nodes are drawn by a column, 0.6 to 2.4 times the usual; of categories rare ones are large. */
+  /** Sizes of nodes by a column, 0.6 to 2.4 times the usual; rare categories are large. */
   sizes(key) {
     const column = this.column(key);
     this.coloring(key); // counts levels
@@ -120,7 +120,7 @@ export class Network {
     return Float32Array.from(values, (one) => (Number.isNaN(one) ? 0.6 : 0.6 + (1.8 * steps.filter((step) => step <= one).length) / Math.max(steps.length, 1)));
   }
 
-  /** The style sheet's variable for a node's colour; a name that is not here has none. */
+  /** The style sheet's variable for a node's colour; NONE for an unknown name. */
   color(key, name) {
     const place = this.places.get(name);
     if (place === undefined) return NONE;
@@ -129,10 +129,10 @@ export class Network {
   }
 }
 
-/** A column of values as they come: numbers and dates to be ordered, anything else to be told apart. */
+/** A column of values: numbers and dates as numbers, anything else as categories. */
 function columnOf(title, kind, values) {
   if (kind === "number" || kind === "date") {
-    // Times without a zone are UTC, as the service reads them.
+    // Times without a time zone are UTC, as in the service.
     const read = kind === "date" ? (one) => Date.parse(/T[^Z+]*$/.test(one) ? `${one}Z` : one) : Number;
     return { title, kind, values: Float64Array.from(values, (one) => (one === null ? NaN : read(one))) };
   }
@@ -167,7 +167,7 @@ function byLevel(column, most) {
   return { code, groups };
 }
 
-/** Numbers between equal shares of the values, fewer where many values are equal. */
+/** Quantiles that divide the values into equal shares; fewer if many values are equal. */
 function thresholds(values, shares) {
   const sorted = values.filter((one) => !Number.isNaN(one)).sort();
   const found = Array.from({ length: shares - 1 }, (_, at) => sorted[Math.floor(((at + 1) * sorted.length) / shares)]);

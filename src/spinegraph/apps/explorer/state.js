@@ -1,4 +1,4 @@
-// What the parts of the page share: the network, what is chosen, and news of changes.
+// Shared state of the page: the network, what is chosen, and events.
 
 import { written } from "./network.js";
 
@@ -6,47 +6,47 @@ const listeners = new Map();
 
 export const state = {
   network: null, // Network
-  by: "all", // parts of the vectors that the map is by
+  by: "all", // part of the vectors for the map
   coloring: "role", // key of a column
-  sizing: "", // key of a column, or none
+  sizing: "", // key of a column, or empty
   muted: new Set(), // groups of the coloring that are dimmed
-  filters: [], // { key, low, high } of numbers or { key, level } of categories: all must hold
-  selected: null, // Set of places, or null for all
+  filters: [], // { key, low, high } of numbers or { key, level } of categories; all must match
+  selected: null, // Set of indices, or null for all
   chosen: null, // name of the node in the panel
-  twins: [], // names shown beside it
+  twins: [], // names of the nodes it is compared with
   neighbors: [], // names linked to it
   trial: null, // { name, place, links } of the hypothetical node
-  isTrying: false, // whether that node is what the panel shows
-  isPicking: false, // whether a click on the map picks neighbours for it
+  isTrying: false, // whether the panel shows that node
+  isPicking: false, // whether a click on the map selects neighbours for it
 };
 
-/** Call a function whenever something is told. */
-export function on(news, listener) {
-  if (!listeners.has(news)) listeners.set(news, []);
-  listeners.get(news).push(listener);
+/** Call a function at every event with this name. */
+export function on(event, listener) {
+  if (!listeners.has(event)) listeners.set(event, []);
+  listeners.get(event).push(listener);
 }
 
-/** Tell all that listen. */
-export function tell(news, about) {
-  for (const listener of listeners.get(news) ?? []) listener(about);
+/** Call all listeners of an event. */
+export function emit(event, detail) {
+  for (const listener of listeners.get(event) ?? []) listener(detail);
 }
 
-/** Choose a node, or none. */
+/** Choose a node, or none (null). */
 export function choose(name) {
   if (name !== null && !state.network.has(name)) return false;
   Object.assign(state, { chosen: name, twins: [], neighbors: [] });
-  tell("chosen");
+  emit("chosen");
   return true;
 }
 
-/** Read a column of the network that is shown, though another may take its place meanwhile. */
+/** Load a column of the current network, even if that is replaced meanwhile. */
 export async function loaded(key) {
   const { network } = state;
   const column = await network.load(key);
   return network === state.network ? column : loaded(key);
 }
 
-/** 1 for each node that is in colour: it passes all filters and its group is not dimmed. */
+/** 1 for each node in colour, which passes all filters and whose group is not dimmed. */
 export function shownNodes() {
   const { network, coloring, muted, filters } = state;
   const { code } = network.coloring(coloring);

@@ -1,4 +1,4 @@
-// Runs before anything is drawn, so that a chosen appearance never flashes.
+// Runs before anything is drawn, so that the wrong theme never flashes.
 "use strict";
 (() => {
   const chosen = () => {
@@ -16,7 +16,7 @@
     const switches = document.getElementById("theme");
     for (const one of switches.querySelectorAll("input")) one.checked = one.value === chosen();
     switches.addEventListener("change", (event) => {
-      try { localStorage.setItem("spine-theme", event.target.value); } catch { /* not kept then */ }
+      try { localStorage.setItem("spine-theme", event.target.value); } catch { /* not stored then */ }
       show();
     });
   });

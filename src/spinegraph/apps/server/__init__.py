@@ -1,4 +1,4 @@
-"""The service: vectors, similar nodes and explanations for nodes that arrive now."""
+"""The service: vectors, similar nodes and explanations of nodes, including new ones."""
 
 from importlib.util import find_spec
 

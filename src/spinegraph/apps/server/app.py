@@ -8,9 +8,8 @@ import re
 import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
@@ -18,32 +17,25 @@ from typing import Any, ClassVar
 
 import uvicorn
 from fastapi import FastAPI, Request
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
-from numpy.typing import NDArray
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from spinegraph import __version__
-from spinegraph.apps.server.problems import (
-    HANDLERS,
-    MEDIA_TYPE,
-    PROBLEMS,
-    Problem,
-    ProblemError,
-    as_problem,
-)
+from spinegraph.apps.server.problems import HANDLERS, MEDIA_TYPE, Problem, ProblemError, as_problem
 from spinegraph.apps.server.routes import answer_quickly, router
-from spinegraph.apps.server.schemas import Limits
 from spinegraph.apps.server.service import Service, routable_path
 from spinegraph.apps.server.writer import MAY_BE_STORED
 from spinegraph.errors import MissingFileError, ParameterError
 from spinegraph.graph.graph import Graph
 
 _MIN_TOKEN = 16  # characters
+_SECONDS, _BODY_SECONDS = 30, 20  # for an answer, and for a body to arrive
+_MAX_REQUESTS = 256  # active reads, and as many active writes
+_MAX_BODY = 4 * 2**20  # bytes
 _LOCAL_NAMES = (b"localhost", b"127.0.0.1", b"::1")
-_OPEN = ("/healthz", "/readyz")  # never need the token: they say nothing about the data
+_OPEN = ("/healthz", "/readyz")  # never need the token: they reveal nothing about the data
 _UNBOUNDED = "/v1/export"  # may take longer than other requests
 _HOST = re.compile(rb"(?:([a-z0-9._-]+)|\[([0-9a-f:.]+)\])(?::[0-9]{1,5})?", re.IGNORECASE)
 _ONCE = (b"authorization", b"idempotency-key")  # and Host
@@ -56,14 +48,14 @@ _HEADERS = [
 
 
 def read_token(file: Path) -> str:
-    """Return the token in a file; a missing or weak one is an error."""
+    """Return the token in a file; raise if it is missing or weak."""
     if not file.is_file():
-        raise MissingFileError(f"{file}: no such file; write a token of {_MIN_TOKEN} characters or more")
+        raise MissingFileError(f"{file}: no such file; write a token of {_MIN_TOKEN} or more characters")
     token = file.read_text(encoding="utf-8").strip()
     if len(token) < _MIN_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise ParameterError(
-            f"{file}: a token is {_MIN_TOKEN} or more plain characters without spaces; got {len(token)}. "
-            "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+            f"{file}: a token must be {_MIN_TOKEN} or more ASCII characters, no spaces; got {len(token)}. "
+            "Create one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
         )
     return token
 
@@ -76,43 +68,35 @@ def make_token(file: Path) -> str:
     return token
 
 
+def _too_large() -> ProblemError:
+    """Return a new error: one that is raised again keeps the bodies of all requests in its traceback."""
+    return ProblemError(413, f"a body has at most {_MAX_BODY} bytes; send several requests", rule="body")
+
+
 def is_write(method: str, path: str) -> bool:
-    """Return whether a request may change the store; trying out a node does not."""
+    """Return whether a request may change the store; embedding a node without storing it does not."""
     return method not in ("GET", "HEAD", "OPTIONS") and path != "/v1/embed"
 
 
 class Guard:
-    """The outermost ASGI layer: refuses requests before the application sees them.
+    """The outermost ASGI layer, which rejects requests before the application sees them.
 
-    If the service is local, on loopback, reading needs no token, nor does its own page to add nodes, and the
-    host must be a name of this machine: no other site's page can reach the service by a host name of its own.
-    ``pages`` are paths without data, which never need the token; ``quick`` answers what it can without the
-    application; ``observe`` is called with scope, status and seconds after every request.
+    If the service is local, on loopback, neither reads nor nodes added by its own page need a token, and the
+    host must be a name of this machine, so that no other site can reach the service by its own host name.
+    ``pages`` are paths without data, which never need the token.
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        token: str,
-        is_local: bool,
-        limits: Limits,
-        pages: Collection[str] = (),
-        quick: Callable[[Scope, bytes], Awaitable[Response | None]] | None = None,
-        observe: Callable[[Scope, int, float], None] = lambda scope, status, seconds: None,
+        self, app: ASGIApp, service: Service, token: str, *, is_local: bool, pages: Collection[str] = ()
     ) -> None:
-        self._app, self._limits, self._is_local, self._pages = app, limits, is_local, pages
-        too_large = f"a body holds at most {limits.body} bytes; send several requests"
-        self._too_large = ProblemError(413, too_large, rule="body")
+        self._app, self._service, self._is_local, self._pages = app, service, is_local, pages
         self._digest = hashlib.sha256(token.encode()).digest()
-        self._quick, self._observe = quick, observe
         self._active = {False: 0, True: 0}  # requests that read, and that write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
+        if scope["type"] != "http":  # lifespan, since the web server accepts no websockets
+            await self._app(scope, receive, send)
             return
         loop = asyncio.get_running_loop()
         started, status = loop.time(), 0
@@ -128,73 +112,70 @@ class Guard:
             await self._answer(scope, receive, send_on)
         except Exception as error:
             problem = as_problem(error)
-            if not status:  # else the response has begun, and the connection just ends
+            if not status:  # else the response has started, and the connection just ends
                 await problem.response()(scope, receive, send_on)
             if problem.status == 500:
                 raise  # to be logged
         finally:
-            self._observe(scope, status, loop.time() - started)
+            self._service.metrics.on_request(scope, status, loop.time() - started)
 
-    def _refusal(self, scope: Scope) -> ProblemError | None:
-        """Return why a request is refused by its head, or None."""
+    def _check(self, scope: Scope) -> None:
+        """Raise if the head of a request breaks a rule."""
         headers, path, method = dict(scope["headers"]), scope["path"], scope["method"]
         listed = [name for name, _ in scope["headers"]]
         if b"transfer-encoding" in headers and b"content-length" in headers:
-            return ProblemError(400, "send Content-Length or Transfer-Encoding, not both", rule="one length")
+            raise ProblemError(400, "send Content-Length or Transfer-Encoding, not both", rule="one length")
         for name in _ONCE:
             if listed.count(name) > 1:
-                return ProblemError(400, f"{name.decode()}: is sent twice; send one", rule="sent once")
+                raise ProblemError(400, f"{name.decode()}: sent twice; send it once", rule="sent once")
         hosts = [_HOST.fullmatch(value) for name, value in scope["headers"] if name == b"host"]
         if len(hosts) > 1 or None in hosts:
-            detail = "send one Host: a name or address, and a port if it is not 80"
-            return ProblemError(400, detail, field="header.host", rule="host")
+            detail = "send one Host header: a name or address, and a port unless it is 80"
+            raise ProblemError(400, detail, field="header.host", rule="host")
         names = [(host[1] or host[2]).lower() for host in hosts if host]
         if self._is_local and (not names or names[0] not in _LOCAL_NAMES):
-            return ProblemError(421, "this service answers to localhost alone: http://127.0.0.1", rule="host")
+            raise ProblemError(421, "this service answers only localhost; use http://127.0.0.1", rule="host")
         is_open = self._is_local or path in _OPEN or path in self._pages
         # The service's own page may add nodes: no other site's page can name this origin.
         own = b"http://" + headers.get(b"host", b"")
         is_page = self._is_local and (method, path) == ("POST", "/v1/nodes") and headers.get(b"origin") == own
         given = headers.get(b"authorization", b"")
         if not is_page and (is_write(method, path) or not is_open) and not self._has_token(given):
-            why = "the token is not the one of this service" if given else "no token was sent"
-            detail = f"{why}; send it as Authorization: Bearer TOKEN; docs/service.md says where it is"
+            why = "the token is wrong" if given else "no token was sent"
+            detail = f"{why}; send it as Authorization: Bearer TOKEN; see docs/service.md for where it is"
             scheme = 'Bearer realm="spinegraph"' + ', error="invalid_token"' * bool(given)
-            return ProblemError(401, detail, rule="token", headers={"WWW-Authenticate": scheme})
+            raise ProblemError(401, detail, rule="token", headers={"WWW-Authenticate": scheme})
         if method in ("POST", "PUT", "PATCH"):
             kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
             if kind != b"application/json":
-                return ProblemError(415, "send JSON with Content-Type: application/json", rule="content-type")
+                raise ProblemError(415, "send JSON with Content-Type: application/json", rule="content-type")
             if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-                return ProblemError(415, "send plain JSON, not compressed", rule="content-encoding")
+                raise ProblemError(415, "send uncompressed JSON", rule="content-encoding")
         length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self._limits.body:
-            return self._too_large
-        return None
+        if length.isdigit() and int(length) > _MAX_BODY:
+            raise _too_large()
 
     def _has_token(self, header: bytes) -> bool:
         scheme, _, given = header.partition(b" ")
-        # Digests have one length, so the time of a comparison says nothing about the token's.
+        # All digests have the same length, so the time to compare reveals nothing about the token.
         digest = hashlib.sha256(given.strip()).digest()
         return hmac.compare_digest(digest, self._digest) and scheme.lower() == b"bearer"
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body up to the limits, then pass the request on."""
-        path, method, seconds = scope["path"], scope["method"], self._limits.seconds
+        path, method = scope["path"], scope["method"]
         body = b""
-        if (refusal := self._refusal(scope)) is not None:
-            raise refusal
+        self._check(scope)
         scope["path"] = routable_path(path, scope.get("raw_path") or b"")
         if method == "HEAD":  # answered as GET; the web server leaves the body out
             scope = {**scope, "method": "GET"}
         elif method != "GET":
             try:
-                async with asyncio.timeout(self._limits.body_seconds):
+                async with asyncio.timeout(_BODY_SECONDS):
                     body = await self._body(Request(scope, receive))
             except ClientDisconnect:
                 return
             except TimeoutError:
-                detail = f"the body did not come within {self._limits.body_seconds:g} seconds"
+                detail = f"the body did not arrive within {_BODY_SECONDS} seconds; send it again"
                 close = {"Connection": "close"}
                 raise ProblemError(408, detail, field="body", rule="seconds", headers=close) from None
             messages = [{"type": "http.request", "body": body, "more_body": False}]
@@ -204,46 +185,44 @@ class Guard:
                 return messages.pop() if messages else await wait()
 
         writes = is_write(method, path)
-        if path in _OPEN:  # health is answered whatever else goes on
+        if path in _OPEN:  # health checks are always answered
             await self._app(scope, receive, send)
             return
-        if self._active[writes] >= self._limits.requests:
-            detail = f"{self._limits.requests} requests are active; try again in a second"
+        if self._active[writes] >= _MAX_REQUESTS:
+            detail = f"{_MAX_REQUESTS} requests are active; try again in a second"
             raise ProblemError(503, detail, rule="requests", headers={"Retry-After": "1"})
         self._active[writes] += 1
         try:
-            async with asyncio.timeout(None if path == _UNBOUNDED else seconds):
-                response = self._quick and await self._quick(scope, body)
+            async with asyncio.timeout(None if path == _UNBOUNDED else _SECONDS):
+                response = await answer_quickly(self._app, scope, body)
                 await (self._app if response is None else response)(scope, receive, send)
         except TimeoutError:
-            way_out = MAY_BE_STORED if writes else "ask for less"
-            detail = f"no answer within {seconds:g} seconds; {way_out}"
+            way_out = MAY_BE_STORED if writes else "request less"
+            detail = f"no answer within {_SECONDS} seconds; {way_out}"
             raise ProblemError(504, detail, rule="seconds") from None
         finally:
             self._active[writes] -= 1
 
     async def _body(self, request: Request) -> bytes:
-        """Return the body of a request."""
-        pieces, size = [], 0
+        body = bytearray()
         async for piece in request.stream():
-            pieces.append(piece)
-            size += len(piece)
-            if size > self._limits.body:
-                raise self._too_large
-        return b"".join(pieces)
+            body += piece
+            if len(body) > _MAX_BODY:
+                raise _too_large()
+        return bytes(body)
 
 
 class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """uvicorn's connection, which ends if the headers of a request do not come in time.
+    """uvicorn's connection, which is closed if the headers of a request do not arrive in time.
 
-    Where descriptors get short, the connection that has waited longest for headers makes room for a new one.
+    If file descriptors run short, the connection that has waited longest for headers is closed for a new one.
     """
 
     _open: ClassVar[dict["Connection", None]] = {}  # oldest first
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Begin a connection."""
+        """Start a connection."""
         super().connection_made(transport)
         self._open[self] = None
         self._watch()
@@ -255,7 +234,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             oldest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Take a piece of a request."""
+        """Receive a part of a request."""
         super().data_received(data)
         self._watch()
 
@@ -268,24 +247,23 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     @property
     def awaits_headers(self) -> bool:
-        """Whether no request is being read or answered."""
+        """Whether no request is being received or answered."""
         return self.cycle is None or self.cycle.response_complete
 
     @property
     def awaits_body(self) -> bool:
-        """Whether the body of a request is being read."""
+        """Whether the body of a request is being received."""
         return self.cycle is not None and self.cycle.more_body and not self.cycle.response_started
 
     def _watch(self) -> None:
-        if not self.awaits_headers:
-            if self._deadline is not None:
-                self._deadline.cancel()
+        if self._deadline is not None and not self.awaits_headers:
+            self._deadline.cancel()
             self._deadline = None
-        elif self._deadline is None:
+        elif self._deadline is None and self.awaits_headers:
             self._deadline = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
 
     def send_400_response(self, message: str) -> None:
-        """Answer what is not HTTP, or has two hosts, with a problem document."""
+        """Answer an invalid HTTP request, or one with two hosts, with a problem document."""
         detail = "this is not valid HTTP/1.1; send each of Host and Content-Length once"
         body = ProblemError(400, detail, rule="HTTP").response().body
         head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}\r\n"
@@ -294,28 +272,23 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
 
 def max_connections() -> int:
-    """Return how many connections may be open, so that descriptors are left for the store."""
+    """Return how many connections may be open, so that file descriptors are left for the store."""
     if sys.platform == "win32":
         return _MAX_CONNECTIONS
     from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 
     limit = getrlimit(RLIMIT_NOFILE)[0]
-    is_low = limit != RLIM_INFINITY
-    return min(_MAX_CONNECTIONS, max(limit - _KEPT_DESCRIPTORS, limit // 2)) if is_low else _MAX_CONNECTIONS
+    room = _MAX_CONNECTIONS if limit == RLIM_INFINITY else max(limit - _KEPT_DESCRIPTORS, limit // 2)
+    return min(_MAX_CONNECTIONS, room)
 
 
 _KEEP_ALIVE = 30  # seconds that an idle connection stays open
 _HEADER_SECONDS = 10  # for the headers of a request, from the connection or their first byte
-_MAX_CONNECTIONS, _KEPT_DESCRIPTORS = 4_096, 128  # open at a time; for files, and connections to be refused
-_GRACE = 5  # seconds for requests to end when the service stops
-_SWITCH_INTERVAL = 0.00005  # seconds that a thread computes before another may
-_MEDIA_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-# Nothing is loaded from elsewhere, and no text may become markup or code.
+_MAX_CONNECTIONS, _KEPT_DESCRIPTORS = 4_096, 128  # open at a time; for files and connections to be rejected
+_GRACE = 5  # seconds for requests to finish when the service stops
+_SWITCH_INTERVAL = 0.00005  # seconds until threads switch
+_MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+# Nothing may be loaded from elsewhere, and no text may become markup or code.
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -328,25 +301,22 @@ def run(
     graph: Graph,
     store: Path,
     *,
-    labels: NDArray[Any] | None = None,
-    table: Any = None,
+    on_start: Callable[[dict[str, Any]], None],
     host: str = "127.0.0.1",
     port: int = 0,
     token_file: Path | None = None,
-    tolerance: float | None = None,
-    limits: Limits | None = None,
-    on_start: Callable[[dict[str, Any]], None] = lambda about: None,
+    **options: Any,
 ) -> None:
-    """Serve a fitted model until interrupted.
+    """Serve a fitted model until interrupted; options are those of ``Service``.
 
-    Port 0 is any free one. Without ``token_file`` the token is in the store, made if it is missing. Once
+    Port 0 is any free port. Without ``token_file`` the token is in the store, created if it is missing. Once
     requests are answered, ``on_start`` is called with url, token_file, nodes and version.
     """
     with _listen(host, port) as listening:
         store.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = store / "token" if token_file is None else token_file
         token = make_token(file) if token_file is None and not file.exists() else read_token(file)
-        service = Service(model, graph, store, labels=labels, table=table, tolerance=tolerance, limits=limits)
+        service = Service(model, graph, store, **options)
         about = {
             "url": f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}",
             "token_file": str(file),
@@ -355,7 +325,7 @@ def run(
         }
 
         def announce() -> None:
-            listening.listen()  # requests that come before uvicorn accepts them wait
+            listening.listen()  # requests that arrive before uvicorn accepts them wait
             on_start(about)
 
         app = create_app(service, token, is_local=_is_loopback(host), on_start=announce)
@@ -371,7 +341,7 @@ def run(
             ws="none",
             proxy_headers=False,
         )
-        # Short pauses: threads that wait get their turn soon, and garbage is not sought in what stays.
+        # Freeze long-lived objects, so that garbage collection skips them.
         sys.setswitchinterval(_SWITCH_INTERVAL)
         gc.collect()
         gc.freeze()
@@ -380,22 +350,20 @@ def run(
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends answers without delay on connections of this protocol alone.
+    # asyncio sends responses without delay only on connections with this protocol.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
     except OSError as fault:
         listening.close()
-        raise ParameterError(
-            f"cannot listen on {host} port {port}: {fault.strerror or fault}; "
-            "choose another with --host and --port"
-        ) from fault
+        why = f"cannot listen on {host} port {port}: {fault.strerror or fault}"
+        raise ParameterError(f"{why}; choose another --host or --port") from fault
     return listening
 
 
 def _is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address to listen on."""
+    """Return whether an address to listen on can be reached only from this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -405,7 +373,7 @@ def _is_loopback(host: str) -> bool:
 def create_app(
     service: Service, token: str, *, is_local: bool = True, on_start: Callable[[], None] = lambda: None
 ) -> Guard:
-    """Return the web application of a service, for an ASGI server that is local if it listens on loopback."""
+    """Return the web application of a service; ``is_local`` if the ASGI server listens on loopback."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -414,68 +382,47 @@ def create_app(
         yield
         service.close()
 
-    app = FastAPI(
+    app = _Application(
         title="spinegraph",
         version=__version__,
-        description="Vectors, similar nodes and explanations for nodes that arrive now.",
+        description="Vectors, similar nodes and explanations of nodes, including new ones.",
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        routes=router.routes,  # an included router would match every path twice
+        routes=router.routes,  # including the router would match every path twice
         exception_handlers=HANDLERS,
     )
     app.state.service = service
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     pages = _pages()
-    for path, page in pages.items():
-        app.add_api_route(path, page, include_in_schema=False, name=f"page {path}")
-    return Guard(
-        app,
-        token=token,
-        is_local=is_local,
-        limits=service.limits,
-        pages=pages.keys(),
-        quick=partial(answer_quickly, app),
-        observe=service.metrics.on_request,
-    )
 
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document with our problems and the token."""
-    if app.openapi_schema is None:
-        document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
-        )
-        parts = document["components"]
-        for unused in ("HTTPValidationError", "ValidationError"):
-            parts["schemas"].pop(unused, None)
-        parts["schemas"]["Problem"] = Problem.model_json_schema()
-        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-        for path, methods in document["paths"].items():
-            for method, operation in methods.items():
-                for status, (_, description) in PROBLEMS.items():
-                    operation["responses"][str(status)] = {"description": description, "content": content}
-                needs_token = is_write(method.upper(), path)
-                operation["security"] = [{"token": []}] if needs_token else [{}, {"token": []}]
-        app.openapi_schema = document
-    return app.openapi_schema
-
-
-def _pages() -> dict[str, Callable[[], Any]]:
-    """Return the explorer's files as endpoints by path; they are read once, here."""
-    root, found = Path(str(files("spinegraph.apps"))) / "explorer", {}
-    for file in sorted(root.rglob("*")):
-        if file.suffix in _MEDIA_TYPES:
-            path = f"/{file.relative_to(root).as_posix()}"
-            found[path] = _page(file.read_bytes(), _MEDIA_TYPES[file.suffix])
-    found["/"] = found["/index.html"]
-    return found
-
-
-def _page(body: bytes, media_type: str) -> Callable[[], Any]:
-    async def page() -> Response:
+    async def page(request: Request) -> Response:
+        body, kind = pages[request.url.path]
         headers = {"Content-Security-Policy": _PAGE_POLICY, "Cache-Control": "no-cache"}
-        return Response(body, headers=headers, media_type=media_type)
+        return Response(body, headers=headers, media_type=kind)
 
-    return page
+    for path in pages:
+        app.add_api_route(path, page, include_in_schema=False)
+    return Guard(app, service, token, is_local=is_local, pages=pages.keys())
+
+
+class _Application(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document with the problem schema and the token."""
+        if self.openapi_schema is None:
+            document = super().openapi()
+            document["components"]["schemas"]["Problem"] = Problem.model_json_schema()
+            document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+            for path, methods in document["paths"].items():
+                for method, operation in methods.items():
+                    needs_token = is_write(method.upper(), path)
+                    operation["security"] = [{"token": []}] if needs_token else [{}, {"token": []}]
+        return super().openapi()
+
+
+def _pages() -> dict[str, tuple[bytes, str]]:
+    """Return the explorer's files and their media types by path."""
+    root = Path(str(files("spinegraph.apps"))) / "explorer"
+    shown = [file for file in sorted(root.rglob("*")) if file.suffix in _MEDIA_TYPES]
+    found = {f"/{file.relative_to(root).as_posix()}": file for file in shown}
+    found["/"] = root / "index.html"
+    return {path: (file.read_bytes(), _MEDIA_TYPES[file.suffix]) for path, file in found.items()}

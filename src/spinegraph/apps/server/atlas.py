@@ -1,18 +1,17 @@
-"""What the explorer draws: maps and roles, made by another process and kept in the store, and the table."""
+"""The explorer's data: maps and roles, which another process computes into the store, and the node table."""
 
 import json
 import logging
 import math
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,33 +28,32 @@ from spinegraph.embeddings import Embeddings, unit_length
 from spinegraph.errors import SpineError
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.tables import is_date, is_number
-from spinegraph.parts.generator import Generator
-from spinegraph.parts.paper import PaperGenerator
+from spinegraph.graph.tables import is_date, is_number, parse_texts, plain
+from spinegraph.kernels.runtime import one_blas_thread
+from spinegraph.parts.paper import AnyGenerator
 
 logger = logging.getLogger(__name__)
 MAP = "map.safetensors"
-_NICENESS = 19  # the most: requests go first
-_PATIENCE = 5.0  # seconds for the process to end
-ALL = "all"  # parts together
-_GROUPS, _ENOUGH = 8, 1_000  # groups by a part; nodes that are looked at for as many unlike ones
+_NICENESS = 19  # lowest priority, so that requests go first
+_PATIENCE = 5.0  # seconds for the thread to end
+ALL = "all"  # parts
+_GROUPS, _ENOUGH = 8, 1_000  # groups by a part, at most the different vectors among the first nodes
 _NEAREST = 5  # nodes whose coordinates are averaged for a new node
 Values = list[float | str | None]
-_NUMBERS = ("number", "raw", "count")
-_FIELDS = {"hashed": "text"}
+_FIELDS = {"raw": "number", "count": "number", "hashed": "text"}
 _DAY = 86_400  # seconds
-_ALL_SHOWN = 60  # columns; of a wider matrix only those that are not 0 are in a row
+_ALL_SHOWN = 60  # columns, above which rows of a matrix contain only values other than 0
 
 
 class Atlas:
-    """Coordinates of nodes on the maps, by all parts of their vectors and by each, and their roles.
+    """Coordinates of nodes on maps by all parts of their vectors and by each part, and their roles.
 
-    At first the coordinates are the two principal components; a better map and the roles follow within a
-    minute or so, then maps and groups by each part, all kept in ``folder`` between runs. Nodes that join
-    later are placed among their most similar nodes.
+    At first the coordinates are the two principal components; a better map and the roles follow within about
+    a minute, then maps and groups by each part. All are stored in ``folder``. Nodes that are added later are
+    placed among their most similar nodes.
     """
 
-    def __init__(self, generator: Generator | PaperGenerator, lookup: Lookup, folder: Path) -> None:
+    def __init__(self, generator: AnyGenerator, lookup: Lookup, folder: Path) -> None:
         self._generator, self._lookup, self._folder = generator, lookup, folder
         self._coordinates: dict[str, dict[Any, NDArray[np.float32]]] = {}  # by part, then by name
         self._groups: dict[str, dict[Any, int]] = {}
@@ -67,7 +65,7 @@ class Atlas:
         self._assigned: tuple[int, RoleAssignment | None] = (-1, None)  # version, roles of all nodes
 
     def start(self, snapshot: Snapshot) -> None:
-        """Draw the map of a snapshot in the background; until then there is a rough one."""
+        """Draw the maps of a snapshot in the background; until then there are rough ones."""
         self._thread = Thread(target=self._draw, args=(snapshot,), name="atlas", daemon=True)
         self._thread.start()
 
@@ -80,13 +78,13 @@ class Atlas:
             self._thread.join(_PATIENCE)
 
     def method(self, by: str = ALL) -> str:
-        """Return how a map was made: "t-SNE", or "pca" until that is done."""
+        """Return the method of a map: "t-SNE", or "pca" until that is done."""
         return "t-SNE" if by in self._drawn else "pca"
 
     def locate(
         self, snapshot: Snapshot, vector: NDArray[np.float32], itself: int | None = None, by: str = ALL
     ) -> NDArray[np.float64] | None:
-        """Return the mean coordinates (2,) of the nodes nearest to a vector, None if none is on the map."""
+        """Return the mean coordinates (2,) of the nodes nearest to a vector; None if none is on the map."""
         weights = None if by == ALL else {name: float(name == by) for name in snapshot.parts}
         found = self._lookup.nearest(snapshot, vector, _NEAREST, itself, weights)
         on_map = self._map(snapshot, by)
@@ -95,151 +93,131 @@ class Atlas:
         if not near:
             return None
         closeness = np.maximum([score for _, score in near], 1e-3) ** 8
-        mean: NDArray[np.float64] = np.average([at for at, _ in near], axis=0, weights=closeness)
-        return mean
+        return np.asarray(np.average([at for at, _ in near], axis=0, weights=closeness))
 
     def coordinates(self, snapshot: Snapshot, by: str = ALL) -> NDArray[np.float32]:
-        """Return the coordinates (n, 2) of all nodes, in the order of ``overlay.standing``."""
+        """Return the coordinates (n, 2) of all nodes, in the order of ``overlay.remaining``."""
         names, on_map = snapshot.names(), self._map(snapshot, by)
-        for name, position in zip(names, snapshot.overlay.standing.tolist(), strict=True):
+        for name, position in zip(names, snapshot.overlay.remaining.tolist(), strict=True):
             if name not in on_map:
                 located = self.locate(snapshot, snapshot.vector(position), position, by)
                 on_map[name] = np.asarray((0, 0) if located is None else located, np.float32)
         return np.array([on_map[name] for name in names], np.float32).reshape(-1, 2)
 
     def groups(self, snapshot: Snapshot) -> dict[str, list[int]]:
-        """Return the numbers of the nodes' groups by each part that has them, -1 for a node that joined."""
+        """Return the numbers of the nodes' groups by each part that has any, -1 for nodes added later."""
         return {by: [known.get(name, -1) for name in snapshot.names()] for by, known in self._groups.items()}
 
     def _map(self, snapshot: Snapshot, by: str) -> dict[Any, NDArray[np.float32]]:
-        """Return a map: two principal components until there is a better one."""
+        """Return a map; two principal components until there is a better one."""
         if by not in self._coordinates:
             columns = slice(None) if by == ALL else snapshot.parts[by]
-            coordinates = layout(snapshot.vectors.take(snapshot.overlay.standing)[:, columns], method="pca")
+            coordinates = layout(snapshot.vectors.take(snapshot.overlay.remaining)[:, columns], method="pca")
             self._coordinates.setdefault(by, dict(zip(snapshot.names(), coordinates, strict=True)))
         return self._coordinates[by]
 
     def forget(self, name: Any) -> None:
-        """Forget a removed node, so that a new node of its name is placed by its own vector."""
-        for coordinates in self._coordinates.values():
-            coordinates.pop(name, None)
-        for groups in self._groups.values():
-            groups.pop(name, None)
+        """Forget a removed node, so that a new node of that name is placed by its own vector."""
+        known: list[dict[Any, Any]] = [*self._coordinates.values(), *self._groups.values()]
+        for each in known:
+            each.pop(name, None)
 
     def roles_of(self, snapshot: Snapshot) -> RoleAssignment | None:
-        """Return the roles of all nodes, or None before roles are found."""
+        """Return the roles of all nodes, or None if roles are not found yet."""
         version, assigned = self._assigned
         if self.roles is None or version == snapshot.version:
             return assigned
         overlay = snapshot.overlay
-        vectors = snapshot.vectors.take(overlay.standing)
-        embeddings = Embeddings(overlay.names[overlay.standing], vectors, snapshot.parts)
+        vectors = snapshot.vectors.take(overlay.remaining)
+        embeddings = Embeddings(overlay.names[overlay.remaining], vectors, snapshot.parts)
         graph = overlay.materialize() if overlay.num_nodes < len(overlay) else overlay
         assigned = self.roles.assign(graph, self._generator, embeddings=embeddings)
         self._assigned = (snapshot.version, assigned)
         return assigned
 
     def _draw(self, snapshot: Snapshot) -> None:
-        """Use the map and roles of the last run if they fit this snapshot, else have them made."""
+        """Use the maps and roles of the last run if they fit this snapshot, else start to compute them."""
         try:
             if self._use_map(snapshot) or self._is_closed:
                 return
-            self._process, done = drawing(self._folder, self._generator, snapshot)
-            while done.recv() and not self._use_map(snapshot):  # whenever another map is made
+            self._process, finished = start_draw(self._folder, self._generator, snapshot)
+            while finished.recv() and not self._use_map(snapshot):  # after each map
                 pass
         except EOFError:
             if not self._is_closed:
-                logger.warning("no map or roles: the process that makes them failed")
+                logger.warning("no map or roles: the process that computes them failed")
         except (SpineError, OSError) as fault:
             logger.warning("no map or roles: %s", fault)
 
     def _use_map(self, snapshot: Snapshot) -> bool:
-        """Take over the maps in the folder; return whether all are there."""
+        """Use the maps in the folder; return whether all are there."""
         found, names = read_map(self._folder / MAP, snapshot), snapshot.names()
         if found is None:
             return False
-        for by, coordinates in found.coordinates.items():
-            if by not in self._drawn:
-                self._coordinates[by] = dict(zip(names, coordinates, strict=True))
+        arrays, self.roles = found
+        for by in (ALL, *snapshot.parts):
+            if by not in self._drawn and f"places.{by}" in arrays:
+                self._coordinates[by] = dict(zip(names, arrays[f"places.{by}"], strict=True))
                 self._drawn.add(by)
-        for by, groups in found.groups.items():
-            self._groups.setdefault(by, dict(zip(names, groups.tolist(), strict=True)))
-        self.roles = found.roles
+            if f"groups.{by}" in arrays:
+                self._groups.setdefault(by, dict(zip(names, arrays[f"groups.{by}"].tolist(), strict=True)))
         return self._drawn >= {ALL, *drawn_parts(snapshot.parts, snapshot.known is not None)}
 
 
 def drawn_parts(parts: Collection[str], is_known: bool) -> list[str]:
-    """Return the parts that have maps of their own: those of several that are not zero."""
+    """Return the parts that have their own maps: if there are several, all that are not zero."""
     return [name for name in parts if is_known or name != "place"] if len(parts) > 1 else []
 
 
-class Maps(NamedTuple):
-    """What a file of maps holds of n nodes."""
-
-    coordinates: dict[str, NDArray[np.float32]]  # (n, 2) by part, or by all
-    groups: dict[str, NDArray[np.int64]]  # (n,) by part
-    roles: Roles | None
-
-
-def read_map(file: Path, snapshot: Snapshot) -> Maps | None:
-    """Return the maps of a snapshot's nodes and their roles, or None if the file has others."""
+def read_map(file: Path, snapshot: Snapshot) -> tuple[dict[str, NDArray[Any]], Roles | None] | None:
+    """Return the arrays and roles that ``draw`` wrote for a snapshot, or None if the file has others."""
     try:
         arrays, about = read_signed(file, ("version", "roles"))
         written = json.loads(about["roles"])
-        is_same = np.array_equal(arrays["positions"], snapshot.overlay.standing)
-        if about["version"] != str(snapshot.version) or not is_same:
+        is_same = np.array_equal(arrays["positions"], snapshot.overlay.remaining)
+        if about["version"] != str(snapshot.version) or not is_same or f"places.{ALL}" not in arrays:
             return None
-        if f"places.{ALL}" not in arrays:
-            return None
-        found, groups = (
-            {by: arrays[f"{kind}.{by}"] for by in (ALL, *snapshot.parts) if f"{kind}.{by}" in arrays}
-            for kind in ("places", "groups")
-        )
-        return Maps(found, groups, None if written is None else Roles.from_json(written))
+        return arrays, None if written is None else Roles.from_json(written)
     except (OSError, SafetensorError, SpineError, ValueError, KeyError):
         return None
 
 
-def drawing(
-    folder: Path, generator: Generator | PaperGenerator, snapshot: Snapshot
-) -> tuple[BaseProcess, Connection]:
-    """Start the process that draws the maps of a snapshot; return it, and what tells of each."""
-    context, standing = get_context("spawn"), snapshot.overlay.standing
-    done, told = context.Pipe(duplex=False)
-    drawn = snapshot.overlay.materialize(), snapshot.vectors.take(standing)
-    about = snapshot.version, standing, snapshot.known is not None
-    process = context.Process(target=draw, args=(folder, generator, *drawn, about, told), daemon=True)
+def start_draw(folder: Path, generator: AnyGenerator, snapshot: Snapshot) -> tuple[BaseProcess, Connection]:
+    """Start the process that draws maps of a snapshot; return it and a connection for the finished ones."""
+    context, remaining = get_context("spawn"), snapshot.overlay.remaining
+    finished, sender = context.Pipe(duplex=False)
+    drawn = snapshot.overlay.materialize(), snapshot.vectors.take(remaining)
+    about = snapshot.version, remaining, snapshot.known is not None
+    process = context.Process(target=draw, args=(folder, generator, *drawn, about, sender), daemon=True)
     process.start()
-    told.close()  # it is the process's: that ends when it does
-    return process, done
+    sender.close()  # the process has a copy; reading ends once that is closed
+    return process, finished
 
 
 def draw(
     folder: Path,
-    generator: Generator | PaperGenerator,
+    generator: AnyGenerator,
     graph: Graph,
     vectors: NDArray[np.float32],
     snapshot: tuple[int, NDArray[np.int64], bool],
-    told: Connection,
+    sender: Connection,
 ) -> None:
-    """Make the maps and the roles of a graph in a process of its own, which ends with the service.
+    """Compute the maps and roles of a graph in a separate process, which ends with the service.
 
-    The file is written after the first map, and again after that of each part, and ``told`` of it.
-    ``snapshot`` is version, positions (n,) and whether it is of the training network.
+    The file is written after the first map, and again after the map of each part, whose name is sent to
+    ``sender``. ``snapshot`` is version, positions (n,) and whether it is of the training network.
     """
-    from threadpoolctl import threadpool_limits
-
     if (service := parent_process()) is not None:
         Thread(target=_end_with, args=(service,), daemon=True).start()
         if hasattr(os, "nice"):
             os.nice(_NICENESS)
     version, positions, is_known = snapshot
-    with threadpool_limits(1):
+    with one_blas_thread():
         found: dict[str, NDArray[Any]] = {"positions": positions, f"places.{ALL}": layout(vectors)}
         roles = None
         try:
             roles = Roles.find(graph, generator, Embeddings(graph.names, vectors, generator.parts)).to_json()
-        except SpineError as fault:  # a graph may be too small for roles; the map is drawn all the same
+        except SpineError as fault:  # a graph may be too small for roles, but not for maps
             logger.warning("no roles: %s", fault)
         about = {"version": str(version), "roles": json.dumps(roles)}
         for by in (ALL, *drawn_parts(generator.parts, is_known)):
@@ -248,7 +226,7 @@ def draw(
                 found |= {f"places.{by}": layout(part), f"groups.{by}": _groups(part)}
             with whole_file(folder / MAP) as partial:
                 write_signed(partial, found, about)
-            told.send(by)
+            sender.send(by)
 
 
 def _end_with(service: Any) -> None:
@@ -257,7 +235,7 @@ def _end_with(service: Any) -> None:
 
 
 def _groups(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return numbers (n,) of groups of vectors at small angles, the largest group first."""
+    """Return the group numbers (n,) of vectors, clustered by angle; the largest group is 0."""
     from sklearn.cluster import MiniBatchKMeans
 
     points, count = unit_length(vectors), min(_GROUPS, len(np.unique(vectors[:_ENOUGH], axis=0)))
@@ -267,17 +245,17 @@ def _groups(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 class NodeTable:
-    """Values of the nodes' columns: numbers and text, None for gaps; dates are ISO 8601.
+    """Values of the nodes' columns: numbers and text, None if missing; dates in ISO 8601.
 
-    ``written`` (n, c) is the table as the user has it, in the order of the graph's nodes. Nodes that it does
-    not have, and all nodes without it, get what the features hold. ``kinds`` says of every column whether it
-    is a "number", "date", "boolean", "category" or "text", and of a column that nothing here holds "lost".
+    ``written`` (n, c) is the user's table, in the order of the graph's nodes. Without it, and for other
+    nodes, values are decoded from features. ``kinds`` of each column is "number", "date", "boolean",
+    "category" or "text", or "lost" if its values are unknown.
     """
 
     def __init__(self, graph: Graph, encoder: FeatureEncoder | None, written: pa.Table | None = None) -> None:
-        # What a model folder keeps of the encoder: kinds, means, scales and levels.
+        # As saved in a model folder: kinds, means, scales and levels.
         meta = {} if encoder is None else encoder.state()[0]
-        self._encoded = [_EncodedColumn.of(about) for about in meta.get("columns", ())]
+        self._encoded = [_EncodedColumn(about) for about in meta.get("columns", ())]
         self._rows: dict[Name, int] = {}
         self._columns: dict[str, Values] = {}
         self._numbers = {}  # of feature columns without a table
@@ -290,21 +268,23 @@ class NodeTable:
             self.kinds = dict.fromkeys(names, "number")
         if written is not None:
             self._rows = {name: row for row, name in enumerate(graph.names.tolist())}
+            styles = {c.name: (c.kind, c.written) for c in self._encoded if c.kind in ("number", "date")}
             for name in written.column_names:
-                kind, values = written[name].type, written[name].to_pylist()
+                column = parse_texts(plain(written[name]), *styles.get(name, ("text", "")))[0]
+                kind, values = column.type, column.to_pylist()
                 known = self.kinds.get(name, "text")
                 own = "number" if is_number(kind) else "date" if is_date(kind) else "category"
                 self.kinds[name] = own if own != "category" or known in ("text", "lost", "number") else known
                 self._columns[name] = [_plain(value, self.kinds[name]) for value in values]
 
     def fields(self) -> list[dict[str, Any]]:
-        """Return the columns that a new node's row may have: name, kind, levels and a typical value."""
+        """Return the columns that a new node's row may have: name, kind, levels and typical value."""
         width = sum(column.width for column in self._encoded)
         typical = self._decoded(np.zeros((1, width), np.float32), self.kinds)
         return [
             {
                 "name": column.name,
-                "kind": "number" if column.kind in _NUMBERS else _FIELDS.get(column.kind, column.kind),
+                "kind": _FIELDS.get(column.kind, column.kind),
                 "levels": column.levels,
                 "typical": typical[column.name][0] if column.kind in ("number", "date") else None,
             }
@@ -312,9 +292,9 @@ class NodeTable:
         ]
 
     def column(self, snapshot: Snapshot, name: str) -> Values:
-        """Return a column's values of all nodes, in the order of ``overlay.standing``."""
+        """Return a column's values for all nodes, in the order of ``overlay.remaining``."""
         overlay = snapshot.overlay
-        found = self._held(snapshot, overlay.standing, [name]).get(name, [None] * len(overlay.standing))
+        found = self._held(snapshot, overlay.remaining, [name]).get(name, [None] * len(overlay.remaining))
         written = self._columns.get(name)
         if written is None:
             return found
@@ -322,11 +302,9 @@ class NodeTable:
         return [value if row is None else written[row] for value, row in zip(found, rows, strict=True)]
 
     def row(self, snapshot: Snapshot, name: Name, position: int) -> dict[str, float | str | None]:
-        """Return a node's values by column; columns that nothing here holds are left out."""
-        found = {
-            column: values[0]
-            for column, values in self._held(snapshot, np.array([position]), self.kinds).items()
-        }
+        """Return a node's values by column, without columns of unknown values."""
+        held = self._held(snapshot, np.array([position]), self.kinds)
+        found = {column: values[0] for column, values in held.items()}
         if name in self._rows:
             found |= {column: values[self._rows[name]] for column, values in self._columns.items()}
         if len(self._numbers) > _ALL_SHOWN:
@@ -334,7 +312,7 @@ class NodeTable:
         return {column: found[column] for column in self.kinds if column in found}
 
     def _held(self, snapshot: Snapshot, positions: NDArray[Any], names: Collection[str]) -> dict[str, Values]:
-        """Return what the features of some nodes hold of some columns."""
+        """Return the values of some columns, decoded from the features of some nodes."""
         if not snapshot.overlay.has_features:
             return {}
         features = snapshot.overlay.feature_rows(positions)
@@ -353,42 +331,33 @@ class NodeTable:
         return found
 
 
-@dataclass(frozen=True)
 class _EncodedColumn:
-    """A column of the table as the encoder keeps it."""
+    """A column of the table in encoded form, as ``width`` features."""
 
-    name: str
-    kind: str
-    width: int  # features
-    has_gaps: bool
-    levels: list[str]
-    mean: float
-    scale: float
-
-    @classmethod
-    def of(cls, about: dict[str, Any]) -> "_EncodedColumn":
-        levels, words = about.get("levels", []), about.get("words", [])
-        width = about.get("width") or (1 if "mean" in about else len(levels) + len(words))
-        has_gaps = about["has_gaps"]
-        mean, scale = about.get("mean", 0.0), about.get("scale", 1.0)
-        return cls(about["name"], about["kind"], width + has_gaps, has_gaps, levels, mean, scale)
+    def __init__(self, about: dict[str, Any]) -> None:
+        self.name, self.kind, self.has_gaps = about["name"], about["kind"], about["has_gaps"]
+        self.mean, self.scale = about.get("mean", 0.0), about.get("scale", 1.0)
+        self.written: str = about.get("written", "")
+        self.levels: list[str] = about.get("levels", [])
+        width = 1 if "mean" in about else len(self.levels) + len(about.get("words", []))
+        self.width = (about.get("width") or width) + self.has_gaps
 
     @property
     def shown_kind(self) -> str:
-        """The kind of its values; "lost" where features do not tell them: counts are scaled by row."""
+        """The kind of its values; "lost" if these cannot be decoded, since counts are scaled by row."""
         if self.kind in ("number", "raw"):
             return "number"
         return self.kind if self.kind in ("boolean", "category", "date") else "lost"
 
     def decode(self, block: NDArray[np.float32]) -> Values:
-        """Return the values (n,) that were encoded as a block (n, width): None for gaps."""
+        """Return the values (n,) that were encoded as a block (n, width), None if missing."""
         if self.kind == "category":
             known, levels = block[:, : len(self.levels)], [*self.levels, None]
             codes = np.where(known.any(axis=1), known.argmax(axis=1), -1)
             return [levels[code] for code in codes.tolist()]
         values = block[:, 0].astype(np.float64)
         if self.kind in ("number", "date"):
-            # To the digits that float32 keeps: what was written as 52000 comes back as that.
+            # Rounded to the precision of float32, so that 52000 is decoded as 52000.
             step = self.scale * max(np.abs(values).max(initial=0), 1e-3) * 2.0**-23
             values = np.round(values * self.scale + self.mean, math.floor(-math.log10(step)))
         if self.has_gaps:
@@ -407,7 +376,7 @@ def _date(seconds: float) -> str:
 
 
 def _plain(value: Any, kind: str) -> float | str | None:
-    """Return a value of the user's table as JSON holds it."""
+    """Return a value of the user's table in the form for JSON."""
     if value is None or value != value:
         return None
     if kind == "number":

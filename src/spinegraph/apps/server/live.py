@@ -1,4 +1,4 @@
-"""The state of a running service: a pure function of the base graph and of the ordered changes since."""
+"""The state of a running service: a pure function of the base graph and the sequence of changes since."""
 
 import json
 from base64 import b64decode, b64encode
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
-from itertools import groupby
+from itertools import groupby, pairwise
 from threading import Lock
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from spinegraph.analysis.search import unit_rows
-from spinegraph.embeddings import part_weights, unit_length
+from spinegraph.embeddings import Parts, part_weights, unit_length
 from spinegraph.errors import SpineError
 from spinegraph.graph.edges import frozen
 from spinegraph.graph.graph import Graph
@@ -28,29 +28,29 @@ from spinegraph.parts.paper import Inputs, PaperGenerator
 from spinegraph.structure.drift import Drift, NeighborDrift, reads_neighbors
 
 Name = str | int
-BLOCK_ROWS = 128  # cheap to copy, yet large enough for fast products
+Vectors = NDArray[np.float32]
+Positions = NDArray[np.int64]
+BLOCK_ROWS = 128  # few enough to copy cheaply, enough for fast products
 TOLERANCE = 0.05  # by which a node's rooted PageRank may drift before its vector is updated
-DEFERRED_FROM = 5_000  # edges of the base graph, from which moved vectors are updated after the answer
-_TOGETHER = 32  # vectors updated at a time
-_MAX_ROUNDS = 4  # updates of columns that change other columns, in models of 0.1.0 that smooth their columns
+DEFERRED_FROM = 5_000  # edges of the base graph from which moved vectors are updated after the answer
+_UPDATED_TOGETHER = 32  # vectors
+_MAX_ROUNDS = 4  # of updates of smoothed columns, in models of 0.1.0
 
 
 @dataclass(frozen=True)
 class Change:
-    """Nodes and edges that are added together, or removed together."""
+    """Nodes and edges to add together, or to remove together."""
 
     kind: str  # "add" or "remove"
     names: list[Name] = field(default_factory=list)
     edges: list[tuple[Name, Name]] = field(default_factory=list)
     weights: list[float] | None = None  # of added edges, if the graph is weighted
-    features: list[tuple[list[int], list[float]]] | None = (
-        None  # (columns, values) per added node, if it has any
-    )
-    key: list[str] | None = None  # idempotency key, which never applies twice, and a digest of the request
-    vectors: str | None = None  # of added nodes as they were answered: float32 (a, d) in base64
+    features: list[tuple[list[int], list[float]]] | None = None  # columns, values of each added node
+    key: list[str] | None = None  # idempotency key, and a digest of the request
+    vectors: str | None = None  # of added nodes, as returned by the request: float32 (a, d) in base64
 
     def apply(self, overlay: Overlay) -> Overlay:
-        """Return the overlay with this change."""
+        """Return an overlay with this change."""
         if self.kind == "remove":
             return overlay.remove(self.names, self.edges)
         return overlay.add(self.names, self.edges, self._feature_matrix(overlay), self.weights)
@@ -66,11 +66,11 @@ class Change:
 
     @property
     def is_plain(self) -> bool:
-        """Whether this adds nodes and can be applied together with others of its kind."""
+        """Whether this adds nodes and can be applied together with other such changes."""
         return self.kind == "add" and bool(self.names) and self.weights is None and self.key is None
 
     def to_text(self) -> str:
-        """Return the change as JSON; numbers survive exactly."""
+        """Return the change as JSON, with exact numbers."""
         parts = {key: part for key, part in vars(self).items() if part is not None}
         return json.dumps(parts, separators=(",", ":"))
 
@@ -83,46 +83,40 @@ class Change:
 
 
 def checksum(text: str) -> str:
-    """Return 16 hexadecimal digits of a text."""
+    """Return a checksum of a text, of 16 hexadecimal digits."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 class RowBlocks:
-    """An immutable matrix (n, d) in blocks of rows; changed copies share the blocks that stay the same."""
+    """An immutable matrix (n, d) in blocks of rows; changed copies share their unchanged blocks."""
 
     __slots__ = ("_blocks", "_length", "width")
 
-    def __init__(self, blocks: list[NDArray[np.float32]], length: int, width: int) -> None:
+    def __init__(self, blocks: list[Vectors], length: int, width: int) -> None:
         self._blocks, self._length, self.width = blocks, length, width
-
-    @classmethod
-    def from_matrix(cls, matrix: NDArray[np.float32]) -> "RowBlocks":
-        """Copy a matrix into blocks."""
-        return cls([], 0, matrix.shape[1]).replaced(np.arange(len(matrix)), matrix, len(matrix))
 
     def __len__(self) -> int:
         return self._length
 
-    def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+    def take(self, positions: Positions) -> Vectors:
         """Return some rows, (r, d)."""
         rows = np.empty((len(positions), self.width), np.float32)
         for row, position in enumerate(positions.tolist()):
             rows[row] = self._blocks[position // BLOCK_ROWS][position % BLOCK_ROWS]
         return rows
 
-    def changed(self, before: "RowBlocks") -> NDArray[np.int64]:
-        """Return the positions of rows that are new, or others than in another version; ascending."""
-        blocks = enumerate(zip(self._blocks, before._blocks, strict=False))
+    def changed(self, before: "RowBlocks") -> Positions:
+        """Return the positions of rows that are new, or differ from those of another version; ascending."""
         found = [
             np.flatnonzero((now != old).any(axis=1)) + number * BLOCK_ROWS
-            for number, (now, old) in blocks
+            for number, (now, old) in enumerate(zip(self._blocks, before._blocks, strict=False))
             if now is not old
         ]
         some = np.concatenate([*found, np.arange(len(before), len(self))])
         return np.unique(some[some < len(self)]).astype(np.int64)
 
-    def replaced(self, positions: NDArray[np.int64], rows: NDArray[np.float32], length: int) -> "RowBlocks":
-        """Return a matrix of ``length`` >= n rows, some at ascending positions replaced by rows (r, d)."""
+    def replaced(self, positions: Positions, rows: Vectors, length: int) -> "RowBlocks":
+        """Return a matrix of ``length`` >= n rows, with rows (r, d) at some ascending positions."""
         blocks = list(self._blocks)
         while len(blocks) * BLOCK_ROWS < length:
             blocks.append(frozen(np.zeros((BLOCK_ROWS, self.width), np.float32)))
@@ -133,58 +127,57 @@ class RowBlocks:
             blocks[number] = frozen(block)
         return RowBlocks(blocks, length, self.width)
 
-    def products(self, right: NDArray[np.float32]) -> NDArray[np.float32]:
+    def products(self, right: Vectors) -> Vectors:
         """Return every row times a vector (d,): (n,)."""
         found = np.empty(len(self._blocks) * BLOCK_ROWS, np.float32)
         for number, block in enumerate(self._blocks):
             times_vector(block, right, found[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS])
         return found[: self._length]
 
-    def matrix(self) -> NDArray[np.float32]:
+    def matrix(self) -> Vectors:
         """Return a copy of all rows as one array."""
-        rows = np.concatenate([*self._blocks, np.zeros((0, self.width), np.float32)])
-        return rows[: self._length]
+        return np.concatenate([*self._blocks, np.zeros((0, self.width), np.float32)])[: self._length]
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """All that a reader needs, at one version; immutable."""
+    """All data that a reader needs, at one version; immutable."""
 
     version: int  # number of changes since the store was created
     overlay: Overlay
     parts: dict[str, slice]  # p parts: their columns of the vectors
-    known: NDArray[np.int64] | None  # (n,) positions in the training network, -1; None in another network
+    known: Positions | None  # (n,) positions in the training network, or -1; None in another network
     vectors: RowBlocks  # (n, d) by position; rows of removed nodes are 0
-    unit: RowBlocks  # (n, d + 1) as vectors are compared; see ``unit_parts``
+    unit: RowBlocks  # (n, d + 1) in the form for comparison; see ``unit_parts``
     has: NDArray[np.bool_]  # (n, p) which parts of a vector are not 0
-    refreshed: NDArray[np.int64]  # positions whose vectors were updated last
+    refreshed: Positions  # positions whose vectors were updated last
     refreshed_to: int  # version up to which all vectors were updated
-    due: dict[int, int]  # positions whose own edges changed since they were updated: the version
+    due: dict[int, int]  # positions whose own edges changed since they were updated, and the version
 
-    def vector(self, position: int) -> NDArray[np.float32]:
+    def vector(self, position: int) -> Vectors:
         """Return the vector (d,) of one node."""
         return np.asarray(self.vectors.take(np.array([position]))[0])
 
     def names(self) -> list[Any]:
-        """Return the names of the nodes that were not removed, in the order of ``overlay.standing``."""
-        return list(self.overlay.names[self.overlay.standing].tolist())
+        """Return the names of the remaining nodes, in the order of ``overlay.remaining``."""
+        return list(self.overlay.names[self.overlay.remaining].tolist())
 
-    def known_in(self, grown: Overlay) -> NDArray[np.int64] | None:
-        """Return ``known`` for an overlay with more nodes, which the training network does not have."""
+    def known_in(self, grown: Overlay) -> Positions | None:
+        """Return ``known`` for an overlay with more nodes, none of which is in the training network."""
         return None if self.known is None else _padded(self.known, len(grown), -1)
 
 
 class Live:
-    """Applies changes one after the other, and updates the vectors that they affect.
+    """Applies changes in sequence, and updates the vectors that they affect.
 
-    A vector is updated when the rooted PageRank of what is near the node may have drifted by ``tolerance``.
-    Features far around, which every change moves a little, are refreshed together with the rest of the vector
-    alone. A new node is not in the training network, so it gets its place from its neighbours. ``version`` is
-    that of the base graph.
+    A vector is updated when the node's rooted PageRank with the near continuation may have drifted by
+    ``tolerance``. Far means move slightly with every change; they are updated only with the rest of the
+    vector. A new node is not in the training network, so it gets its place from its neighbours. ``version``
+    is that of the base graph.
 
-    In a graph of 5,000 edges or more, or if ``is_deferred``, a change computes the vectors of its new nodes
-    alone. The others that it affects wait for :meth:`refresh`, which takes all changes up to the present as
-    one; ``boundary`` is the version that it took last, to be kept in the log.
+    In a graph of 5,000 edges or more, or if ``is_deferred``, a change computes only the vectors of its new
+    nodes. Other affected vectors wait for :meth:`refresh`, which handles all changes so far as one;
+    ``boundary`` is the last version that it handled, to be written to the log.
     """
 
     def __init__(
@@ -206,17 +199,15 @@ class Live:
         else:
             self._continuation, self._reads_neighbors = generator.config.near, generator.role is not None
         self._lock = Lock()
-        self._around: tuple[Graph | None, AroundAll | None] = None, None  # of the present base graph
+        self._around: tuple[Graph | None, AroundAll | None] = None, None  # of the current base graph
         self.is_deferred = base.num_edges >= DEFERRED_FROM if is_deferred is None else is_deferred
         self._reset(Overlay.of(base), version, self.generator.known(base))
 
-    def embed(
-        self, overlay: Overlay, positions: NDArray[np.int64], known: NDArray[np.int64] | None
-    ) -> NDArray[np.float32]:
+    def embed(self, overlay: Overlay, positions: Positions, known: Positions | None) -> Vectors:
         """Return the vectors (r, d) of some nodes in an overlay of the base."""
         if not isinstance(self.generator, Generator):
             return self.generator.embed_some(overlay, positions, known)
-        with self._lock:  # any thread may be the first
+        with self._lock:  # any thread may be first
             base, around = self._around
             if base is not overlay.base:
                 whole = self.generator.with_config(threads=None)
@@ -224,54 +215,49 @@ class Live:
                 self._around = overlay.base, around
         return self.generator.embed_some(overlay, positions, known, around)
 
-    def _reset(self, overlay: Overlay, version: int, known: NDArray[np.int64] | None) -> None:
-        """Start from a graph whose vectors are not known yet."""
+    def _reset(self, overlay: Overlay, version: int, known: Positions | None) -> None:
+        """Start from a graph without vectors."""
         count, parts = len(overlay), self.generator.parts
         self.drift = Drift(count, self._continuation, self.tolerance)
-        # In a small graph vectors are cheap to update, and what is not followed counts for more.
+        # In a small graph vectors are cheap to update, and effects that are not tracked are larger.
         self.neighbor_drift = NeighborDrift(count, self.tolerance / (1 if self.is_deferred else 5))
         vectors, unit = (RowBlocks([], 0, width) for width in (self.generator.dim, self.generator.dim + 1))
         has, none = np.zeros((0, len(parts)), bool), np.zeros(0, np.int64)
         self.snapshot = Snapshot(version, overlay, parts, known, vectors, unit, has, none, version, {})
         self._smoothed = np.zeros((0, 0), np.float32)  # (n, s) structural columns that the model smooths
         self._staged: Overlay = overlay
-        self._touched: list[NDArray[np.int64]] = []  # by each staged change
+        self._touched: list[Positions] = []  # of each staged change
         self.boundary: int | None = None
-        self._graph = overlay  # whose changes are accounted for in the drifts
-        self._target = version  # its version
-        self._waiting: NDArray[np.int64] | None = None  # positions to update by it; None until they are found
-        self.is_between = True  # no group of changes is half done, so that :meth:`state` is one
-        self._later: deque[tuple[int, NDArray[np.int64]]] = deque()  # later versions, and what they touched
-        self._groups: deque[list[Change]] = deque()  # of the log, that were updated together
+        self._graph = overlay  # includes all changes that the drifts include
+        self._target = version  # of that graph
+        self._waiting: Positions | None = None  # to update for that graph; None until they are known
+        self.is_between = True  # whether no group of changes is half done, as :meth:`state` requires
+        self._later: deque[tuple[int, Positions]] = deque()  # later versions and the positions they touched
+        self._groups: deque[list[Change]] = deque()  # of the log, whose vectors were updated together
 
-    def compute_all(self, vectors: NDArray[np.float32] | None = None) -> None:
-        """Compute the vectors of all nodes, or take known ones (n, d).
+    def compute_all(self, vectors: Vectors | None = None) -> None:
+        """Compute the vectors of all nodes, or use given ones (n, d).
 
-        They agree with those of single nodes, which updates compute, within the tolerance of the generator.
+        Updates, which compute single nodes, agree with them within the tolerance of the generator.
         """
         graph = self.snapshot.overlay
         if vectors is None:
             vectors = self.generator.embed(graph, self.snapshot.known)
-            vectors[np.setdiff1d(np.arange(len(graph)), graph.standing)] = 0
+            vectors[np.setdiff1d(np.arange(len(graph)), graph.remaining)] = 0
         if self._smoothing is not None:
             self._smoothed = self._smoothing.structural(graph)
         self.snapshot = self._with_vectors(np.arange(len(graph)), vectors)
 
-    def apply(self, change: Change) -> Snapshot:
-        """Apply one change and return the new snapshot; an invalid one raises and changes nothing."""
-        self.stage(change)
-        return self.update()
-
     def stage(self, *changes: Change) -> None:
-        """Apply changes to the graph alone; :meth:`update` then updates vectors once for all staged changes.
+        """Apply changes only to the graph; :meth:`update` then updates vectors for all of them at once.
 
-        An invalid change raises, and none is staged.
+        If a change is invalid, this raises and stages none.
         """
         self._staged, touched = _with_changes(self._staged, changes)
         self._touched += touched
 
     def stage_together(self, changes: Sequence[Change]) -> bool:
-        """Stage inserts in one step; False, and none is staged, unless all are valid apart."""
+        """Stage inserts in one step; return False and stage none unless each is valid by itself."""
         later = {name for change in changes for name in change.names}
         for change in changes:
             later -= set(change.names)
@@ -283,23 +269,22 @@ class Live:
         return False
 
     def unstage(self) -> None:
-        """Forget the staged changes."""
+        """Discard the staged changes."""
         self._staged, self._touched = self.snapshot.overlay, []
 
-    def joining(self) -> NDArray[np.float32]:
-        """Return the vectors (a, d) of staged new nodes; 0 for those that are removed again."""
+    def joining(self) -> Vectors:
+        """Return the vectors (a, d) of staged new nodes; 0 if one is removed again."""
         new = np.arange(len(self.snapshot.overlay), len(self._staged))
         vectors = np.zeros((len(new), self.generator.dim), np.float32)
         is_there = self._staged.patch.row_ids[new] != REMOVED
         if is_there.any():
-            known = self.snapshot.known_in(self._staged)
-            vectors[is_there] = self.embed(self._staged, new[is_there], known)
+            vectors[is_there] = self.embed(self._staged, new[is_there], self.snapshot.known_in(self._staged))
         return vectors
 
-    def update(self, joined: NDArray[np.float32] | None = None) -> Snapshot:
-        """Take over the staged changes and return the new snapshot.
+    def update(self, joined: Vectors | None = None) -> Snapshot:
+        """Apply the staged changes and return the new snapshot.
 
-        Vectors that they affect are updated, or where that is deferred those of new nodes alone, which are
+        All affected vectors are updated or, if that is deferred, only those of new nodes, which are
         ``joined`` if given.
         """
         now, version = self.snapshot, self.snapshot.version + len(self._touched)
@@ -323,28 +308,28 @@ class Live:
         self.snapshot = self._with_vectors(np.concatenate((gone, new)), rows, refreshed=new, **at)
         return self.snapshot
 
-    def _affected(self, before: Overlay, after: Overlay) -> NDArray[np.int64]:
-        """Return the positions whose vectors may have moved too far, ascending; their bounds start at 0."""
+    def _affected(self, before: Overlay, after: Overlay) -> Positions:
+        """Return the positions whose vectors may have moved too far, ascending, and reset their bounds."""
         stale = self.drift.change(before, after)
         if self._reads_neighbors:
             stale = np.union1d(stale, self.neighbor_drift.change(before, after))
-            self.neighbor_drift.computed(stale)
-            self.drift.computed(stale)
+            self.neighbor_drift.reset(stale)
+            self.drift.reset(stale)
         else:
             self.neighbor_drift.moved = _padded(self.neighbor_drift.moved, len(after))
         return stale if self._smoothing is None else self._follow_columns(self._smoothing, after, stale)
 
-    def _follow_columns(self, inputs: Inputs, graph: Overlay, stale: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return stale nodes and those that smooth their columns, and others that smooth theirs."""
+    def _follow_columns(self, inputs: Inputs, graph: Overlay, stale: Positions) -> Positions:
+        """Return stale nodes, nodes whose vectors use their smoothed columns, and so on in turn."""
         found, columns = stale, _padded(self._smoothed, len(graph))
         self._smoothed = columns
         for _ in range(_MAX_ROUNDS):
             now = inputs.structural(graph, stale)
-            # Columns lie between -2 and 2, so half their change counts like a change of the profile.
+            # Columns are between -2 and 2, so half their change counts like a change of the profile.
             change = np.abs(now - columns[stale]).max(axis=1, initial=0) / 2
             columns[stale] = now
             reached = self.drift.reach(graph, stale, change)
-            stale = self.drift.computed(np.sort(reached[self.drift.is_over(reached)]))
+            stale = self.drift.reset(np.sort(reached[self.drift.is_over(reached)]))
             found = np.union1d(found, stale)
             if not len(stale):
                 break
@@ -362,9 +347,9 @@ class Live:
         return self.snapshot
 
     def next_work(self) -> Callable[[], NDArray[Any]] | None:
-        """Return the next piece of updating vectors, None if none wait.
+        """Return the next task that updates waiting vectors, or None if there are none.
 
-        It may run in another thread beside changes, and :meth:`take` takes what it returns.
+        It may run in another thread while changes are applied; pass its result to :meth:`take`.
         """
         if not self.is_behind:
             return None
@@ -373,15 +358,15 @@ class Live:
             self._begin_group()
             return partial(self._affected, before, self._graph)
         known = None if self.snapshot.known is None else self.snapshot.known[: len(self._graph)]
-        return partial(self.embed, self._graph, self._waiting[:_TOGETHER], known)
+        return partial(self.embed, self._graph, self._waiting[:_UPDATED_TOGETHER], known)
 
     def take(self, found: NDArray[Any]) -> Snapshot:
-        """Take over the result of :meth:`next_work`; return the new snapshot."""
+        """Apply the result of :meth:`next_work`; return the new snapshot."""
         some, due = np.zeros(0, np.int64), self.snapshot.due
         if self._waiting is None:
             self._waiting = found
         else:
-            some, self._waiting = np.split(self._waiting, [_TOGETHER])
+            some, self._waiting = np.split(self._waiting, [_UPDATED_TOGETHER])
             is_there = self.snapshot.overlay.patch.row_ids[some] != REMOVED
             for position in some.tolist():
                 if due.get(position, self._target + 1) <= self._target:
@@ -391,14 +376,14 @@ class Live:
         if not len(self._waiting):
             self._waiting, self.is_between = None, True
             for position, version in list(due.items()):
-                if version <= self._target:  # removed since
+                if version <= self._target:  # such nodes were removed meanwhile
                     del due[position]
             self.snapshot = replace(self.snapshot, refreshed_to=self._target)
         self.snapshot = replace(self.snapshot, refreshed=some)
         return self.snapshot
 
     def _begin_group(self) -> None:
-        """Take the next group of changes of the log, or else all changes so far."""
+        """Start with the next group of changes of the log, or else all changes so far."""
         if self._groups:
             changes = self._groups.popleft()
             self._target += len(changes)
@@ -410,10 +395,8 @@ class Live:
             self._graph = _touching(self.snapshot.overlay, [touched for _, touched in self._later])
             self._later.clear()
 
-    def _with_vectors(
-        self, positions: NDArray[np.int64], vectors: NDArray[np.float32], **changes: Any
-    ) -> Snapshot:
-        """Return the snapshot with other vectors (r, d) at some positions, and with other changes."""
+    def _with_vectors(self, positions: Positions, vectors: Vectors, **changes: Any) -> Snapshot:
+        """Return the snapshot with new vectors (r, d) at some positions, and with other changed fields."""
         now = replace(self.snapshot, **changes)
         order, count = np.argsort(positions), len(now.overlay)
         positions, vectors = positions[order], vectors[order]
@@ -425,14 +408,14 @@ class Live:
         return replace(now, vectors=rows, unit=unit, has=has)
 
     def replay(self, changes: Sequence[Change]) -> None:
-        """Apply changes to the graph alone, when :meth:`load_state` follows."""
+        """Apply changes only to the graph; :meth:`load_state` must follow."""
         overlay, _ = _with_changes(self.snapshot.overlay, changes)
         self.snapshot = replace(self.snapshot, version=self.snapshot.version + len(changes), overlay=overlay)
 
     def resume(self, changes: Sequence[tuple[Change, bool]]) -> None:
-        """Apply the changes of the log; after those marked True vectors were updated.
+        """Apply the changes of the log, each with whether vectors were updated after it.
 
-        Where updates are deferred they are left to :meth:`refresh`.
+        If updates are deferred, they are left to :meth:`refresh`.
         """
         if not self.is_deferred:
             for change, is_last in changes:
@@ -440,16 +423,12 @@ class Live:
                 if is_last:
                     self.update()
             return
-        group: list[Change] = []
-        for change, is_last in changes:
-            group.append(change)
-            if is_last:
-                self._groups.append(group)
-                group = []
         listed = [change for change, _ in changes]
-        self._join(listed[: len(listed) - len(group)])
-        self._later.clear()  # groups find out again what they touched
-        self._join(group)
+        ends = [0, *(count for count, (_, is_last) in enumerate(changes, start=1) if is_last)]
+        self._groups.extend(listed[start:stop] for start, stop in pairwise(ends))
+        self._join(listed[: ends[-1]])
+        self._later.clear()  # groups compute again which positions they touched
+        self._join(listed[ends[-1] :])
 
     def _join(self, changes: Sequence[Change]) -> None:
         """Apply changes whose new nodes have vectors in the log."""
@@ -461,7 +440,7 @@ class Live:
             self.update(None if is_new and kind == "add" else rows)
 
     def state(self, *, with_vectors: bool = True) -> dict[str, NDArray[Any]]:
-        """Return all that depends on the order of changes, as arrays (n, ...), of ``refreshed_to``."""
+        """Return all state that depends on the order of changes, at ``refreshed_to``, as arrays (n, ...)."""
         now, count = self.snapshot, len(self._graph)
         return {
             **({"vectors": now.vectors.matrix()[:count]} if with_vectors else {}),
@@ -473,7 +452,7 @@ class Live:
         }
 
     def load_state(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take over what :meth:`state` returned for the present graph."""
+        """Restore what :meth:`state` returned for the current graph."""
         overlay = self.snapshot.overlay
         self._reset(overlay, self.snapshot.version, state.get("known"))
         self.drift.moved[:], self.drift.pending[:] = state["moved"], state["pending"]
@@ -482,10 +461,10 @@ class Live:
         self.snapshot = self._with_vectors(np.arange(len(overlay)), state["vectors"])
 
     def compacted(self) -> tuple[Graph, dict[str, NDArray[Any]]]:
-        """Return a new base graph with all changes, and the state by its positions; all vectors updated."""
+        """Return a new base graph with all changes, and the state by its positions, with vectors updated."""
         self.refresh()
         overlay = self.snapshot.overlay
-        state = {name: array[overlay.standing] for name, array in self.state().items()}
+        state = {name: array[overlay.remaining] for name, array in self.state().items()}
         return overlay.materialize(), state
 
     def rebase(self, graph: Graph, state: dict[str, NDArray[Any]]) -> Snapshot:
@@ -495,23 +474,21 @@ class Live:
         return self.snapshot
 
 
-def unit_parts(
-    parts: Mapping[str, slice], vectors: NDArray[np.float32], weights: Mapping[str, float] | None = None
-) -> NDArray[np.float32]:
-    """Return vectors (m, d) as ``Embeddings.weighted`` does, of length 1, (m, d + 1); see ``unit_rows``."""
+def unit_parts(parts: Parts, vectors: Vectors, weights: Mapping[str, float] | None = None) -> Vectors:
+    """Return vectors (m, d) like ``Embeddings.weighted``, of length 1, (m, d + 1); see ``unit_rows``."""
     found = np.empty_like(vectors)
     for name, factor in part_weights(parts, weights).items():
         found[:, parts[name]] = unit_length(vectors[:, parts[name]]) * np.float32(np.sqrt(factor))
     return unit_rows(found)
 
 
-def encoded(vectors: NDArray[np.float32]) -> str:
-    """Return vectors (a, d) as a change keeps them."""
+def encoded(vectors: Vectors) -> str:
+    """Return vectors (a, d) in the form that changes contain."""
     return b64encode(np.ascontiguousarray(vectors).data).decode()
 
 
-def _with_changes(overlay: Overlay, changes: Sequence[Change]) -> tuple[Overlay, list[NDArray[np.int64]]]:
-    """Return an overlay with changes, made in few steps, and for each change what it touched or nothing."""
+def _with_changes(overlay: Overlay, changes: Sequence[Change]) -> tuple[Overlay, list[Positions]]:
+    """Return an overlay with changes, merged to few, and the touched positions, padded to one per change."""
     touched = []
     for change in _merged(changes):
         overlay = change.apply(overlay)
@@ -520,28 +497,25 @@ def _with_changes(overlay: Overlay, changes: Sequence[Change]) -> tuple[Overlay,
 
 
 def _merged(changes: Sequence[Change]) -> Iterator[Change]:
-    """Yield changes that have the effect of others, in fewer steps; weights add up one by one."""
+    """Yield fewer changes with the same effect; weighted ones stay separate, so that sums have one order."""
     for kind, run in groupby(changes, key=lambda change: change.kind):
         some = list(run)
         if kind == "remove" or any(change.weights is not None for change in some):
             yield from some
             continue
+        names = [name for change in some for name in change.names]
+        edges = [edge for change in some for edge in change.edges]
         features = [row for change in some for row in change.features or ()]
-        yield Change(
-            kind,
-            [name for change in some for name in change.names],
-            [edge for change in some for edge in change.edges],
-            features=None if some[0].features is None else features,
-        )
+        yield Change(kind, names, edges, features=None if some[0].features is None else features)
 
 
-def _touching(overlay: Overlay, touched: Sequence[NDArray[np.int64]]) -> Overlay:
-    """Return an overlay of which several changes touched positions."""
+def _touching(overlay: Overlay, touched: Sequence[Positions]) -> Overlay:
+    """Return an overlay whose ``touched`` is that of several changes."""
     found = np.unique(np.concatenate((np.zeros(0, np.int64), *touched)))
     return replace(overlay, touched=found[overlay.patch.row_ids[found] != REMOVED])
 
 
 def _padded(values: NDArray[Any], count: int, value: int = 0) -> NDArray[Any]:
-    """Return a copy with ``count`` rows, the new ones filled with a value."""
+    """Return a copy with ``count`` rows, new ones filled with a value."""
     more = np.full((count - len(values), *values.shape[1:]), value, values.dtype)
     return np.concatenate((values, more))

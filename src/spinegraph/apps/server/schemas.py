@@ -1,28 +1,14 @@
 """Requests, responses and their limits: the source of the OpenAPI document."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictFloat, StrictInt, Tag
 
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds on requests."""
-
-    body: int = 4 * 2**20  # bytes
-    requests: int = 256  # that read, and as many that write, active at the same time
-    changes: int = 1024  # waiting for the writer
-    seconds: float = 30.0  # timeout; exports may take longer
-    body_seconds: float = 20.0  # for a body to arrive
-
-
-MAX_NODES = 1_000  # a request
-MAX_EDGES = 10_000  # a request
+MAX_NODES, MAX_EDGES = 1_000, 10_000  # in a request
 MAX_MATCHES = 1_000
-MAX_AROUND = 500  # nodes of a neighbourhood
+MAX_AROUND = 500  # nodes in a neighbourhood
 MAX_NAME = 256  # characters
-MAX_WEIGHTS = 100  # characters of a query
+MAX_WEIGHTS = 100  # characters
 _LARGEST = 3.4e38  # in float32
 Text = Annotated[
     str,
@@ -43,37 +29,35 @@ class Link(_Request):
     """An edge from a new node."""
 
     to: Name
-    weight: Weight | None = Field(default=None, description="Needed exactly when the graph is weighted.")
+    weight: Weight | None = Field(default=None, description="Required exactly if the graph is weighted.")
 
 
 class NewNode(_Request):
-    """A node to add or to try out."""
+    """A node to add, or to embed without storing it."""
 
     name: Name
     edges: list[Name | Link] = Field(
-        default_factory=list, max_length=MAX_EDGES, description="Names it is linked to, known or also new."
+        default_factory=list, max_length=MAX_EDGES, description="Names of its neighbours, existing or new."
     )
     features: list[Number] | dict[str, Value] | None = Field(
         default=None,
-        description="All columns in order, or some by column name (by number where columns have no names). "
-        "Where the model was fitted on a table of mixed columns, an object is a row of that table, "
-        "and a column that is left out is missing. Needed exactly when the model reads features.",
+        description="All columns in order, or some by column name (by number if columns have no names). "
+        "If the model was fitted on a table of mixed columns, an object is a row of that table, "
+        "and a column that is left out is missing. Required exactly if the model uses features.",
     )
 
 
 class NewNodes(_Request):
-    """Several nodes at once; they may be linked to each other."""
+    """Several nodes, which may be linked to each other."""
 
     nodes: list[NewNode] = Field(min_length=1, max_length=MAX_NODES)
 
 
-def _one_or_many(body: Any) -> str:
+def _kind(body: Any) -> str:
     return "many" if isinstance(body, NewNodes) or (isinstance(body, dict) and "nodes" in body) else "one"
 
 
-OneOrMany = Annotated[
-    Annotated[NewNode, Tag("one")] | Annotated[NewNodes, Tag("many")], Discriminator(_one_or_many)
-]
+OneOrMany = Annotated[Annotated[NewNode, Tag("one")] | Annotated[NewNodes, Tag("many")], Discriminator(_kind)]
 
 
 class Edge(_Request):
@@ -81,7 +65,7 @@ class Edge(_Request):
 
     source: Name
     target: Name
-    weight: Weight | None = Field(default=None, description="Needed exactly when the graph is weighted.")
+    weight: Weight | None = Field(default=None, description="Required exactly if the graph is weighted.")
 
 
 class NewEdges(_Request):
@@ -90,18 +74,18 @@ class NewEdges(_Request):
     edges: list[Edge] = Field(min_length=1, max_length=MAX_EDGES)
 
 
-class OfMoment(BaseModel):
-    """What every answer carries; fields that only the explorer reads are not listed."""
+class VersionedResponse(BaseModel):
+    """Version fields of every response; fields that only the explorer uses are not listed."""
 
     model_config = ConfigDict(extra="allow")
-    version: int = Field(description="Changes since the store was created that the answer knows of.")
+    version: int = Field(description="Number of changes since the store was created.")
     refreshed_to: int = Field(
-        description="Version up to which all vectors were updated. Below version, some nodes near later "
-        "changes may have moved further than the tolerance."
+        description="Version up to which all vectors are updated. If it is below version, vectors near later "
+        "changes may be off by more than the tolerance."
     )
 
 
-class _OfNode(OfMoment):
+class _OfNode(VersionedResponse):
     name: str | int
 
 
@@ -112,7 +96,7 @@ class Vector(BaseModel):
     vector: list[float]
 
 
-class Changed(OfMoment):
+class Changed(VersionedResponse):
     """A change that was stored."""
 
     refreshed: int = Field(description="Number of vectors that were updated before the answer.")
@@ -130,7 +114,7 @@ class Node(_OfNode):
     degree: int
     vector: list[float]
     parts: dict[str, tuple[int, int]] = Field(
-        description="Where each part of the vector begins and ends, such as role: [180, 200]."
+        description="First column of each part of the vector and the one after its last: role: [180, 200]."
     )
 
 
@@ -148,28 +132,24 @@ class Matches(_OfNode):
 
 
 class Tried(Vector):
-    """A node that was tried out."""
+    """The vector that a node would have."""
 
-    place: tuple[float, float] | None = Field(description="Coordinates on the map, once that is drawn.")
+    place: tuple[float, float] | None = Field(description="Coordinates on the map, once it is drawn.")
     nearest: list[Match]
-    warnings: list[str] = Field(description="How it differs from what the model was fitted on.")
-    role: "RoleOf | None" = Field(
-        default=None, description="Its role, if asked why and once roles are found."
-    )
-    nearest_by_part: dict[str, Match] | None = Field(default=None, description="If asked why.")
-    words: list[str] | None = Field(
-        default=None, description="Why it is like the nearest node, if asked why."
-    )
+    warnings: list[str] = Field(description="How it differs from the training data.")
+    role: "RoleOf | None" = Field(default=None, description="With why=true, once roles are found.")
+    nearest_by_part: dict[str, Match] | None = Field(default=None, description="With why=true.")
+    words: list[str] | None = Field(default=None, description="Why it is like the nearest, with why=true.")
 
 
-class TriedNodes(OfMoment):
-    """Nodes that were tried out; nothing is stored."""
+class TriedNodes(VersionedResponse):
+    """Vectors that nodes would have; nothing is stored."""
 
     nodes: list[Tried]
 
 
 class RoleOf(BaseModel):
-    """The role a node plays."""
+    """The role of a node."""
 
     role: int
     title: str
@@ -179,10 +159,10 @@ class RoleOf(BaseModel):
 
 
 class Role(_OfNode, RoleOf):
-    """The role that a known node plays."""
+    """The role of a stored node."""
 
 
-class Explanation(OfMoment):
+class Explanation(VersionedResponse):
     """Why two nodes are similar, or not: sentences and numbers."""
 
     words: list[str]
@@ -208,8 +188,8 @@ class Around(_OfNode):
     left_out: int
 
 
-class Found(OfMoment):
-    """Names that hold what was typed."""
+class Found(VersionedResponse):
+    """Names that contain a text."""
 
     names: list[str | int]
     total: int
@@ -221,19 +201,19 @@ class Columns(BaseModel):
     count: int
     names: list[str] | None
     table: dict[str, str] | None = Field(description="Columns of the model's table, and their kinds.")
-    weighted: bool = Field(description="Whether edges carry weights.")
-    fields: list[dict[str, Any]] = Field(description="Of the model's table; empty without one.")
+    weighted: bool = Field(description="Whether edges have weights.")
+    fields: list[dict[str, Any]] = Field(description="Columns of the model's table, empty without one.")
 
 
-class Compacted(OfMoment):
-    """A log that was merged into a new base graph."""
+class Compacted(VersionedResponse):
+    """All changes merged into a new base graph."""
 
     nodes: int
     edges: int
 
 
-class Status(OfMoment):
-    """Whether the service works."""
+class Status(VersionedResponse):
+    """Whether the service is ready."""
 
     status: str
     nodes: int

@@ -1,4 +1,4 @@
-"""The durable store: a log of changes in SQLite beside the base graph and the state they apply to."""
+"""The durable store: a log of changes in SQLite, and files of the base graph and the state."""
 
 import gc
 import json
@@ -26,8 +26,8 @@ from spinegraph.storage.model_folder import graph_arrays, graph_of
 
 FORMAT, _READABLE = "3", ("2", "3")
 _FILE = "store.sqlite3"
-_MIN_PAGE = 512  # bytes; the smallest page of SQLite
-_MAX_KEYS = 100_000  # idempotency keys that are kept
+_MIN_PAGE = 512  # bytes of SQLite's smallest page
+_MAX_KEYS = 100_000  # idempotency keys to keep
 _ADVICE = "restore the store from a copy, or choose another folder with --store"
 
 
@@ -36,52 +36,49 @@ class Entry(NamedTuple):
 
     version: int
     change: Change
-    is_last: bool  # of changes whose vectors were updated together: a replay updates there too
+    is_last: bool  # of changes whose vectors were updated together, so that a replay does the same
 
 
 class Applied(NamedTuple):
-    """The change that an idempotency key stands for."""
+    """The change with an idempotency key."""
 
     version: int
     digest: str  # of the request
 
 
 class Store:
-    """A folder with all changes since a model was fitted; for one process at a time.
+    """A folder with all changes since a model was fitted, for one process at a time.
 
-    SQLite checks its pages when the store is opened, and every row has a checksum. The owner is the
-    fingerprints of model and graph; a store of another owner is refused.
+    SQLite checks its pages when the store is opened, and every row has a checksum. ``owner`` is the
+    fingerprints of model and graph; opening a store of another owner raises an error.
     """
 
     def __init__(self, folder: Path, owner: str) -> None:
         self.folder, self._owner = folder, owner
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._connect()
-        self._sweep()
 
     def _connect(self) -> None:
         with self._reading():
             self._require_database()
-            self._database = sqlite3.connect(
-                self.folder / _FILE, timeout=1, isolation_level=None, check_same_thread=False
-            )
-        try:
-            with self._reading():
+            settings: Any = {"timeout": 1, "isolation_level": None, "check_same_thread": False}
+            self._database = sqlite3.connect(self.folder / _FILE, **settings)
+            try:
                 self._open(self._owner)
-        except BaseException:
-            self._database.close()
-            raise
+            except BaseException:
+                self._database.close()
+                raise
+        self._sweep()
 
     def read_back(self) -> None:
-        """Open the database again after an error and find out what is in it; raise if it cannot be read."""
+        """Reopen the database after an error to find out what it contains; raise if it cannot be read."""
         with suppress(sqlite3.Error):
             self._database.close()
         gc.collect()  # a cursor in the traceback of an error would keep SQLite's lock
         self._connect()
-        self._sweep()
 
     def try_writing(self) -> None:
-        """Bring all that was read back to disk and write a row; raise if the disk does not take it."""
+        """Write all that was read back, and a row, to disk; raise if the disk does not accept it."""
         if self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             raise sqlite3.OperationalError("the write-ahead log is in use")
         with self._writing(last=self._about["last"]):
@@ -89,7 +86,7 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turn what a damaged or locked store raises into one error that names the folder and the way out."""
+        """Turn errors of a damaged or locked store into one that names the folder and what to do."""
         try:
             yield
         except ModelFormatError as fault:
@@ -99,21 +96,23 @@ class Store:
         except (sqlite3.DatabaseError, SafetensorError, OSError, ValueError, LookupError, TypeError) as fault:
             why = " ".join(str(fault).split())[:200]
             if isinstance(fault, sqlite3.OperationalError) and "locked" in why:
-                why = "another process serves from it; choose another folder with --store"
+                why = "another process is using it; choose another folder with --store"
                 raise ParameterError(f"{self.folder}: {why}") from fault
-            if "readonly" in why or isinstance(fault, PermissionError) or _is_read_only(self.folder):
+            paths = [path for path in (self.folder, self.folder / _FILE) if path.exists()]
+            is_writable = all(os.access(path, os.W_OK) for path in paths)
+            if "readonly" in why or isinstance(fault, PermissionError) or not is_writable:
                 why = "the store is read-only; make the folder and its files writable, or choose another"
                 raise OutputError(f"{self.folder}: {why} with --store") from fault
             if isinstance(fault, sqlite3.OperationalError) and ("full" in why or "I/O" in why):
-                why = f"the store cannot be read or written now ({why}); nothing in it was changed"
+                why = f"the store cannot be read or written now ({why}); it was not changed"
                 raise OutputError(f"{self.folder}: {why}") from fault
             raise ModelFormatError(f"{self.folder}: the store is damaged ({why}); {_ADVICE}") from fault
 
     def _require_database(self) -> None:
-        """Refuse a database that is missing or empty beside a base graph: SQLite would start a new one."""
+        """Raise if the database is truncated, or missing but a base graph exists: SQLite would create one."""
         path = self.folder / _FILE
         if path.exists() and path.stat().st_size < _MIN_PAGE:
-            raise ModelFormatError(f"{_FILE} is cut off; if nothing was ever stored here, delete it")
+            raise ModelFormatError(f"{_FILE} is truncated; if nothing was ever stored here, delete it")
         if not path.exists() and any(self.folder.glob("base-*.safetensors")):
             raise ModelFormatError(f"{_FILE} is missing, but there is a base graph")
 
@@ -137,22 +136,22 @@ class Store:
         about = self._about
         if about.get("format", FORMAT) not in _READABLE:
             raise ParameterError(
-                f"{self.folder}: the store has format {about['format']!r}, this program reads {FORMAT!r}; "
-                "serve it with the program that wrote it"
+                f"{self.folder}: the store has format {about['format']!r}, this version reads {FORMAT!r}; "
+                "serve it with the version of spinegraph that wrote it"
             )
         if about.get("seal") != _seal(about):
-            raise ModelFormatError("the description of the store does not match its checksum")
+            raise ModelFormatError("the table about does not match its checksum")
         if about["owner"] != owner:
             raise ParameterError(
-                f"{self.folder}: the store was made for another model or graph; choose another folder "
-                "with --store, or serve the model and graph it belongs to"
+                f"{self.folder}: the store belongs to another model or graph; choose another folder "
+                "with --store, or serve that model and graph"
             )
         rows = run("SELECT key, version, digest FROM keys").fetchall()
         self.keys = {key: Applied(version, digest) for key, version, digest in rows}
 
     @contextmanager
     def _writing(self, **rows: str) -> Iterator[sqlite3.Connection]:
-        """Write in one transaction, with rows of the table ``about``; known here once it is committed."""
+        """Write in one transaction, with rows of the table ``about``, which are kept once committed."""
         about = {**self._about, **rows, "format": FORMAT}
         about["seal"] = _seal(about)
         self._database.execute("BEGIN IMMEDIATE")
@@ -162,11 +161,10 @@ class Store:
         self._about = about
 
     def _sweep(self) -> None:
-        """Remove files that a stopped process wrote but never used."""
         used = {f"base-{self.base_version}.safetensors", f"{self._state_name()}.safetensors"}
         for file in [*self.folder.glob("base-*.safetensors"), *self.folder.glob("state-*.safetensors")]:
             if file.name not in used:
-                with suppress(OSError):  # the next one removes it
+                with suppress(OSError):  # the next sweep removes it
                     file.unlink(missing_ok=True)
 
     @property
@@ -181,12 +179,12 @@ class Store:
 
     @property
     def state_version(self) -> int | None:
-        """The version of the saved state, if there is one."""
+        """The version of the saved state, or None."""
         found = self._about.get("state")
         return None if found is None else int(found)
 
     def _state_name(self, version: int | None = None) -> str:
-        """Return the name of the saved state, or of one to save: each belongs to one base graph."""
+        """Return the name of the saved state, or of one to save; each belongs to one base graph."""
         name = f"state-{self.base_version}-{self.state_version if version is None else version}"
         if version is None and not (self.folder / f"{name}.safetensors").exists():
             return f"state-{self.state_version}"  # of version 0.1.0
@@ -199,18 +197,15 @@ class Store:
             rows = self._database.execute("SELECT version, change, is_last FROM changes ORDER BY version")
             entries, last = [_read_row(*row) for row in rows.fetchall()], self.last_version
             if [entry.version for entry in entries] != list(range(base + 1, last + 1)):
-                raise ModelFormatError(f"changes are missing from the log, which ends with version {last}")
-            return (
-                graph_of(self._load(f"base-{base}")) if base else None,
-                None if state is None else self._load(self._state_name()),
-                entries,
-            )
+                raise ModelFormatError(f"changes are missing from the log, which must end at version {last}")
+            graph = graph_of(self._load(f"base-{base}")) if base else None
+            return graph, None if state is None else self._load(self._state_name()), entries
 
     def append(self, entries: Sequence[Entry], boundary: int | None = None) -> None:
-        """Write changes to disk, all or none; afterwards they survive any stop.
+        """Write changes to disk, all or none; once this returns, they survive a crash.
 
-        ``boundary`` is a version after which vectors were updated meanwhile. After an error
-        :meth:`read_back` tells whether the changes are there.
+        ``boundary`` is a version after which vectors were updated meanwhile. After an error, call
+        :meth:`read_back` to find out whether the changes are there.
         """
         keyed = [(entry.change.key, entry.version) for entry in entries]
         keys = {pair[0]: Applied(version, pair[1]) for pair, version in keyed if pair is not None}
@@ -225,11 +220,11 @@ class Store:
         self.keys |= keys
 
     def write_state(self, version: int, state: dict[str, NDArray[Any]]) -> None:
-        """Write the state at a version, in any thread; it counts after :meth:`use_state`."""
+        """Write the state at a version, in any thread; it is used after :meth:`use_state`."""
         self._save(self._state_name(version), state)
 
     def use_state(self, version: int) -> None:
-        """Make a restart begin from a written state; the log stays as it is."""
+        """Let a restart begin from a written state; this does not change the log."""
         path = self.folder / f"{self._state_name(version)}.safetensors"
         if self.state_version != version and path.exists():
             with self._writing(state=str(version)):
@@ -267,13 +262,7 @@ _TABLES = (
 
 
 def _seal(about: dict[str, str]) -> str:
-    """Return the checksum of the table ``about``."""
     return checksum("\n".join(f"{key} {value}" for key, value in sorted(about.items()) if key != "seal"))
-
-
-def _is_read_only(folder: Path) -> bool:
-    paths = (folder, folder / _FILE)
-    return any(path.exists() and not os.access(path, os.W_OK) for path in paths)
 
 
 def _written_row(entry: Entry) -> tuple[int, str, int]:
@@ -289,18 +278,18 @@ def _read_row(version: int, row: Any, is_last: int) -> Entry:
 
 
 def open_store(model: Any, graph: Graph, folder: Path) -> Store:
-    """Open the store of a fitted model and a graph, or make it; node names are text or integers."""
+    """Open or create the store of a fitted model and a graph, whose node names must be text or integers."""
     other = [name for name in graph.names.tolist() if not isinstance(name, str | int)]
     if other:
         raise ParameterError(
-            f"a service's node names are text or integers; got {first_few(other, 3)}. "
+            f"node names of a service must be text or integers; got {first_few(other, 3)}. "
             "Give the graph such names: graph.relabel(map(str, graph.names))"
         )
     return Store(folder, f"{model.fingerprint_} {_digest(model.generator_)} {fingerprint(graph)}")
 
 
 def _digest(generator: Generator | PaperGenerator) -> str:
-    """Return a digest of what was fitted; of W_M alone for the paper's generator, as in version 0.1.0."""
+    """Return a digest of the fitted arrays; only of W_M for the paper's generator, as in version 0.1.0."""
     if isinstance(generator, PaperGenerator):
         return blake2b(np.ascontiguousarray(generator.weights).data, digest_size=8).hexdigest()
     found = blake2b(json.dumps(dict(generator.weights), sort_keys=True).encode(), digest_size=8)
@@ -310,10 +299,10 @@ def _digest(generator: Generator | PaperGenerator) -> str:
 
 
 def restore(model: Any, graph: Graph, store: Store, tolerance: float | None = None) -> Live:
-    """Return the state after all changes of the store, as if the service had never stopped.
+    """Return the state after all changes in the store, as if the service had never stopped.
 
-    Changes up to the saved state are replayed on the graph alone. Later ones are applied again in their
-    order, and vectors are updated after the same changes as before.
+    Changes up to the saved state are replayed only on the graph. Later ones are applied again in order, and
+    vectors are updated after the same changes as before.
     """
     model.generator_.require_features(graph)
     base, state, entries = store.load()

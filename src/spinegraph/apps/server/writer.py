@@ -16,23 +16,23 @@ from spinegraph.apps.server.store import Entry, Store
 from spinegraph.errors import GraphFormatError, SpineError
 
 logger = logging.getLogger(__name__)
-_MAX_BATCH = 64  # changes that share one transaction
-_MANY_READS, _APART = 200, 0.05  # reads a second, above which batches begin so many seconds apart
-_SAVE_EVERY = 2_000  # changes; a restart replays about as many at most
-_MAX_ADDED, _MAX_REMOVED = 10_000, 500  # nodes before the store is compacted
+_MAX_BATCH = 64  # changes in one transaction
+_MANY_READS, _APART = 200, 0.05  # reads per second above which batches start this many seconds apart
+_SAVE_EVERY = 2_000  # changes, so that a restart replays few more than this
+_MAX_ADDED, _MAX_REMOVED = 10_000, 500  # nodes, above which the store is compacted
 MAY_BE_STORED = (
-    "the change may be stored: send it again with the same Idempotency-Key, which never applies it twice, "
-    "or without a key look whether it is there"
+    "the change may have been stored: send it again with the same Idempotency-Key, which never applies it "
+    "twice, or, without a key, check whether it is there"
 )
-_PAUSES = (0.05, 1.0)  # seconds between attempts to read a store back: the first, and at most
+_PAUSES = (0.05, 1.0)  # seconds between attempts to reopen the store: the first, and the longest
 
 
 class ClosedError(SpineError):
-    """The service takes no changes: it is stopping, full, or its store failed."""
+    """The service accepts no changes: it is stopping or busy, or its store failed."""
 
 
-class DoubtError(SpineError):
-    """A change that may be stored: the service could not find out."""
+class OutcomeUnknownError(SpineError):
+    """The service could not find out whether a change was stored."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}; {MAY_BE_STORED}")
@@ -44,17 +44,19 @@ class _Task:
     change: Change | None  # None: compact
 
 
+Results = dict[_Task, Snapshot | Exception]
+
+
 class Writer(Thread):
-    """Applies changes from a queue of at most ``waiting``, in its own thread.
+    """Applies changes from a queue of at most ``waiting`` in its own thread.
 
-    After every batch, and whenever it updated vectors that waited, it calls ``on_batch`` with the new
-    snapshot, the number of changes and the time taken.
+    After every batch, and after every update of waiting vectors, it calls ``on_batch`` with the new snapshot,
+    the number of changes and the time taken.
 
-    A change is written before it is applied. After an error of the disk nothing is written until the store
-    could be read back, which tells whether the last changes are in it; meanwhile others are refused. Should
-    applying a change fail that is on disk, ``rebuild`` makes the state again from the store. ``num_reads``
-    returns how many requests were answered from snapshots so far; ``prepare`` is called before the first
-    change is taken.
+    A change is written before it is applied. After a disk error nothing is written until the store could be
+    reopened, which shows whether it has the last changes; meanwhile other changes are rejected. If applying a
+    change that is on disk fails, ``rebuild`` rebuilds the state from the store. ``num_reads`` returns the
+    number of requests answered from snapshots so far; ``prepare`` is called before the first change.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Writer(Thread):
     ) -> None:
         super().__init__(name="writer", daemon=True)
         self.live, self.store = live, store
-        self.snapshot = live.snapshot  # what readers see; replaced, never modified
+        self.snapshot = live.snapshot  # for readers; replaced, never modified
         self.fault: str | None = None
         self._queue: queue.SimpleQueue[_Task | Future[Any] | None] = queue.SimpleQueue()
         self._max_waiting = waiting
@@ -79,9 +81,9 @@ class Writer(Thread):
         self._on_batch, self._rebuild = on_batch, rebuild
         self._num_reads, self._prepare = num_reads, prepare
         self.is_prepared = False
-        self._began, self._reads = 0.0, 0  # when the last batch began, and requests that had read by then
-        self._is_torn = False  # the state in memory is not that of any version
-        self._is_busy = False  # changes came since the last piece of updating vectors
+        self._began, self._reads = 0.0, 0  # time of the last batch, and number of reads by then
+        self._is_torn = False  # whether the state in memory is not that of any version
+        self._is_busy = False  # whether changes arrived since the last update of waiting vectors
         self._closing, self._pause, self._rest = Event(), _PAUSES[0], 0.0
         self._saving: Thread | None = None
         self._saved, self._save_every = store.state_version or 0, _SAVE_EVERY
@@ -92,25 +94,22 @@ class Writer(Thread):
         return self._queue.qsize()
 
     def submit(self, change: Change | None) -> "Future[Snapshot]":
-        """Queue a change, or None to compact; the future is done once it is on disk and readers see it."""
+        """Queue a change, or None to compact; the future is done once readers see what is on disk."""
         if self.fault is not None:
             raise ClosedError(self.fault)
         if self.waiting >= self._max_waiting:
-            raise ClosedError(f"{self._max_waiting} changes wait already; try again in a second")
+            raise ClosedError(f"{self._max_waiting} changes are already waiting; try again in a second")
         task = _Task(Future(), change)
         self._queue.put(task)
         return task.done
 
-    def applied(self, key: list[str] | None) -> int | None:
-        """Return the version of the change that an idempotency key stands for; see ``Change.key``."""
-        found = None if key is None else self.store.keys.get(key[0])
-        if key is None or found is None:
-            return None
+    def is_applied(self, key: list[str] | None) -> bool:
+        """Return whether the change with an idempotency key is stored; see ``Change.key``."""
+        if key is None or (found := self.store.keys.get(key[0])) is None:
+            return False
         if found.digest != key[1]:
-            raise GraphFormatError(
-                f"Idempotency-Key: {key[0]!r:.80} was used for another request; take a new one"
-            )
-        return found.version
+            raise GraphFormatError(f"Idempotency-Key: {key[0]!r:.80} was used for another request")
+        return True
 
     def close(self) -> None:
         """Process the queue, save the state and stop."""
@@ -124,18 +123,18 @@ class Writer(Thread):
             if self.fault is None and self.live.is_between and self._saved != self.snapshot.refreshed_to:
                 self.store.write_state(self.snapshot.refreshed_to, self.live.state())
                 self.store.use_state(self.snapshot.refreshed_to)
-        except Exception as fault:  # the log holds all changes
+        except Exception as fault:  # the log has all changes
             logger.warning("the state was not saved: %s", fault)
         self.store.close()
 
     def prepare(self) -> None:
-        """Do what comes before the first change, once."""
+        """Prepare for the first change, once."""
         if not self.is_prepared:
             self._prepare()
         self.is_prepared = True
 
     def run(self) -> None:
-        """Work until closed; nothing that fails ends this thread."""
+        """Work until closed; no failure ends this thread."""
         is_open = True
         while is_open:
             try:
@@ -149,12 +148,12 @@ class Writer(Thread):
         self._refuse_waiting()
 
     def _work(self) -> bool:
-        """Process what waits; return False once closed."""
+        """Process what is queued; return False once closed."""
         self._refresh()
         batch: list[_Task] = []
         is_more = True
         while is_more:
-            item = self._queue.get()  # this thread alone takes from the queue
+            item = self._queue.get()  # no other thread takes from the queue
             # From here on a change can no longer be cancelled.
             if isinstance(item, _Task) and item.done.set_running_or_notify_cancel():
                 if not batch:
@@ -167,7 +166,7 @@ class Writer(Thread):
         return item is not None
 
     def _gather(self) -> None:
-        """While many requests read, wait for more changes: together they take far less time than apart."""
+        """Wait for more changes if there are many reads, since a batch takes far less time."""
         now, reads = time.perf_counter(), self._num_reads()
         since, self._reads = now - self._began, reads - self._reads
         if self._reads > _MANY_READS * since:
@@ -175,7 +174,7 @@ class Writer(Thread):
         self._began, self._reads = time.perf_counter(), reads
 
     def _refresh(self) -> None:
-        """Show vectors that the other thread updated, and have it update more if some wait."""
+        """Show vectors that the other thread updated, and let it update more if any wait."""
         if self._refreshing is not None and self._refreshing.done():
             self._finish_refreshing()
             self._on_batch(self.snapshot, 0, self._rest)
@@ -185,7 +184,7 @@ class Writer(Thread):
             self._refreshing.add_done_callback(self._queue.put)  # wakes this thread
 
     def _after_rest(self, work: Callable[[], Any]) -> Any:
-        # At most a third of the time, or a seventh while changes come: requests go first.
+        # At most a third of the time, or a seventh while changes arrive, since requests go first.
         self._closing.wait(self._rest * (6 if self._is_busy else 2))
         self._is_busy = False
         started, found = time.perf_counter(), work()
@@ -201,7 +200,7 @@ class Writer(Thread):
 
     def _process(self, batch: list[_Task]) -> None:
         started, applied = time.perf_counter(), 0
-        results: dict[_Task, Snapshot | Exception] = {}
+        results: Results = {}
         changes = [(task, task.change) for task in batch if task.change is not None]
         try:
             if changes:
@@ -211,7 +210,7 @@ class Writer(Thread):
                     results[task] = self.snapshot
         except Exception as fault:
             self._fail(fault)
-        if applied:  # counted before anyone is answered
+        if applied:  # counted before any answer
             self._on_batch(self.snapshot, applied, time.perf_counter() - started)
         for task in batch:
             result = results.get(task) or ClosedError(self.fault or "the service is stopping")
@@ -222,8 +221,8 @@ class Writer(Thread):
         if applied and self.fault is None:
             self._maintain()
 
-    def _apply(self, group: list[tuple[_Task, Change]], results: dict[_Task, Snapshot | Exception]) -> int:
-        """Write and apply changes together; return how many."""
+    def _apply(self, group: list[tuple[_Task, Change]], results: Results) -> int:
+        """Write and apply changes together; return their number."""
         staged: list[tuple[_Task, Change]] = []
         repeated: list[_Task] = []
         keys: set[str] = set()
@@ -234,7 +233,7 @@ class Writer(Thread):
                 continue
             for task, change in some:
                 try:
-                    if self.applied(change.key) is not None or (change.key and change.key[0] in keys):
+                    if self.is_applied(change.key) or (change.key and change.key[0] in keys):
                         repeated.append(task)
                         continue
                     self.live.stage(change)
@@ -248,8 +247,7 @@ class Writer(Thread):
         results |= dict.fromkeys(repeated, self.snapshot)
         return len(staged)
 
-    def _store(self, staged: list[tuple[_Task, Change]], results: dict[_Task, Snapshot | Exception]) -> bool:
-        """Write and apply staged changes; return whether they are there."""
+    def _store(self, staged: list[tuple[_Task, Change]], results: Results) -> bool:
         tasks = [task for task, _ in staged]
         last = self.snapshot.version + len(staged)
         joined = self.live.joining() if self.live.is_deferred else None
@@ -262,22 +260,20 @@ class Writer(Thread):
         if not self._written(entries, tasks, results):
             self.live.unstage()
             return False
-        results |= dict.fromkeys(tasks, DoubtError("the service failed"))
+        results |= dict.fromkeys(tasks, OutcomeUnknownError("the service failed"))
         self._is_torn = True
         self.snapshot = self.live.update(joined)
         self._is_torn = False
         results |= dict.fromkeys(tasks, self.snapshot)
         return True
 
-    def _written(
-        self, entries: list[Entry], tasks: list[_Task], results: dict[_Task, Snapshot | Exception]
-    ) -> bool:
-        """Write changes to disk; return whether they are there, which after an error only the store tells."""
+    def _written(self, entries: list[Entry], tasks: list[_Task], results: Results) -> bool:
+        """Write changes to disk; return whether they are there, after an error according to the store."""
         if not self._done(lambda: self.store.append(entries, self.live.boundary)):
-            results |= dict.fromkeys(tasks, DoubtError("the service stops, and its store failed"))
+            results |= dict.fromkeys(tasks, OutcomeUnknownError("the service stops, and its store failed"))
             self._read_back()
             while self.store.last_version >= entries[0].version:
-                if self._can_write():  # they are there, and now on disk
+                if self._can_write():  # they are stored, and now on disk
                     break
             else:
                 for task in tasks:
@@ -289,7 +285,7 @@ class Writer(Thread):
     def _done(self, work: Callable[[], None]) -> bool:
         """Return whether work on the store succeeded.
 
-        The error is gone when this returns: while a cursor in its traceback lives, so does SQLite's lock.
+        The error is freed when this returns: a cursor in its traceback would keep SQLite's lock.
         """
         try:
             work()
@@ -299,7 +295,7 @@ class Writer(Thread):
         return True
 
     def _compact(self) -> bool:
-        """Compact the store; return whether it is."""
+        """Compact the store; return whether that succeeded."""
         self._finish_saving(wait=True)
         self._finish_refreshing()
         graph, state = self.live.compacted()
@@ -316,7 +312,7 @@ class Writer(Thread):
         return True
 
     def _maintain(self) -> None:
-        """Compact the store when it is due, and save the state from time to time, in another thread."""
+        """Compact the store if it is due, and from time to time save the state in another thread."""
         overlay = self.snapshot.overlay
         added, removed, base = len(overlay.added), len(overlay) - overlay.num_nodes, len(overlay.base)
         share = max(added / max(_MAX_ADDED, base // 2), removed / max(_MAX_REMOVED, base // 4))
@@ -331,32 +327,30 @@ class Writer(Thread):
 
         def save(version: int) -> None:
             try:
-                rows = vectors.matrix()[: len(state["moved"])]
-                self.store.write_state(version, {**state, "vectors": rows})
-            except (OSError, SpineError) as fault:  # the log still holds all changes
+                self.store.write_state(version, {**state, "vectors": vectors.matrix()[: len(state["moved"])]})
+            except (OSError, SpineError) as fault:  # the log still has all changes
                 logger.warning("the state of version %d was not saved: %s", version, fault)
 
         self._saving = Thread(target=save, args=(version,), name="saving", daemon=True)
         self._saving.start()
 
     def _finish_saving(self, *, wait: bool) -> None:
-        """Use the state that the other thread wrote, once it is done."""
+        """Use the state that the other thread wrote, if it is done."""
         if self._saving is not None and (wait or not self._saving.is_alive()):
             self._saving.join()
             self._saving = None
             self.store.use_state(self._saved)
 
     def _fail(self, fault: BaseException) -> None:
-        """Refuse changes from now on, and say why."""
         is_usual = isinstance(fault, OSError | sqlite3.Error | SpineError)
         why = " ".join(str(fault).split())[:200] or type(fault).__name__
-        told = f"the store failed ({why}); changes are taken again as soon as it works"
-        if told != self.fault:
-            logger.error("%s", told, exc_info=None if is_usual else fault)
-        self.fault = told
+        message = f"the store failed ({why}); changes are accepted again as soon as it works"
+        if message != self.fault:
+            logger.error("%s", message, exc_info=None if is_usual else fault)
+        self.fault = message
 
     def _recover(self) -> None:
-        """Wait until the store works again; changes are refused meanwhile."""
+        """Wait until the store works again, and reject changes meanwhile."""
         self._read_back()
         while not self._can_write():
             pass
@@ -364,7 +358,7 @@ class Writer(Thread):
         if self._is_torn or self.store.last_version != self.live.snapshot.version:
             self._is_torn = True
             if self._rebuild is None:
-                raise ClosedError("the state in memory is not that of the store; restart the service")
+                raise ClosedError("the state in memory differs from the store; restart the service")
             self.live, self._refreshing = self._rebuild(), None
             self._is_torn = False
         self.snapshot, self._saved = self.live.snapshot, self.store.state_version or 0
@@ -372,30 +366,30 @@ class Writer(Thread):
         logger.warning("the store works again, at version %d", self.snapshot.version)
 
     def _read_back(self) -> None:
-        """Read the store back, as soon as that works."""
+        """Reopen the store as soon as that works."""
         while not self._attempt(self.store.read_back):
             pass
 
     def _can_write(self) -> bool:
-        """Return whether the store can be written to; if not, it is read back again."""
+        """Return whether the store can be written to; reopen it if not."""
         if self._attempt(self.store.try_writing):
             return True
         self._read_back()
         return False
 
     def _attempt(self, work: Callable[[], None]) -> bool:
-        """Return whether work on the store succeeded; if not, refuse what waits and pause."""
+        """Return whether work on the store succeeded; if not, reject queued changes and pause."""
         if self._done(work):
             self._pause = _PAUSES[0]
             return True
         self._refuse_waiting()
         if self._closing.wait(self._pause):
-            raise ClosedError("the service stops, and its store does not work")
+            raise ClosedError("the service is stopping, and its store does not work")
         self._pause = min(2 * self._pause, _PAUSES[1])
         return False
 
     def _refuse_waiting(self) -> None:
-        """Refuse all changes that wait; none of them was written."""
+        """Reject all queued changes, none of which was written."""
         while not self._queue.empty():
             task = self._queue.get()
             if isinstance(task, _Task) and task.done.set_running_or_notify_cancel():

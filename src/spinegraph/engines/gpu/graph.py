@@ -12,11 +12,11 @@ from torch.nn.functional import embedding_bag
 from spinegraph.errors import ParameterError
 from spinegraph.kernels.adjacency import Adjacency
 
-_MAX_ENTRIES = 1 << 30  # of a product: offsets fit in 32 bits
+_MAX_ENTRIES = 1 << 30  # of a product, so that offsets fit in 32 bits
 
 
 def usable_device(name: str) -> torch.device:
-    """Return the Torch device of this name, or raise an error that says why it cannot be used."""
+    """Return the Torch device of this name, or raise an error with the reason."""
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
@@ -27,9 +27,9 @@ def usable_device(name: str) -> torch.device:
 
 
 def as_tensor(array: Any, device: torch.device | str) -> Tensor:
-    """Return a NumPy array as a tensor on a device; on a CPU it may share the array's memory."""
+    """Return a NumPy array as a tensor on a device; on a CPU they may share memory."""
     with warnings.catch_warnings():
-        # The arrays of a graph are read-only, and only read here.
+        # The arrays of a graph are read-only, and tensors are not written to.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         return torch.as_tensor(array).to(device)
 
@@ -44,13 +44,12 @@ class DeviceGraph:
 
     @classmethod
     def of(cls, adjacency: Adjacency, device: torch.device | str) -> "DeviceGraph":
-        """Copy a graph's links to a device."""
+        """Return a copy of a graph's links on a device."""
         flat = adjacency.flat()
         weights = as_tensor(flat.weights, device).float() if len(flat.weights) else None
         return cls(as_tensor(flat.indptr, device).long(), as_tensor(flat.indices, device).int(), weights)
 
     def __len__(self) -> int:
-        """Return the number of nodes."""
         return len(self.indptr) - 1
 
     @property
@@ -78,7 +77,7 @@ class DeviceGraph:
 
     @cached_property
     def rows(self) -> "Rows":
-        """The links as a matrix of weights, 1 where there are none."""
+        """The links as a matrix of weights, or of ones without weights."""
         return Rows(self.indptr, self.indices, self.weights, len(self))
 
     @cached_property
@@ -87,7 +86,7 @@ class DeviceGraph:
         return Rows(self.indptr, self.indices, None, len(self))
 
     def step(self, nodes: Tensor, draws: torch.Generator) -> Tensor:
-        """Return a neighbour of each node (m,), drawn by edge weight; anything where there is none."""
+        """Return a neighbour of each node (m,), drawn by edge weight; any node if it has no neighbours."""
         drawn = torch.rand(len(nodes), generator=draws, device=self.device, dtype=torch.float64)
         first, last = self.indptr[nodes], self.indptr[nodes + 1]
         if self.weights is None:
@@ -95,10 +94,8 @@ class DeviceGraph:
         else:
             low, high = self._up_to[first], self._up_to[last]
             entries = torch.searchsorted(self._up_to, low + drawn * (high - low), right=True) - 1
-        entries = torch.minimum(torch.maximum(entries, first), last - 1).clamp_(
-            0, max(len(self.indices) - 1, 0)
-        )
-        return self.indices[entries].long()
+        entries = torch.minimum(torch.maximum(entries, first), last - 1)
+        return self.indices[entries.clamp_(0, max(len(self.indices) - 1, 0))].long()
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +108,6 @@ class Rows:
     width: int
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.indptr) - 1
 
     def times(self, right: Tensor) -> Tensor:
@@ -121,13 +117,9 @@ class Rows:
             return torch.cat([self.part(0, half).times(right), self.part(half, len(self)).times(right)])
         if not len(self.indices):
             return right.new_zeros(len(self), right.shape[1])
+        offsets = self.indptr.to(self.indices.dtype)
         return embedding_bag(
-            self.indices,
-            right,
-            self.indptr.to(self.indices.dtype),
-            mode="sum",
-            per_sample_weights=self.values,
-            include_last_offset=True,
+            self.indices, right, offsets, mode="sum", per_sample_weights=self.values, include_last_offset=True
         )
 
     def part(self, start: int, stop: int) -> "Rows":

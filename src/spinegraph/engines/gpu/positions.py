@@ -1,4 +1,4 @@
-"""Positions of nodes for the place part, on a Torch device: as ``parts.place.positions``."""
+"""Positions of nodes for the place part, on a Torch device; see ``parts.place.positions``."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ from torch import Tensor
 from spinegraph.engines.gpu.graph import DeviceGraph, Rows
 from spinegraph.parts.place import CONTINUATION, LENGTH, ROUNDS, Plan
 
-_STEPS_TOGETHER = 1 << 26  # of walks: bounds memory
-_MORE = 16  # directions that are found besides those wanted
+_STEPS_TOGETHER = 1 << 26  # of walks, to bound memory
+_OVERSAMPLING = 16  # additional directions of the random projection
 
 
 def positions(graph: DeviceGraph, width: int, seed: int) -> NDArray[np.float32]:
-    """Return positions (n, p) of a graph's nodes, from how often walks from one visit another."""
+    """Return positions (n, p) of a graph's nodes, from the visits of random walks."""
     n = len(graph)
     plan = Plan.of(n, width)
     draws = torch.Generator(device=graph.device).manual_seed(seed)
@@ -25,20 +25,19 @@ def positions(graph: DeviceGraph, width: int, seed: int) -> NDArray[np.float32]:
     indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     indices, values = (torch.cat([block[i] for block in blocks]) for i in (1, 2))
     matrix = Rows(indptr, indices, values, n)
-    turned = _transposed(matrix)
+    transposed = _transposed(matrix)
 
     def times(right: Tensor) -> Tensor:
-        return (matrix.times(right) + turned.times(right)) / 2
+        return (matrix.times(right) + transposed.times(right)) / 2
 
     directions, scales = _main_directions(times, n, plan.width, draws)
-    found = times(directions) / scales.clamp_min(1e-6).sqrt()
-    return found.cpu().numpy()
+    return (times(directions) / scales.clamp_min(1e-6).sqrt()).cpu().numpy()
 
 
 def _ratios(
     graph: DeviceGraph, start: int, stop: int, plan: Plan, draws: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return, for roots from start to stop, how many nodes are kept (r,), which, and log ratios of visits."""
+    """Return, for roots from start to stop, the number of nodes kept (r,), these, and log visit ratios."""
     n, device = len(graph), graph.device
     roots = torch.arange(start, stop, device=device).repeat_interleave(plan.walks)
     degrees = graph.indptr.diff()
@@ -54,7 +53,7 @@ def _ratios(
     rows, nodes, counts = rows[order], nodes[order], counts[order]
     firsts = torch.searchsorted(rows, torch.arange(stop - start, device=device))
     rank = torch.arange(len(rows), device=device) - firsts[rows]
-    strengths = graph.strengths.clamp_min(1e-30)
+    strengths = torch.where(graph.strengths > 0, graph.strengths, 1)
     values = (counts / (plan.walks * LENGTH) / (strengths / strengths.sum())[nodes]).log()
     is_kept = (rank < plan.visited) & (values > 0)
     rows, nodes, values = rows[is_kept], nodes[is_kept], values[is_kept]
@@ -62,21 +61,19 @@ def _ratios(
 
 
 def _transposed(matrix: Rows) -> Rows:
-    """Return the transpose of a square matrix."""
     n = matrix.width
     rows = torch.repeat_interleave(torch.arange(n, device=matrix.indptr.device), matrix.indptr.diff())
     order = torch.argsort(matrix.indices, stable=True)
     counts = torch.bincount(matrix.indices, minlength=n)
     indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    values = None if matrix.values is None else matrix.values[order]
-    return Rows(indptr, rows[order].int(), values, n)
+    return Rows(indptr, rows[order].int(), None if matrix.values is None else matrix.values[order], n)
 
 
 def _main_directions(
     times: Callable[[Tensor], Tensor], n: int, count: int, draws: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Return the leading singular vectors (n, count) of a symmetric matrix, and its singular values."""
-    found = torch.randn(n, min(count + _MORE, n), generator=draws, device=draws.device)
+    found = torch.randn(n, min(count + _OVERSAMPLING, n), generator=draws, device=draws.device)
     for _ in range(2 * ROUNDS):
         found = times(_orthonormal(found))
     found = _orthonormal(found)
@@ -88,7 +85,6 @@ def _main_directions(
 
 
 def _orthonormal(columns: Tensor) -> Tensor:
-    """Return an orthonormal basis of the columns' span, by their small Gram matrix."""
     values, vectors = torch.linalg.eigh((columns.T @ columns).double())
     kept = values > 1e-10 * values.max()
     basis: Tensor = columns @ (vectors[:, kept] / values[kept].sqrt()).float()

@@ -1,10 +1,10 @@
-// Rooted PageRank by push, one block per root at a time; the rounds and levels of kernels/push.py.
+// Rooted PageRank by push, one block per root at a time; rounds and levels are those of kernels/push.py.
 //
-// A root's nodes live in a hash table in shared memory. Mass is counted in whole units of about 2^-32 of a
-// final value: sums of whole numbers do not depend on the order in which threads add, so neither does the
-// result, and nodes that an automorphism exchanges hold exactly equal values.
+// The nodes that a root reaches are in a hash table in shared memory. Mass is an integer, in units of about 2^-32
+// of a final value: sums of integers do not depend on the order in which threads add, so neither does the result,
+// and nodes that an automorphism exchanges have exactly equal values.
 //
-// Compiled with WIDE the tables lie in global memory, for roots that reach more than shared memory holds.
+// With WIDE defined, tables are in global memory, for roots whose nodes do not fit into shared memory.
 
 #ifdef WIDE
 typedef unsigned int Slot;
@@ -13,35 +13,35 @@ typedef unsigned short Slot;
 #endif
 #ifndef THREADS
 #define THREADS 768
-#define BLOCKS 2        // on a multiprocessor at a time
+#define BLOCKS 2        // per multiprocessor at a time
 #define LANES 8         // threads that share a row of neighbours
 #endif
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #define EMPTY (-1)
-#define LONG_ROW 512    // a longer one is shared by all threads
+#define LONG_ROW 512    // longer rows are shared by all threads
 #define LONG_ROWS 64
 #define BINS 256
-#define SOME 8          // times k nodes, found first, that bound the k-th value from below
-#define UNITS 4290000000.0  // of a value of 1: below 2^32, with room for rounding
+#define SOME 8          // the first SOME * k nodes bound the k-th value from below
+#define UNITS 4290000000.0  // in a value of 1: below 2^32, with room for rounding
 #define FIRST_LEVEL 0.7390851332151607
 #define NEXT_LEVEL 0.2078795763507619
 
 struct Graph {
     const long long* indptr;
     const int* indices;
-    const int* degrees;       // of the node at the other end of each entry
+    const int* degrees;       // of the neighbour of each entry
     const float* weights;     // or null
     const double* strengths;  // sum of a row's weights, or null
 };
 
-// Nodes wait in the queue; those before the front were pushed, by the amounts beside them.
+// Nodes wait in the queue; those before the front were pushed, by the amounts of the same index.
 struct Table {
     int size, room, queue_room;
     int* keys;
     u32* held;
-    u32* sent;     // WIDE only: what was pushed before the queue was last cleared
+    u32* sent;     // WIDE only: mass pushed before the queue was last cleared
     u32* amounts;
     Slot* queue;
     Slot* list;    // slots in use
@@ -113,7 +113,7 @@ __device__ void wait(const Table& t, int slot) {
     if (place < t.queue_room) t.queue[place] = (Slot)slot; else sh.full = 1;
 }
 
-// Give mass to a node; it waits for the next round once it rises above the level per neighbour.
+// Add mass to a node, which is queued for the next round once it exceeds the level per neighbour.
 __device__ void give(const Table& t, int node, u32 amount, double bound) {
     int slot = find(t, node);
     if (slot < 0) return;
@@ -123,7 +123,7 @@ __device__ void give(const Table& t, int node, u32 amount, double bound) {
 
 __device__ u32 share_of(double mass) { return mass < 1.0 ? 1u : (u32)(mass + 0.5); }
 
-// Spread what one place of the queue gives away, by the threads ``from``, ``from + step`` and so on.
+// Spread the mass of one queued node, by the threads ``from``, ``from + step`` and so on.
 __device__ void spread(const Graph& g, const Table& t, int place, int from, int step, double continuation,
                        double level) {
     int node = t.keys[t.queue[place]];
@@ -136,7 +136,7 @@ __device__ void spread(const Graph& g, const Table& t, int place, int from, int 
     }
     u32 share = share_of(continuation * t.amounts[place] / (double)(stop - start));
     for (long long edge = start + from; edge < stop; edge += 4 * step) {
-        int nodes[4], degrees[4];  // on their way at once
+        int nodes[4], degrees[4];  // loaded at once to hide latency
         #pragma unroll
         for (int j = 0; j < 4; j++) {
             long long at = edge + j * step;
@@ -149,7 +149,7 @@ __device__ void spread(const Graph& g, const Table& t, int place, int from, int 
 }
 
 #ifdef WIDE
-// Nodes may be pushed many times: make room in the queue before it is full.
+// Nodes may be pushed many times, so free the queue before it is full.
 __device__ void clear_queue(const Table& t) {
     int front = sh.front, waiting = sh.tail - front, tid = threadIdx.x, threads = blockDim.x;
     if (sh.tail <= t.queue_room / 3 * 2) return;
@@ -162,7 +162,7 @@ __device__ void clear_queue(const Table& t) {
 }
 #endif
 
-// Push all that wait, by what they hold now; sets sum (taken).
+// Push all queued nodes, by the mass they have now; sets sum (mass pushed).
 __device__ void push_round(const Graph& g, const Table& t, double continuation, double level) {
 #ifdef WIDE
     clear_queue(t);
@@ -197,7 +197,7 @@ __device__ void push_round(const Graph& g, const Table& t, double continuation, 
     __syncthreads();
 }
 
-// Let all above the level per neighbour wait; sets sum (all residuals).
+// Queue all nodes above the level per neighbour; sets sum (all residuals).
 __device__ void wait_above(const Graph& g, const Table& t, double level) {
     u64 rest = 0;
     if (threadIdx.x == 0) sh.sum = 0;
@@ -214,7 +214,7 @@ __device__ void wait_above(const Graph& g, const Table& t, double level) {
     __syncthreads();
 }
 
-// Push one root, as _push of kernels/push.py does with a threshold.
+// Push one root, like _push_root of kernels/push.py with a threshold.
 __device__ void push(const Graph& g, const Table& t, int root, double continuation, double goal, double least,
                      double unit) {
     long long degree = g.indptr[root + 1] - g.indptr[root];
@@ -243,7 +243,7 @@ __device__ void push(const Graph& g, const Table& t, int root, double continuati
     }
 }
 
-// Turn what nodes hold into all they ever received, of which they keep a fixed part.
+// Turn the residual of each node into all mass it received, which is in proportion to its value.
 __device__ void add_pushed(const Table& t) {
     __syncthreads();
     for (int i = threadIdx.x; i < sh.front; i += blockDim.x) atomicAdd(&t.held[t.queue[i]], t.amounts[i]);
@@ -256,7 +256,7 @@ __device__ void add_pushed(const Table& t) {
 
 __device__ u64 key_of(const Table& t, int slot) { return (u64)t.held[slot] << 32 | (u32)~t.keys[slot]; }
 
-// A key that exactly k of the listed slots reach: digit by digit from the highest.
+// Return a key that exactly k of the listed slots reach, by radix selection from the highest digit.
 __device__ u64 select(const Table& t, const Slot* list, int count, int k) {
     int tid = threadIdx.x, threads = blockDim.x;
     if (tid == 0) sh.prefix = 0, sh.wanted = k, sh.found = 0;
@@ -299,7 +299,7 @@ __device__ u64 select(const Table& t, const Slot* list, int count, int k) {
     return least;
 }
 
-// The slots that can matter for the k largest, in the queue's place, if there is room for them.
+// Return the slots that can have the k largest values, in the queue's memory if they fit there.
 __device__ const Slot* shortlist(const Table& t, int k, int* count) {
     int all = sh.count, some = SOME * k < all ? SOME * k : all;
     u64 least = select(t, t.list, some, k) >> 32;  // at least k values reach it
@@ -317,7 +317,7 @@ __device__ const Slot* shortlist(const Table& t, int k, int* count) {
     return fits ? t.queue : t.list;
 }
 
-// Write the k largest values of one root, as keep_top of kernels/topk.py does.
+// Write the k largest values of one root, like keep_top of kernels/push.py.
 __device__ void keep_top(const Table& t, int k, float* out) {
     int tid = threadIdx.x, threads = blockDim.x, count = sh.count, chosen = k < count ? k : count;
     const Slot* list = t.list;
@@ -344,7 +344,7 @@ __device__ void keep_top(const Table& t, int k, float* out) {
     }
 }
 
-// Roots are taken by blocks as they come; full[row] is set where the table was too small for the root of a row.
+// Each block takes the next root when it is free; full[row] is set if the table was too small for its root.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) push_roots(
     const long long* indptr, const int* indices, const int* degrees, const float* weights, const double* strengths,
     int has_weights, const int* roots, const int* rows, int count, double continuation, double goal, double least,

@@ -1,4 +1,4 @@
-"""Profiles by push on a CUDA device, by the kernel push.cu."""
+"""Profiles by push on a CUDA device, with the kernel push.cu."""
 
 import logging
 from functools import cache
@@ -13,33 +13,33 @@ from spinegraph.kernels.push import LAST_LEVEL, push_goal
 
 logger = logging.getLogger(__name__)
 
-# Measured on an H200: 768 threads with rows by 8 do 2.13 million roots a second, 512 do 2.02, three tables a
-# multiprocessor 1.73, since some roots then need wide ones.
+# Measured on an H200: 768 threads, 8 of them per row, push 2.13 million roots a second; 512 threads 2.02;
+# three tables per multiprocessor 1.73, since some roots then need wide tables.
 _THREADS = 768
 _BLOCKS_PER_PROCESSOR = 2
 _LANES = 8
 _MIN_QUEUE = 1536
-_STATIC = 1536  # bytes of shared memory that the kernel takes besides its table
+_STATIC = 1536  # bytes of shared memory that the kernel uses besides its table
 _FIRST_WIDE = 1 << 17
-_SHARE_OF_MEMORY = 0.25  # that wide tables may take
+_SHARE_OF_MEMORY = 0.25  # for wide tables
 Kernels = tuple[Any, Any]  # with tables in shared memory, and with wide ones in global memory
 
 
 class Layout(NamedTuple):
-    """A table: its slots, how many may be used, and how many pushes its queue holds."""
+    """Sizes of a hash table: its slots, how many may be used, and the length of its queue."""
 
     size: int
     room: int
     queue: int
 
     def bytes(self, wide: bool) -> int:
-        """Memory of one table, as the kernel lays it out."""
+        """Return the memory of one table, as ``table_at`` in push.cu arranges it."""
         size, queue, room = (12, 8, 4) if wide else (8, 6, 2)
         return -(-(size * self.size + queue * self.queue + room * self.room) // 16) * 16
 
 
 def push_kernels(device: torch.device) -> Kernels | None:
-    """Return the compiled kernels of a CUDA device, or None where there are none."""
+    """Return the compiled kernels of a CUDA device, or None if there are none."""
     if device.type != "cuda":
         return None
     index = torch.cuda.current_device() if device.index is None else device.index
@@ -49,16 +49,15 @@ def push_kernels(device: torch.device) -> Kernels | None:
 
 @cache
 def _compiled(index: int, *definitions: str) -> Any:
-    """Compile push.cu for the CUDA device of that index; None where Torch cannot."""
+    """Compile push.cu for the CUDA device of that index; return None if Torch cannot."""
     macros = (f"THREADS {_THREADS}", f"BLOCKS {_BLOCKS_PER_PROCESSOR}", f"LANES {_LANES}", *definitions)
     source = files("spinegraph.engines.gpu").joinpath("push.cu").read_text()
     try:
         with torch.cuda.device(index):
-            return torch.cuda._compile_kernel(
-                "\n".join([*(f"#define {macro}" for macro in macros), source]), "push_roots"
-            )
+            lines = [*(f"#define {macro}" for macro in macros), source]
+            return torch.cuda._compile_kernel("\n".join(lines), "push_roots")
     except (AttributeError, OSError, RuntimeError) as fault:
-        logger.warning("the push kernel cannot be compiled, the CPU computes profiles: %s", fault)
+        logger.warning("the push kernel cannot be compiled, so the CPU computes profiles: %s", fault)
         return None
 
 
@@ -72,7 +71,7 @@ def push(
     tolerance: float,
     threshold: float,
 ) -> Tensor:
-    """Return the profiles of some roots, (r, k): ``weights`` of ``rooted_pagerank``, with a threshold."""
+    """Return the profiles of some roots, (r, k): ``weights`` of ``rooted_pagerank`` with a threshold."""
     weights = torch.empty((len(roots), k), device=graph.device)
     full = torch.empty(len(roots), dtype=torch.int32, device=graph.device)
     has_weights = graph.weights is not None
@@ -81,9 +80,8 @@ def push(
     settings = [continuation, push_goal(continuation, tolerance), threshold * LAST_LEVEL, k]
     rows = torch.arange(len(roots), dtype=torch.int32, device=graph.device)
     layout, wide = shared_layout(graph.device, k), False
-    while len(rows):  # roots that reach more than a table holds are pushed again with a larger one
-        given = [*links, rows, len(rows), *settings]
-        _launch(kernels[wide], layout, wide, len(rows), given, [weights, full])
+    while len(rows):  # roots whose nodes do not fit into a table are pushed again with a larger one
+        _launch(kernels[wide], layout, wide, len(rows), [*links, rows, len(rows), *settings], [weights, full])
         rows = rows[full[rows.long()] > 0]
         layout = wide_layout(8 * layout.size if wide else _FIRST_WIDE, len(graph), k)
         wide = True
@@ -94,20 +92,19 @@ def shared_layout(device: torch.device, k: int) -> Layout:
     """Return the largest table of which two fit in a multiprocessor's shared memory."""
     found = torch.cuda.get_device_properties(device)
     half = found.shared_memory_per_multiprocessor // _BLOCKS_PER_PROCESSOR - 1024
-    limit = min(half, getattr(found, "shared_memory_per_block_optin", half)) - _STATIC
-    return layout_within(limit, k)
+    return layout_within(min(half, getattr(found, "shared_memory_per_block_optin", half)) - _STATIC, k)
 
 
 def layout_within(limit: int, k: int) -> Layout:
-    """Return the largest table of so many bytes, with 16-bit slots."""
+    """Return the largest table of at most ``limit`` bytes, with 16-bit slots."""
     queue = max(_MIN_QUEUE, 8 * k)
     size = (limit - 6 * queue + 2 * _THREADS - 16) // 10 // 16 * 16
-    # Every thread may add one node more than there is room for, before it sees that there is none.
+    # Every thread may add one node more than fits before it sees that the table is full.
     return Layout(size, size - _THREADS - 1, queue)
 
 
 def wide_layout(size: int, num_nodes: int, k: int) -> Layout:
-    """Return a table of so many slots, or as many as any root of the graph can need."""
+    """Return a table of ``size`` slots, or as many as any root of the graph can need."""
     size = min(max(size, 64 * k), max(2 * num_nodes, 64 * k) + 2 * _THREADS)
     size = -(-size // 16) * 16
     return Layout(size, size - _THREADS - 1, 3 * size)

@@ -1,4 +1,4 @@
-"""The role part of all nodes on a Torch device: as ``structure.columns`` and ``parts.role``."""
+"""The role part of all nodes on a Torch device; see ``structure.columns`` and ``parts.role``."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,32 +10,25 @@ from torch.nn.functional import pad
 from spinegraph.engines.gpu.graph import DeviceGraph, as_tensor
 from spinegraph.kernels.columns import QUANTILES
 from spinegraph.kernels.dtw import OFFSET
-from spinegraph.parts.content import Ramps
+from spinegraph.parts.content import RandomFeatures
 from spinegraph.parts.role import BOUND, PROFILE, ROUNDING, Role
 
-_TOGETHER = 1 << 25  # entries, or pairs of them, at a time: bounds memory
+_BLOCK = 1 << 25  # entries, or pairs of them, at a time, to bound memory
 
 
 def structural_columns(graph: DeviceGraph, strengths: Tensor) -> Tensor:
-    """Return the columns (n, 10) of all nodes that ``parts.role.COLUMNS`` begins with."""
+    """Return the first ten of ``parts.role.COLUMNS`` of all nodes, (n, 10)."""
     degrees = graph.indptr.diff()
     count, logarithms = degrees.clamp_min(1), degrees.double().log1p()
-    mean, square = (
-        graph.links.times(torch.stack([logarithms, logarithms**2], dim=1)) / count[:, None]
-    ).unbind(1)
+    sums = graph.links.times(torch.stack([logarithms, logarithms**2], dim=1))
+    mean, square = (sums / count[:, None]).unbind(1)
     triangles = Triangles(graph)
-    blocks = [_compared(graph, triangles, start, stop) for start, stop in blocks_of(graph.indptr, _TOGETHER)]
+    blocks = [_compared(graph, triangles, start, stop) for start, stop in blocks_of(graph.indptr, _BLOCK)]
     smaller, h_index, shared, *overlaps = torch.cat(blocks, dim=1)
-    columns = [
-        logarithms,
-        torch.where(degrees > 0, strengths / count, 1.0).log(),
-        smaller.log1p(),
-        h_index.log1p(),
-        shared / (degrees * (degrees - 1)).clamp_min(2),
-        mean,
-        (square - mean**2).clamp_min(0).sqrt(),
-        *overlaps,
-    ]
+    weight = torch.where(degrees > 0, strengths / count, 1.0).log()
+    clustering = shared / (degrees * (degrees - 1)).clamp_min(2)
+    deviation = (square - mean**2).clamp_min(0).sqrt()
+    columns = logarithms, weight, smaller.log1p(), h_index.log1p(), clustering, mean, deviation, *overlaps
     return torch.stack([column.float() for column in columns], dim=1)
 
 
@@ -51,40 +44,39 @@ def columns_around(graph: DeviceGraph, near: Tensor) -> Tensor:
 
 
 def profile_columns(weights: Tensor) -> Tensor:
-    """Return the columns (r, 21) that read profiles (r, k)."""
+    """Return the columns (r, 21) that are computed from profiles (r, k)."""
     spread = -(weights * torch.where(weights > 0, weights, 1.0).log()).sum(1, dtype=torch.float64)
     ranked = pad(weights[:, : len(PROFILE)], (0, max(len(PROFILE) - weights.shape[1], 0)))
     return torch.cat([spread[:, None], (ranked.double() + OFFSET).log()], dim=1).float()
 
 
 def moments(graph: DeviceGraph) -> Tensor:
-    """Return log(1 + degree) of all nodes, and its square, (n, 2)."""
+    """Return log(1 + degree) and its square for all nodes, (n, 2)."""
     values = graph.indptr.diff().double().log1p().float()
     return torch.stack([values, values**2], dim=1)
 
 
 def embed(role: Role, columns: Tensor) -> Tensor:
-    """Return the part (r, d) of nodes with columns (r, s), as ``Role.embed``."""
-    mean, scale, rotation = (
-        as_tensor(each, columns.device) for each in (role.mean, role.scale, role.rotation)
-    )
-    values = with_ramps(
-        (float(BOUND) * ((columns - mean) / scale / float(BOUND)).tanh()) @ rotation, role.ramps
-    )
+    """Return the part (r, d) of nodes with columns (r, s); see ``Role.embed``."""
+    arrays, bound = (role.mean, role.scale, role.rotation), float(BOUND)
+    mean, scale, rotation = (as_tensor(each, columns.device) for each in arrays)
+    values = (bound * ((columns - mean) / scale / bound).tanh()) @ rotation
+    values = with_random_features(values, role.random_features)
     constant = columns.new_full((len(columns), int(role.constant > 0)), role.constant)
     return torch.cat([values, constant], dim=1)
 
 
-def with_ramps(values: Tensor, ramps: Ramps | None) -> Tensor:
-    """Return values (r, d) and their combinations side by side, as ``Ramps.beside``."""
-    if ramps is None:
+def with_random_features(values: Tensor, random_features: RandomFeatures | None) -> Tensor:
+    """Return values (r, d) with their random features appended; see ``RandomFeatures.append_to``."""
+    if random_features is None:
         return values
-    matrix, offset = (as_tensor(each, values.device) for each in (ramps.matrix, ramps.offset))
+    arrays = random_features.matrix, random_features.offset
+    matrix, offset = (as_tensor(each, values.device) for each in arrays)
     return torch.cat([values, (values @ matrix + offset).clamp_min(0)], dim=1)
 
 
 def _compared(graph: DeviceGraph, triangles: "Triangles", start: int, stop: int) -> Tensor:
-    """Return, for nodes from start to stop, what their neighbours say beside themselves, float64 (6, r).
+    """Return counts over the neighbours of the nodes from start to stop, float64 (6, r).
 
     Smaller neighbours, h-index, common neighbours over all neighbours, and quantiles of overlap.
     """
@@ -104,10 +96,9 @@ def _compared(graph: DeviceGraph, triangles: "Triangles", start: int, stop: int)
     rank = torch.arange(len(rows), device=device) - firsts[rows]
     falling = (2**31 - 1) - ascending(2**31 - 1 - theirs)
     common = triangles.at(rows + start, others)
-    either = (mine + theirs - common - 2).clamp_min(1)  # 0, if the two have no other neighbours
-    overlaps = pad(ascending((common.double() / either).float().view(torch.int32)), (0, 1)).view(
-        torch.float32
-    )
+    either = (mine + theirs - common - 2).clamp_min(1)  # 0 if the two have no other neighbours
+    bits = ascending((common.double() / either).float().view(torch.int32))
+    overlaps = pad(bits, (0, 1)).view(torch.float32)
     found = [totals(2 * theirs <= mine), totals(falling > rank), totals(common)]
     last = (own - 1).clamp_min(0)
     for share in QUANTILES:
@@ -120,10 +111,10 @@ def _compared(graph: DeviceGraph, triangles: "Triangles", start: int, stop: int)
 
 
 class Triangles:
-    """In how many triangles each link is: how many neighbours its two ends have in common.
+    """Number of triangles of each link, which is the number of common neighbours of its ends.
 
-    Links lead from the end with fewer neighbours to the other. Then no node has many, and pairs of links
-    from one node find each triangle once.
+    Links lead from the end with fewer neighbours to the other. So no node has many, and pairs of links from
+    one node find each triangle once.
     """
 
     def __init__(self, graph: DeviceGraph) -> None:
@@ -133,12 +124,12 @@ class Triangles:
         sources = torch.arange(n, dtype=torch.int32, device=device).repeat_interleave(degrees)
         leads = self._rank[sources] < self._rank[graph.indices]
         sources, targets = sources[leads], graph.indices[leads]
-        self._keys = sources.long() * n + targets  # ascend
+        self._keys = sources.long() * n + targets  # ascending
         ends = pad(torch.bincount(sources, minlength=n).cumsum(0), (1, 0))
         after = ends[1:][sources] - 1 - torch.arange(len(sources), device=device)
         self._counts = torch.zeros(len(sources), dtype=torch.int32, device=device)
         upto = pad(after.cumsum(0), (1, 0))
-        for start, stop in blocks_of(upto, _TOGETHER):
+        for start, stop in blocks_of(upto, _BLOCK):
             first = torch.arange(start, stop, device=device).repeat_interleave(after[start:stop])
             place = torch.arange(len(first), device=device) + upto[start]
             second = first + 1 + place - upto[first]
@@ -152,16 +143,15 @@ class Triangles:
         return self._counts[self._find(ones, others)[0]]
 
     def _find(self, ones: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where the links between nodes are, and whether there are any."""
-        turned = self._rank[ones] > self._rank[others]
-        keys = torch.where(turned, others, ones).long() * self._n + torch.where(turned, ones, others)
+        """Return the positions of the links between nodes, and whether these exist."""
+        is_swapped = self._rank[ones] > self._rank[others]
+        keys = torch.where(is_swapped, others, ones).long() * self._n + torch.where(is_swapped, ones, others)
         at = torch.searchsorted(self._keys, keys).clamp_(0, max(len(self._keys) - 1, 0))
         return at, self._keys[at] == keys
 
 
 def blocks_of(ends: Tensor, size: int) -> Iterator[tuple[int, int]]:
-    """Cut rows that end at ``ends`` (r + 1,) into blocks of about ``size`` entries, one row more at most."""
+    """Split rows with ends (r + 1,) into blocks of about ``size`` entries, exceeded by one row at most."""
     cuts = torch.arange(0, int(ends[-1]) + 1, size, device=ends.device)
     found = (torch.searchsorted(ends, cuts, right=True) - 1).tolist()
-    found = sorted({0, *found, len(ends) - 1})
-    return pairwise(found)
+    return pairwise(sorted({0, *found, len(ends) - 1}))

@@ -1,6 +1,6 @@
-// The same points by the processor alone, for machines without a graphics card: WebGL in software is far slower.
+// The same points drawn by the CPU, for machines without a GPU, where WebGL is far slower.
 
-const FEW = 5000; // points up to which smooth edges cost little
+const FEW = 5000; // points up to which smooth edges are cheap
 
 /** Draws points on a canvas, pixel by pixel, over an opaque ground. */
 export class FlatPoints {
@@ -13,7 +13,7 @@ export class FlatPoints {
   order(places) { this.shown = places; }
   resize(factors) { this.factors = factors; }
 
-  /** Colours are blended with the ground once, so that a pixel is written in one go. */
+  /** Blend colours with the ground once, so that each pixel is written in one step. */
   color(bytes) {
     const [red, green, blue] = this.ground;
     const blend = (value, ground, part) => Math.round(ground + (value - ground) * part);
@@ -46,7 +46,7 @@ function between(before, after, share) {
   return share >= 1 ? after : after.map((place, at) => before[at] + (place - before[at]) * share);
 }
 
-// Discs of whole pixels, row by row: the quickest there is.
+// Draw discs of whole pixels, row by row, which is the fastest way.
 function plain({ pixels, wide, high, packed, shown, factors, places }, { scale, left, top }, size) {
   const discs = new Map();
   let [rows, reach, factor] = [null, 0, NaN];
@@ -70,7 +70,7 @@ function plain({ pixels, wide, high, packed, shown, factors, places }, { scale, 
   }
 }
 
-// Discs whose edges are blended with what lies below them, as a graphics card draws them.
+// Draw discs with edges blended with what is below them, as on a GPU.
 function smooth({ pixels, wide, high, packed, shown, factors, places }, { scale, left, top }, usual) {
   for (let next = 0; next < shown.length; next += 1) {
     const at = shown[next];
@@ -92,7 +92,7 @@ function smooth({ pixels, wide, high, packed, shown, factors, places }, { scale,
   }
 }
 
-// Two colours and the second one's part: red and blue in one go, then green.
+// Blend two colours, given the second one's part: red and blue in one step, then green.
 function mixed(below, above, part) {
   const more = (256 * part) | 0;
   const both = ((below & 0xff00ff) * (256 - more) + (above & 0xff00ff) * more) >>> 8;
@@ -100,7 +100,7 @@ function mixed(below, above, part) {
   return (255 << 24) | (both & 0xff00ff) | (green & 0xff00);
 }
 
-// Half the length of each pixel row of a disc, from the top to the bottom.
+// Half the length of each pixel row of a disc, from top to bottom.
 function disc(size) {
   const reach = Math.max(1, Math.round((size - 1) / 2));
   return Int32Array.from({ length: 2 * reach + 1 }, (_, row) =>

@@ -1,4 +1,4 @@
-// Points in one WebGL call: 100,000 move as easily as 100.
+// Points drawn in one WebGL call, so that 100,000 move as smoothly as 100.
 
 const VERTEX = `#version 300 es
 in vec2 before; in vec2 after; in vec4 color; in float factor;
@@ -31,17 +31,17 @@ function program(gl) {
   return made;
 }
 
-// Asked of a canvas of its own: one that gave a context gives no other.
+// Tested on a separate canvas, since a canvas returns only one kind of context.
 function isSlow() {
   const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
   if (!gl) return true;
-  const told = gl.getExtension("WEBGL_debug_renderer_info");
-  const renderer = String(gl.getParameter(told ? told.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  const debug = gl.getExtension("WEBGL_debug_renderer_info");
+  const renderer = String(gl.getParameter(debug ? debug.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
   gl.getExtension("WEBGL_lose_context")?.loseContext();
   return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(renderer);
 }
 
-/** Draws points on a canvas; null from `of` where there is no WebGL 2, or only one that is slow. */
+/** Draws points on a canvas; `of` returns null if WebGL 2 is missing or slow. */
 export class GlPoints {
   static of(canvas, isAnyAllowed = false) {
     if (!isAnyAllowed && isSlow()) return null;
@@ -81,7 +81,7 @@ export class GlPoints {
     gl.vertexAttribPointer(place, size, type, isNormal, 0, 0);
   }
 
-  /** Places before and after a move, (n * 2) each. */
+  /** Coordinates before and after a move, (n * 2) each. */
   place(before, after) {
     this.held.places = [before, after];
     this.fill("before", before, 2, this.gl.FLOAT);
@@ -95,7 +95,7 @@ export class GlPoints {
     this.fill("color", bytes, 4, this.gl.UNSIGNED_BYTE, true);
   }
 
-  /** How many times as large as usual each point is, (n). */
+  /** Sizes of points relative to the usual size, (n). */
   resize(factors) {
     this.held.factors = factors;
     this.fill("factor", factors, 1, this.gl.FLOAT);

@@ -1,4 +1,4 @@
-// Which point is nearest to a place, without looking at all of them.
+// Finds the point nearest to a position without looking at all points.
 
 /** Points sorted into square cells. */
 export class Grid {

@@ -1,7 +1,7 @@
-// What the colours mean; a group's button dims it, and shift leaves it alone in colour.
+// The legend of the colours; a group's button dims it or, with shift, all others.
 
 import { element, shown, short } from "../dom.js";
-import { on, state, tell } from "../state.js";
+import { emit, on, state } from "../state.js";
 
 /** Keep the legend up to date. */
 export function legend(root) {
@@ -27,10 +27,10 @@ function entry(group, at, muted) {
     const others = state.network.coloring(state.coloring).groups.map((_, place) => place).filter((place) => place !== at);
     if (event.shiftKey) state.muted = new Set(others.every((place) => muted.has(place)) ? [] : others);
     else if (!muted.delete(at)) muted.add(at);
-    tell("muted");
+    emit("muted");
     document.querySelector(`#legend [data-group="${at}"]`)?.focus();
   };
-  const about = `${group.title}: ${shown(group.count)} nodes. Press to dim, with shift to dim all others.`;
+  const about = `${group.title}: ${shown(group.count)} nodes. Click to dim it, or shift-click to dim all others.`;
   return element("li", {}, element("button",
     { type: "button", "aria-pressed": String(!muted.has(at)), "data-group": at, title: about, onclick: press },
     element("i", { class: "dot", style: { "--dot": `var(${group.color})` } }),

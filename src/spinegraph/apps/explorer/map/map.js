@@ -1,25 +1,25 @@
-// The map of all nodes: points, marks above them, and what the pointer is over.
+// The map of all nodes: points, marks above them, and the tooltip.
 
 import { rgb, setColors, short, shown } from "../dom.js";
-import { choose, on, shownNodes, state, tell } from "../state.js";
+import { choose, emit, on, shownNodes, state } from "../state.js";
 import { FlatPoints } from "./flat_points.js";
 import { GlPoints } from "./gl_points.js";
 import { Grid } from "./grid.js";
 import { drawMarks } from "./marks.js";
 import { control, View } from "./view.js";
 
-const REACH = 14; // pixels from a point that still pick it
+const REACH = 14; // pixels from a point within which it can be picked
 const FAINT = 28; // opacity, of 255, of nodes that are not in colour
-const MOVING = 700; // milliseconds that points take to a new place
+const MOVING = 700; // milliseconds that points take to move
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** Draws whenever something has changed, and not otherwise. */
+/** Redraws only if something has changed. */
 export class MapView {
   constructor(root) {
     this.canvas = root.querySelector("#points");
     this.above = root.querySelector("#marks");
     this.tip = root.querySelector("#tip");
-    this.outline = null; // corners of what is being selected, in pixels
+    this.outline = null; // corners of the current selection, in pixels
     this.pen = this.above.getContext("2d");
     this.view = new View();
     this.share = 1;
@@ -41,9 +41,9 @@ export class MapView {
       this.redraw();
     });
     new ResizeObserver(() => this.resized()).observe(root);
-    for (const news of ["coloring", "muted", "filters", "selected"]) on(news, () => this.recolor());
+    for (const event of ["coloring", "muted", "filters", "selected"]) on(event, () => this.recolor());
     on("sizing", () => this.resize());
-    for (const news of ["chosen", "twins", "tab"]) on(news, () => this.redraw());
+    for (const event of ["chosen", "twins", "tab"]) on(event, () => this.redraw());
     on("trial", () => this.land());
     on("chosen", () => this.bringIntoView());
     document.addEventListener("theme", () => {
@@ -53,7 +53,7 @@ export class MapView {
     });
   }
 
-  /** Take over a network; nodes that were there move to their new places. */
+  /** Show a network; nodes of the previous one move to their new positions. */
   take(network, before) {
     this.points ??= GlPoints.of(this.canvas) ?? new FlatPoints(this.canvas);
     this.points.onrestored = () => this.redraw();
@@ -73,11 +73,11 @@ export class MapView {
     if (before) this.moveAlong(); else this.share = 1;
   }
 
-  /** Let all nodes go to where the map by other parts has them. */
+  /** Move all nodes to their positions on the map by another part. */
   async show(by) {
     const { network } = state;
     await network.layout(by);
-    if (network !== state.network) return; // the new one is shown by the same part
+    if (network !== state.network) return; // the new network is shown by the same part
     const { places, x, y } = network;
     network.show(by);
     this.take(network, { places, x, y });
@@ -95,7 +95,7 @@ export class MapView {
     requestAnimationFrame(step);
   }
 
-  /** Let the hypothetical node fly from where it was, or from among its links, to where it lands. */
+  /** Move the hypothetical node from its position, or from the middle of its links, to its new one. */
   land() {
     const { network, trial } = state;
     const to = trial?.place;
@@ -234,24 +234,24 @@ export class MapView {
     this.tip.style.translate = `${x}px ${y}px`;
   }
 
-  /** Draw an outline; when it is done, select what lies within it and is in colour. */
+  /** Draw an outline; when it is done, select the nodes in colour within it. */
   outlined(corners, isDone) {
     this.outline = isDone ? null : corners;
     if (isDone) this.select(corners);
     this.redraw();
   }
 
-  /** Select the nodes within an outline of pixels; without one, all that are in the window. */
+  /** Select the nodes within an outline in pixels, by default all nodes in view. */
   select(corners = [[0, 0], [this.view.wide, 0], [this.view.wide, this.view.high], [0, this.view.high]]) {
     const { x, y } = state.network;
     const outline = corners.map((corner) => this.view.plane(...corner));
     const found = new Set();
     for (let place = 0; place < x.length; place += 1) if (this.inColor[place] && isWithin(x[place], y[place], outline)) found.add(place);
     state.selected = found;
-    tell("selected");
+    emit("selected");
   }
 
-  /** The map as it is seen, with what colours mean, as a PNG. */
+  /** The current view of the map and the legend, as a PNG. */
   async picture(title) {
     const { network, coloring } = state;
     const { wide, high } = this.view;
@@ -289,7 +289,7 @@ export class MapView {
   picked(at, reach) {
     if (!this.grid) return;
     const found = this.near(at, reach);
-    if (state.isPicking) { if (found >= 0) tell("picked", state.network.names[found]); return; }
+    if (state.isPicking) { if (found >= 0) emit("picked", state.network.names[found]); return; }
     choose(found < 0 ? null : state.network.names[found]);
   }
 }
@@ -303,7 +303,7 @@ function interleaved(x, y) {
   return both;
 }
 
-// Whether a place lies within an outline: a line from it crosses the outline an odd number of times.
+// Whether a point is within an outline: then a line from it crosses the outline an odd number of times.
 function isWithin(x, y, outline) {
   let isInside = false;
   for (let at = 0, last = outline.length - 1; at < outline.length; last = at, at += 1) {

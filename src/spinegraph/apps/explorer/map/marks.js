@@ -1,4 +1,4 @@
-// What lies above the points: the chosen node, its twins and neighbours, the hypothetical node, the cross.
+// Marks above the points: the chosen node, its twins and neighbours, the hypothetical node, the cross.
 
 const TAU = 2 * Math.PI;
 
@@ -65,7 +65,7 @@ function badge(pen, at, text, colors) {
   pen.textAlign = "start";
 }
 
-/** Draw all marks; `at(name)` is a node's place in pixels, or null. */
+/** Draw all marks; `at(name)` is a node's position in pixels, or null. */
 export function drawMarks(pen, size, marks, at, colors) {
   pen.clearRect(0, 0, size.wide, size.high);
   const chosen = marks.chosen === null ? null : at(marks.chosen);

@@ -1,13 +1,13 @@
-// The window on the map: which part is seen, and moving it by pointer, wheel and keys.
+// The visible part of the map, and moving it by pointer, wheel and keys.
 
 const MOVE = 60; // pixels per arrow key
-const CLOSEST = 4000; // times closer than all
+const CLOSEST = 4000; // maximum zoom, relative to the whole map
 
 /** Centre and scale; pixels are those of the page. */
 export class View {
   constructor() { Object.assign(this, { x: 0, y: 0, scale: 1, whole: 1, wide: 1, high: 1 }); }
 
-  /** Show a rectangle as a whole, below the tools at the top. */
+  /** Show a whole rectangle, below the tools at the top. */
   fit({ left, right, low, high }, margin = 28, top = 36) {
     const wide = Math.max(right - left, 1e-6);
     const tall = Math.max(high - low, 1e-6);
@@ -28,7 +28,7 @@ export class View {
     this.y += down / this.scale;
   }
 
-  /** Come closer by a factor, keeping the place under a pixel where it is. */
+  /** Zoom in by a factor, keeping the point under a pixel fixed. */
   closer(factor, across = this.wide / 2, down = this.high / 2) {
     const [x, y] = this.plane(across, down);
     this.scale = Math.min(this.whole * CLOSEST, Math.max(this.whole / 4, this.scale * factor));
@@ -43,7 +43,7 @@ export class View {
 }
 
 /**
- * Let a canvas move a view; told of every change, of the pointer, and of a choice at a pixel.
+ * Let a canvas move a view; callbacks receive every change, the pointer, and clicks.
  *
  * While `tool()` is "box" or "lasso", or shift is held, dragging draws an outline instead: `outlined(corners, isDone)`.
  */

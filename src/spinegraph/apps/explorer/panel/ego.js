@@ -1,4 +1,4 @@
-// The small network around a node, drawn: rings of one step and two.
+// A drawing of the small network around a node: rings of one step and two.
 
 import { drawn, short, shown } from "../dom.js";
 import { about, colorOf } from "../naming.js";
@@ -6,7 +6,7 @@ import { choose } from "../state.js";
 
 const SIDE = 200;
 
-/** Draw what /neighborhood returned; the node itself has a ring. */
+/** Draw the answer of /neighborhood; the node itself has a ring. */
 export function ego(around) {
   const middle = (values) => (Math.min(...values) + Math.max(...values)) / 2;
   const [x, y] = [middle(around.x), middle(around.y)];
@@ -19,7 +19,7 @@ export function ego(around) {
     const [[x1, y1], [x2, y2]] = [at(one), at(other)];
     return drawn("line", { x1, y1, x2, y2, class: around.hops[one] && around.hops[other] ? "far" : "near" });
   });
-  // The root is drawn last, and its first neighbours above the others.
+  // The root is drawn last, and its direct neighbours above other nodes.
   const order = around.names.map((_, place) => place).sort((a, b) => around.hops[b] - around.hops[a]);
   const nodes = order.map((place) => circle(around, place, at(place), radius(place)));
   const count = around.names.length - 1;

@@ -1,4 +1,4 @@
-// What a hypothetical node would be, and why: its role, whom it would be like in what, and what is odd about it.
+// The result for a hypothetical node: its role, the nodes it would be similar to and why, and warnings.
 
 import { get, node } from "../api.js";
 import { element, short, shown } from "../dom.js";
@@ -7,9 +7,9 @@ import { choose, state } from "../state.js";
 import { ego } from "./ego.js";
 
 const DRAWN = 3;
-const IN_WHAT = { content: "By content", place: "By place", role: "By role" };
+const BY_PART = { content: "By content", place: "By place", role: "By role" };
 
-/** What /embed told of one node. */
+/** The answer of /embed for one node. */
 export function landing(found) {
   const [first] = found.nearest;
   const drawn = found.nearest.slice(0, DRAWN).map(card);
@@ -22,20 +22,20 @@ export function landing(found) {
     found.warnings.map((words) => element("p", { class: "caution" }, words)),
     element("h3", {}, "Why"),
     element("ul", { id: "reasons" },
-      Object.entries(found.nearest_by_part ?? {}).map(([part, match]) => element("li", {}, `${IN_WHAT[part]} it is most like `,
+      Object.entries(found.nearest_by_part ?? {}).map(([part, match]) => element("li", {}, `${BY_PART[part]} it is most like `,
         element("button", { type: "button", class: "link", onclick: () => choose(match.name) }, short(match.name, 40)), ` (${match.score.toFixed(2)}).`)),
       (found.words ?? []).map((sentence) => element("li", {}, sentence))),
     element("h3", {}, "Most like it"),
     element("div", { class: "cards" }, drawn), element("div", { class: "chips" }, others));
 }
 
-function role(told) {
-  if (!told) return element("p", { class: "note" }, "Roles are being found …");
-  const share = told.memberships[told.role];
-  return element("p", {}, element("b", {}, told.title), ` (${shown(share * 100)} %) — ${told.description}`);
+function role(found) {
+  if (!found) return element("p", { class: "note" }, "Computing roles …");
+  const share = found.memberships[found.role];
+  return element("p", {}, element("b", {}, found.title), ` (${shown(share * 100)} %) — ${found.description}`);
 }
 
-/** The most frequent value, among the nearest nodes, of what the map is coloured by. */
+/** The most frequent value among the nearest nodes, in the column that colours the map. */
 function majority(nearest) {
   const { network, coloring } = state;
   const column = network.column(coloring);

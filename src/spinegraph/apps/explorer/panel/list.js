@@ -1,14 +1,14 @@
-// The nodes that are in colour or selected, as a list; and the filters that say which are in colour.
+// The nodes in colour or selected, as a list, and the filters that determine which are in colour.
 
 import { element, save, short, shown } from "../dom.js";
 import { fault, goTo } from "../naming.js";
 import { written, writtenNumber } from "../network.js";
-import { loaded, on, shownNodes, state, tell } from "../state.js";
+import { emit, loaded, on, shownNodes, state } from "../state.js";
 
 const LISTED = 100;
-const COLUMNS = 60; // of the table, in a CSV file
+const COLUMNS = 60; // of the table, at most, in a CSV file
 
-/** Build the panel; `map` selects what is in its window. */
+/** Build the panel; `map` selects the nodes in view. */
 export function listPanel(root, map) {
   const filters = element("ul", { class: "picked" });
   const column = element("select", { id: "filter-column", onchange: () => ask().catch(failed) });
@@ -17,9 +17,9 @@ export function listPanel(root, map) {
   const nodes = element("div", { class: "chips" });
   const said = element("div", {});
   const failed = (error) => said.replaceChildren(fault(error));
-  const clear = element("button", { type: "button", class: "chip", onclick: () => { state.selected = null; tell("selected"); } }, "Select all again");
+  const clear = element("button", { type: "button", class: "chip", onclick: () => { state.selected = null; emit("selected"); } }, "Clear the selection");
 
-  /** Ask which values of the column pass. */
+  /** Show inputs for the values of the column that pass. */
   async function ask() {
     values.replaceChildren();
     const key = column.value;
@@ -31,7 +31,7 @@ export function listPanel(root, map) {
       state.filters.push({ key, ...filter });
       column.value = "";
       values.replaceChildren();
-      tell("filters");
+      emit("filters");
     };
     if (read.codes) {
       values.append(element("select", { "aria-label": `Value of ${read.title}`, id: "filter-level", onchange: ({ target }) => add({ level: target.value }) },
@@ -45,7 +45,7 @@ export function listPanel(root, map) {
       value: read.kind === "date" ? writtenNumber(read, end).slice(0, 10) : end,
     }));
     const number = (input, otherwise) => (input.value === "" ? otherwise : read.kind === "date" ? Date.parse(input.value) : Number(input.value));
-    const day = read.kind === "date" ? 86_399_999 : 0; // a date lasts until its end
+    const day = read.kind === "date" ? 86_399_999 : 0; // so that the last day is included
     values.append(low, " to ", high, element("button", { type: "button", class: "chip", id: "filter-add",
       onclick: () => add({ low: number(low, -Infinity), high: number(high, Infinity) + day }) }, "Filter"));
   }
@@ -55,7 +55,7 @@ export function listPanel(root, map) {
     return read.codes ? `${read.title}: ${level}` : `${read.title}: ${[low, high].map((one) => writtenNumber(read, one).slice(0, 10)).join(" to ")}`;
   }
 
-  /** Places of the nodes in the list. */
+  /** Indices of the nodes in the list. */
   function listed() {
     const inColor = shownNodes();
     const all = state.selected ? [...state.selected] : Array.from(inColor, (_, place) => place);
@@ -70,7 +70,7 @@ export function listPanel(root, map) {
       entries.map(([key, title]) => element("option", { value: key }, short(title, 40)))));
     filters.replaceChildren(...state.filters.map((filter, at) => element("li", {}, element("span", {}, short(words(filter), 50)),
       element("button", { type: "button", class: "remove", "aria-label": `Remove the filter ${words(filter)}`,
-        onclick: () => { state.filters.splice(at, 1); tell("filters"); } }, "×"))));
+        onclick: () => { state.filters.splice(at, 1); emit("filters"); } }, "×"))));
     count.textContent = `${shown(places.length)} of ${shown(network.size)} nodes ${state.selected ? "selected" : "in colour"}` +
       (places.length > LISTED ? `, the first ${LISTED}:` : "");
     nodes.replaceChildren(...places.slice(0, LISTED).map((place) => goTo(network.names[place])));
@@ -89,13 +89,13 @@ export function listPanel(root, map) {
 
   root.replaceChildren(
     element("h2", {}, "Nodes"),
-    element("p", { class: "note" }, "Keep only some in colour by any column, or select some on the map: choose Box or Lasso and drag, or hold shift."),
+    element("p", { class: "note" }, "Filter nodes by any column, or select some on the map: choose Box or Lasso and drag, or hold shift and drag."),
     element("div", { class: "row filter" }, element("label", { for: "filter-column" }, "Only where"), column, values), filters,
     count,
     element("div", { class: "chips" },
       element("button", { type: "button", class: "main", id: "save-csv",
         onclick: () => table().then((text) => save(new Blob([`${text}\r\n`], { type: "text/csv" }), "nodes.csv")).catch(failed) }, "Save as CSV"),
-      element("button", { type: "button", class: "chip", id: "select-seen", onclick: () => map.select() }, "Select what the map shows"), clear),
+      element("button", { type: "button", class: "chip", id: "select-seen", onclick: () => map.select() }, "Select the nodes in view"), clear),
     said, nodes);
-  for (const news of ["network", "coloring", "muted", "filters", "selected", "tab"]) on(news, show);
+  for (const event of ["network", "coloring", "muted", "filters", "selected", "tab"]) on(event, show);
 }

@@ -1,16 +1,16 @@
-// The panel of the chosen node: who it is, its twins, its profile, its neighbours.
+// The panel of the chosen node: its role, table row, twins, profile and neighbours.
 
 import { get, node } from "../api.js";
 import { element, shown } from "../dom.js";
 import { dot, fault, goTo, recolor } from "../naming.js";
-import { on, state, tell } from "../state.js";
+import { emit, on, state } from "../state.js";
 import { profile, profileKey } from "./profile.js";
 import { twinsSection } from "./twins.js";
 import { welcome } from "./welcome.js";
 
 const NEIGHBORS = 60;
 
-/** Keep the panel up to date. */
+/** Build the panel and keep it up to date. */
 export function nodePanel(root) {
   let leave = new AbortController();
   const show = () => {
@@ -35,9 +35,9 @@ function showNode(root, name, signal) {
   const parts = {
     role: element("div", { class: "role" }), row: element("div", {}), profile: element("div", {}), near: element("div", { class: "chips" }),
   };
-  const twins = twinsSection(name, signal, (told, twin) => drawProfile(parts.profile, told, twin));
+  const twins = twinsSection(name, signal, (own, twin) => drawProfile(parts.profile, own, twin));
   root.replaceChildren(heading(name), parts.role, parts.row, twins,
-    section("Profile", "Where a walk from the node ends, most likely places first: the shape that twins share.", parts.profile),
+    section("Profile", "How likely walks from the node end at each node, most likely first; twins have similar profiles.", parts.profile),
     section("Linked to", "", parts.near));
   const during = (part, work) => work.catch((error) => error.name !== "AbortError" && part.replaceChildren(fault(error)));
   during(parts.role, showRole(parts.role, name, signal));
@@ -60,41 +60,41 @@ const section = (title, note, ...content) =>
 
 async function showRole(part, name, signal) {
   part.classList.toggle("waiting", !state.network.role);
-  if (!state.network.role) { part.replaceChildren(element("p", { class: "note" }, "Roles are being found …")); return; }
-  const told = await get(node(name, "role"), {}, signal);
-  const most = told.memberships.map((share, at) => [share, at]).sort((a, b) => b[0] - a[0]).filter(([share]) => share > 0.02);
+  if (!state.network.role) { part.replaceChildren(element("p", { class: "note" }, "Computing roles …")); return; }
+  const role = await get(node(name, "role"), {}, signal);
+  const most = role.memberships.map((share, at) => [share, at]).sort((a, b) => b[0] - a[0]).filter(([share]) => share > 0.02);
   const colors = state.network.coloring("role").groups;
   const color = (title) => colors.find((group) => group.title === title)?.color ?? "--c-none";
   part.replaceChildren(element("div", {},
-    element("p", {}, element("strong", {}, told.title), " — ", told.description),
-    element("div", { class: "shares", role: "img", "aria-label": most.map(([share, at]) => `${told.titles[at]} ${shown(share * 100)} %`).join(", ") },
+    element("p", {}, element("strong", {}, role.title), " — ", role.description),
+    element("div", { class: "shares", role: "img", "aria-label": most.map(([share, at]) => `${role.titles[at]} ${shown(share * 100)} %`).join(", ") },
       most.map(([share, at]) => element("span", {
-        style: { "flex-grow": String(share), "--dot": `var(${color(told.titles[at])})` },
-        title: `${told.titles[at]}: ${shown(share * 100)} %`,
+        style: { "flex-grow": String(share), "--dot": `var(${color(role.titles[at])})` },
+        title: `${role.titles[at]}: ${shown(share * 100)} %`,
       }))),
-    most.length > 1 && element("p", { class: "note" }, most.map(([share, at]) => `${told.titles[at]} ${shown(share * 100)} %`).join(" · "))));
+    most.length > 1 && element("p", { class: "note" }, most.map(([share, at]) => `${role.titles[at]} ${shown(share * 100)} %`).join(" · "))));
 }
 
-/** The node's own row of the table; a column's name colours the map by it. */
+/** The node's row of the table; clicking a column's name colours the map by it. */
 async function showRow(part, name, signal) {
-  const told = await get(node(name, "row"), {}, signal);
+  const answer = await get(node(name, "row"), {}, signal);
   const value = (one) => (one === null ? element("span", { class: "note" }, "missing") : typeof one === "number" ? shown(one, 6) : one);
-  const lines = Object.entries(told.row).map(([column, one]) => element("tr", {},
+  const lines = Object.entries(answer.row).map(([column, one]) => element("tr", {},
     element("th", { scope: "row" }, element("button", { type: "button", class: "link", title: `Colour the map by ${column}`,
-      onclick: () => tell("color", `column:${column}`) }, column)), element("td", {}, value(one))));
-  const lost = told.lost.length && element("p", { class: "note" },
-    `Not kept by the model: ${told.lost.slice(0, 8).join(", ")}. spine explore MODEL --table FILE shows the table as written.`);
-  if (lines.length || lost) part.replaceChildren(section("Its row", "", lines.length ? element("table", { class: "columns" }, lines) : null, lost || null));
+      onclick: () => emit("color", `column:${column}`) }, column)), element("td", {}, value(one))));
+  const lost = answer.lost.length && element("p", { class: "note" },
+    `Not stored in the model: ${answer.lost.slice(0, 8).join(", ")}. Use spine explore MODEL --table FILE to show the whole table.`);
+  if (lines.length || lost) part.replaceChildren(section("Table row", "", lines.length ? element("table", { class: "columns" }, lines) : null, lost || null));
 }
 
 async function showNeighbors(part, name, signal) {
   const around = await get(node(name, "neighborhood"), { radius: 1, most: NEIGHBORS + 1 }, signal);
   const names = around.names.filter((_, at) => around.hops[at] === 1);
   state.neighbors = names;
-  tell("twins");
+  emit("twins");
   const more = around.left_out ? [element("span", { class: "note" }, `and ${shown(around.left_out)} more`)] : [];
   const chips = names.map((other) => goTo(other, shown(state.network.degree[state.network.place(other)] ?? 0)));
-  part.replaceChildren(...(names.length ? [...chips, ...more] : [element("p", { class: "note" }, "nobody")]));
+  part.replaceChildren(...(names.length ? [...chips, ...more] : [element("p", { class: "note" }, "no nodes")]));
 }
 
 function drawProfile(part, own, twin) {

@@ -1,14 +1,14 @@
-// A profile as bars, with another's as steps above it.
+// A profile as bars, with another one as a stepped line.
 
 import { drawn, element, short, shown } from "../dom.js";
 
 const [WIDE, HIGH, LEFT, LOW] = [520, 150, 36, 20];
 const LEAST = 0.001;
 
-// Values span some orders of magnitude; DTW compares ratios, so the axis does too.
+// Values span orders of magnitude and DTW compares ratios, so the axis is logarithmic.
 const height = (value) => ((Math.log10(Math.max(value, LEAST)) - Math.log10(LEAST)) / -Math.log10(LEAST)) * (HIGH - LOW - 8);
 
-/** Draw the profile of a node, and that of a twin where there is one. */
+/** Draw the profile of a node, and of its twin if given. */
 export function profile(own, twin) {
   const count = Math.max(own.weights.length, twin?.weights.length ?? 0);
   const step = (WIDE - LEFT) / Math.max(count, 1);
@@ -30,7 +30,7 @@ export function profile(own, twin) {
     ticks, bars, path && drawn("path", { d: path, class: "twin-line" }), foot);
 }
 
-/** Say what bars and line are. */
+/** The key to bars and line. */
 export function profileKey(own, twin) {
   return element("p", { class: "key" },
     element("span", { class: "swatch bar" }), short(own, 24),

@@ -1,19 +1,19 @@
-// A node that is not there yet: choose its links and columns, and see what it would be.
+// A hypothetical node: choose its links and columns, and see what it would be.
 
 import { get, node, post } from "../api.js";
 import { combo } from "../combo.js";
 import { element, short, shown } from "../dom.js";
 import { dot, fault, nodesNamed, recolor } from "../naming.js";
-import { on, state, tell } from "../state.js";
+import { emit, on, state } from "../state.js";
 import { keeping } from "./keeping.js";
 import { landing } from "./landing.js";
 
-const PAUSE = 250; // milliseconds of quiet before the service is asked
-const CHOICES = 12; // columns offered at a time
+const PAUSE = 250; // milliseconds without input before a request
+const CHOICES = 12; // columns suggested at a time
 
-/** Build the panel; `stored` is called with the name of a node that was kept. */
+/** Build the panel; `stored` is called with the name of a node that was added. */
 export function trialPanel(root, stored) {
-  const draft = { name: "new node", links: new Map(), features: new Map() }; // features: of the table's columns, or numbers
+  const draft = { name: "new node", links: new Map(), features: new Map() }; // features: by column of the table, or numbers
   let columns = { count: 0, names: null, fields: [], weighted: false };
   let [timer, asked] = [0, 0];
   const result = element("div", { class: "landing", "aria-live": "polite" });
@@ -27,7 +27,7 @@ export function trialPanel(root, stored) {
     ...(columns.count ? { features: Object.fromEntries(draft.features) } : {}),
   });
 
-  // What is about to be kept must not be tried once more: its name would be taken.
+  // A node that is about to be added must not be embedded again, since its name would be taken.
   function settled() {
     clearTimeout(timer);
     asked += 1;
@@ -37,9 +37,9 @@ export function trialPanel(root, stored) {
   async function embed() {
     const mine = (asked += 1);
     try {
-      const told = await post(`/v1/embed?n=8&why=true&map_by=${state.by}`, body());
+      const answer = await post(`/v1/embed?n=8&why=true&map_by=${state.by}`, body());
       if (mine !== asked) return;
-      const [found] = told.nodes;
+      const [found] = answer.nodes;
       state.trial = { name: draft.name, place: found.place, links: [...draft.links.keys()] };
       result.replaceChildren(landing(found));
     } catch (error) {
@@ -47,7 +47,7 @@ export function trialPanel(root, stored) {
       state.trial = null;
       result.replaceChildren(fault(error));
     }
-    tell("trial");
+    emit("trial");
   }
 
   function changed() {
@@ -55,8 +55,8 @@ export function trialPanel(root, stored) {
     if (!draft.links.size && !draft.features.size) {
       asked += 1;
       state.trial = null;
-      tell("trial");
-      result.replaceChildren(element("p", { class: "note" }, "Link it to somebody or fill in a column, and it lands on the map."));
+      emit("trial");
+      result.replaceChildren(element("p", { class: "note" }, "Link it to a node or fill in a column, and it appears on the map."));
       return;
     }
     timer = setTimeout(embed, PAUSE);
@@ -78,7 +78,7 @@ export function trialPanel(root, stored) {
     changed();
   }
 
-  /** Fields for the table's own columns, filled with what the draft has. */
+  /** Show inputs for the table's columns, filled with the draft's values. */
   function showFields() {
     fields.replaceChildren(...columns.fields.flatMap((field, at) => [
       element("label", { for: `trial-field-${at}`, title: field.name }, short(field.name, 28)), fieldFor(field, `trial-field-${at}`, draft.features.get(field.name), (value) => set(field.name, value))]));
@@ -91,7 +91,7 @@ export function trialPanel(root, stored) {
     const fitting = all.filter((name) => title(name).toLowerCase().includes(wanted));
     fitting.sort((a, b) => a.length - b.length);
     const offers = fitting.slice(0, CHOICES).map((name) => ({ value: name, title: title(name) }));
-    return { offers, more: fitting.length > CHOICES ? `${fitting.length - CHOICES} more: type on` : "" };
+    return { offers, more: fitting.length > CHOICES ? `${fitting.length - CHOICES} more: keep typing` : "" };
   };
 
   async function copyChosen() {
@@ -116,7 +116,7 @@ export function trialPanel(root, stored) {
   const pick = element("button", { type: "button", class: "chip", "aria-pressed": "false", onclick: () => picking(!state.isPicking) }, "Pick on the map");
   const copy = element("button", { type: "button", class: "chip", id: "trial-copy", onclick: () => copyChosen().catch((error) => result.replaceChildren(fault(error))) });
   const restart = () => { draft.links.clear(); draft.features.clear(); showFields(); list(); };
-  const clear = element("button", { type: "button", class: "chip", onclick: restart }, "Begin again");
+  const clear = element("button", { type: "button", class: "chip", onclick: restart }, "Start over");
   function picking(isOn) {
     state.isPicking = isOn;
     pick.setAttribute("aria-pressed", String(isOn));
@@ -124,7 +124,7 @@ export function trialPanel(root, stored) {
   }
   const offerCopy = () => {
     copy.hidden = state.chosen === null;
-    copy.textContent = state.chosen === null ? "" : `Begin as a copy of ${short(state.chosen, 18)}`;
+    copy.textContent = state.chosen === null ? "" : `Start from a copy of ${short(state.chosen, 18)}`;
   };
   const name = element("input", { id: "trial-name", type: "text", value: draft.name, maxlength: 256, autocomplete: "off",
     oninput: (event) => { draft.name = event.target.value.trim() || "new node"; changed(); } });
@@ -132,12 +132,12 @@ export function trialPanel(root, stored) {
     (column) => { draft.features.set(column, 1); list(); }), features);
 
   root.replaceChildren(
-    element("h2", {}, "What if a node joined?"),
-    element("p", { class: "note" }, "The model gives it a vector without learning again. Nothing is kept unless you say so below."),
+    element("h2", {}, "What if there were a new node?"),
+    element("p", { class: "note" }, "The model gives it a vector without retraining. It is not stored unless you add it below."),
     element("div", { class: "combo" }, element("label", { for: "trial-name" }, "Name"), name),
-    picker("trial-link", "Links to", "any piece of a node's name", nodesNamed, link), links,
+    picker("trial-link", "Links to", "part of a node's name", nodesNamed, link), links,
     element("div", { class: "chips" }, pick, copy, clear),
-    fields, numbers, result, keeping(settled, (told) => { restart(); stored(told); }));
+    fields, numbers, result, keeping(settled, (name) => { restart(); stored(name); }));
   on("picked", (picked) => (draft.links.has(picked) ? (draft.links.delete(picked), list()) : link(picked)));
   on("chosen", offerCopy);
   on("coloring", () => recolor(root));
@@ -157,18 +157,18 @@ export function trialPanel(root, stored) {
   };
 }
 
-/** An input for a column of the table: a number in its unit, a category as a list, text as text; null where it is left empty. */
+/** An input for a column of the table: a number in its unit, a category as a list, or text; null if left empty. */
 function fieldFor({ kind, levels, typical }, id, value, changed) {
   const read = { number: Number, boolean: (text) => text === "yes" }[kind] ?? String;
   const oninput = ({ target }) => { if (target.checkValidity()) changed(target.value === "" ? null : read(target.value)); };
   const text = value === undefined ? "" : kind === "boolean" ? (value ? "yes" : "no") : String(value);
   if (kind === "category" || kind === "boolean") {
     const options = kind === "boolean" ? ["no", "yes"] : levels;
-    return element("select", { id, oninput }, ["", ...options].map((level) => element("option", { value: level, selected: level === text }, level || "not known")));
+    return element("select", { id, oninput }, ["", ...options].map((level) => element("option", { value: level, selected: level === text }, level || "unknown")));
   }
   if (kind === "date") return element("input", { id, type: "date", value: text.slice(0, 10), oninput });
-  if (kind === "number") return element("input", { id, type: "number", step: "any", value: text, placeholder: `not known; usually ${shown(typical ?? 0, Math.abs(typical) < 10 ? 2 : 0)}`, oninput });
-  return element("input", { id, type: "text", value: text, maxlength: 256, placeholder: "not known", oninput });
+  if (kind === "number") return element("input", { id, type: "number", step: "any", value: text, placeholder: `unknown; usually ${shown(typical ?? 0, Math.abs(typical) < 10 ? 2 : 0)}`, oninput });
+  return element("input", { id, type: "text", value: text, maxlength: 256, placeholder: "unknown", oninput });
 }
 
 function entry(title, words, remove, ...more) {

@@ -1,24 +1,24 @@
-// The case study, alive: a node's surroundings beside those of its twins, and why they are twins.
+// A node's surroundings next to those of similar nodes, and why they are similar.
 
 import { get, node } from "../api.js";
 import { element, short, shown } from "../dom.js";
 import { dot, fault } from "../naming.js";
-import { choose, state, tell } from "../state.js";
+import { choose, emit, state } from "../state.js";
 import { ego } from "./ego.js";
 import { why } from "./why.js";
 
 const COUNT = 5;
-const SOON = 2500; // milliseconds until something that is being made is asked for again
+const SOON = 2500; // milliseconds until a request for something not ready is repeated
 const KINDS = {
-  similar: { title: "All", note: "Nodes whose vectors are most alike, by all their parts together." },
-  content: { title: "Content", note: "Nodes whose columns are most alike: their own and those around them." },
-  place: { title: "Place", note: "Nodes that live in the same region of the network." },
-  role: { title: "Role", note: "Nodes that are most alike by structure alone: hub, bridge or periphery." },
-  twins: { title: "Structural twins", note: "Nodes whose links have the same shape, wherever in the network they are." },
+  similar: { title: "All", note: "Nodes with the most similar vectors, by all parts together." },
+  content: { title: "Content", note: "Nodes with the most similar features: their own and those around them." },
+  place: { title: "Place", note: "Nodes in the same region of the network." },
+  role: { title: "Role", note: "Nodes with the most similar structure: hub, bridge or periphery." },
+  twins: { title: "Structural twins", note: "Nodes with the most similar pattern of links, anywhere in the network." },
 };
-let kind = "similar"; // stays from node to node
+let kind = "similar"; // stays the same for the next node
 
-/** The section of twins of a node; `drawProfile(own, twin)` is told when both profiles are known. */
+/** The section of similar nodes; `drawProfile(own, twin)` is called when both profiles are loaded. */
 export function twinsSection(name, signal, drawProfile) {
   const cards = element("div", { class: "cards" });
   const reasons = element("div", { class: "why", "aria-live": "polite" });
@@ -36,22 +36,22 @@ export function twinsSection(name, signal, drawProfile) {
       if (isSoon) setTimeout(() => signal.aborted || show(), SOON);
     }
   };
-  const switches = element("div", { class: "switches", role: "group", "aria-label": "Which nodes are shown beside it" },
+  const switches = element("div", { class: "switches", role: "group", "aria-label": "Which nodes to compare it with" },
     offered().map((key) => element("button", {
       type: "button", "data-kind": key, onclick: () => { kind = key; show(); },
     }, KINDS[key].title)));
-  section.append(element("h3", {}, "Alike by"), switches, note, cards, reasons);
+  section.append(element("h3", {}, "Similar nodes by"), switches, note, cards, reasons);
   show();
   return section;
 }
 
-/** What nodes may be compared by; of vectors with one part there is nothing to choose. */
+/** Kinds of similarity to choose from; parts only if there are several. */
 function offered() {
   const { parts } = state.network;
   return ["similar", ...(parts.length > 1 ? parts : []), "twins"];
 }
 
-/** The nodes to show beside one. */
+/** The nodes to compare one with. */
 const asked = (name, signal) => (kind === "twins" || kind === "similar"
   ? get(node(name, kind), { n: COUNT }, signal)
   : get(node(name, "similar"), { n: COUNT, by: kind }, signal));
@@ -65,21 +65,21 @@ async function showTwins({ name, cards, reasons, signal, drawProfile }) {
   if (mine !== kind) return;
   const names = found.matches.map((match) => match.name);
   state.twins = names;
-  tell("twins");
+  emit("twins");
   const listed = names.map((twin, at) => twinCard(twin, at));
   cards.replaceChildren(ownCard(name, own), ...listed.map((card) => card.element));
   if (!names.length) { reasons.replaceChildren(); drawProfile(profile, undefined); return; }
   const press = async (at) => {
     listed.forEach((card, place) => card.element.setAttribute("aria-pressed", String(place === at)));
-    const told = await listed[at].explained;
-    if (!told || mine !== kind) return;
-    reasons.replaceChildren(why(name, names[at], told, mine));
-    drawProfile(profile, { name: names[at], weights: told.profiles[1].filter((value) => value > 0) });
+    const explanation = await listed[at].explained;
+    if (!explanation || mine !== kind) return;
+    reasons.replaceChildren(why(name, names[at], explanation, mine));
+    drawProfile(profile, { name: names[at], weights: explanation.profiles[1].filter((value) => value > 0) });
   };
   listed.forEach((card, at) => {
     card.element.addEventListener("click", () => press(at));
     card.element.addEventListener("dblclick", () => choose(names[at]));
-    card.explained = get(node(name, "explain", names[at]), {}, signal).then((told) => { card.tell(told); return told; })
+    card.explained = get(node(name, "explain", names[at]), {}, signal).then((explanation) => { card.explain(explanation); return explanation; })
       .catch((error) => { if (error.name !== "AbortError") card.fail(error); });
     draw(names[at]).then((around) => card.draw(around)).catch((error) => error.name !== "AbortError" && card.fail(error));
   });
@@ -101,16 +101,16 @@ function twinCard(twin, at) {
     element: made,
     draw: (around) => picture.replaceChildren(ego(around)),
     fail: (error) => { detail.textContent = error.message; },
-    tell: (told) => { detail.textContent = inShort(told); },
+    explain: (explanation) => { detail.textContent = inShort(explanation); },
   };
 }
 
-function inShort(told) {
-  const apart = told.relation.links_apart;
+function inShort(explanation) {
+  const apart = explanation.relation.links_apart;
   const far = apart === null ? "not connected" : apart === 1 ? "linked" : `${apart} links apart`;
-  if (kind === "twins") return `${far} · shape ${shown(told.warping.step_difference * 100)} % off`;
-  const part = told.parts.find(({ name }) => name === kind);
-  return `${far} · ${part ? `${kind} ${part.cosine.toFixed(2)}` : `similarity ${told.similarity.toFixed(2)}`}`;
+  if (kind === "twins") return `${far} · shape ${shown(explanation.warping.step_difference * 100)} % off`;
+  const part = explanation.parts.find(({ name }) => name === kind);
+  return `${far} · ${part ? `${kind} ${part.cosine.toFixed(2)}` : `similarity ${explanation.similarity.toFixed(2)}`}`;
 }
 
 function size(around) {

@@ -1,25 +1,25 @@
-// The panel before a node is chosen: what the map is, the roles, and where to begin.
+// The panel before a node is chosen: what the map is, the roles, and where to start.
 
 import { element, shown } from "../dom.js";
 import { goTo } from "../naming.js";
 import { state } from "../state.js";
 
-/** What there is to see. */
+/** Introduce the page. */
 export function welcome() {
   const { network } = state;
   return element("div", { class: "welcome" },
-    element("h2", {}, "A map of who is like whom"),
-    element("p", {}, "Every point is a node; nodes alike lie near each other. Choose one to see its columns, the nodes most like it ",
-      "by content, place or role, and why. Colour, filter and select nodes, or try one that is not there yet."),
-    element("h3", {}, "Begin with"), element("div", { class: "chips" }, beginnings(network).map(([name, words]) => goTo(name, words))),
+    element("h2", {}, "A map of similar nodes"),
+    element("p", {}, "Every point is a node, and similar nodes are close to each other. Choose one to see its columns, the nodes most like it ",
+      "by content, place or role, and why. Colour, filter and select nodes, or try a new one."),
+    element("h3", {}, "Start with"), element("div", { class: "chips" }, beginnings(network).map(([name, words]) => goTo(name, words))),
     roles(network),
     element("h3", {}, "Keys"),
-    element("dl", { class: "keys" }, [["/", "find a node"], ["Tab", "from part to part; the map has keys of its own"],
-      ["Esc", "choose nothing"]].flatMap(([key, words]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, words)])));
+    element("dl", { class: "keys" }, [["/", "find a node"], ["Tab", "go to the next part of the page; the map has its own keys"],
+      ["Esc", "close the node"]].flatMap(([key, words]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, words)])));
 }
 
 function roles(network) {
-  if (!network.role) return element("p", { class: "note", role: "status" }, "Roles are being found; they appear by themselves.");
+  if (!network.role) return element("p", { class: "note", role: "status" }, "Roles are being computed and will appear here.");
   const { groups } = network.coloring("role");
   const entries = groups.filter((group) => network.titles.includes(group.title)).map((group) => element("li", {},
     element("p", { class: "title" }, element("i", { class: "dot", style: { "--dot": `var(${group.color})` } }),
@@ -29,7 +29,7 @@ function roles(network) {
     (whole, part) => { whole.append(part); return whole; }, element("div", {}));
 }
 
-// The best linked node of the network, and of the roles that are furthest from it.
+// The nodes with the most links, one of each role.
 function beginnings(network) {
   const best = new Map();
   network.degree.forEach((degree, place) => {
