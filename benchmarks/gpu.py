@@ -76,9 +76,9 @@ def write_page():
     rows = {name: row for name, row in found.items() if isinstance(row, dict)}
     stages = list(dict.fromkeys(stage for row in rows.values() for stage in row["stages"]))[1:]
     lines = [
-        f"On one {found['device']} with {found['cores']} cores of the host; seconds.",
+        f"Seconds on one {found['device']} with {found['cores']} host cores.",
         "",
-        f"| made network | links | in all | {' | '.join(stages)} |",
+        f"| generated network | links | total | {' | '.join(stages)} |",
         f"|---|{'--:|' * (2 + len(stages))}",
     ]
     for name, row in rows.items():

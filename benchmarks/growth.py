@@ -252,11 +252,12 @@ def block(found):
     """Return everything between the page's marks."""
     machine, rows = found["machine"], found["rows"]
     lines = [
-        f"{found['threads']} threads on {machine['cores']} cores ({machine['machine']}), Python "
-        f"{machine['python']}, load {machine['load_average_at_start']} at the start; seconds and MB.",
+        f"Seconds and MB, with {found['threads']} threads on {machine['cores']} cores "
+        f"({machine['machine']}), Python {machine['python']}, "
+        f"load {machine['load_average_at_start']} at the start.",
         "",
-        "| nodes | edges | total | fit | embed | peak memory | store | writing it "
-        "| profiles a core-second | nodes embedded a core-second |",
+        "| nodes | edges | total | fit | embed | peak memory | store | writing the store "
+        "| profiles per core-second | nodes embedded per core-second |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
@@ -268,14 +269,14 @@ def block(found):
     ]
     if found["exponent"] is not None:
         later = found["exponent_from_100k"]
-        more = f", from 100,000 nodes on {later:.2f}" if later is not None else ""
-        lines += ["", f"Seconds grow like nodes to the power of {found['exponent']:.2f}{more}.", ""]
+        more = f"; from 100,000 nodes on, to the power of {later:.2f}" if later is not None else ""
+        lines += ["", f"Time grows with nodes to the power of {found['exponent']:.2f}{more}.", ""]
     lines += ["", *_stages(rows[-1]), ""]
     if found.get("alone"):
         one = found["alone"]
         lines += [
             f"Without features, {one['nodes']:,} nodes and {one['edges']:,} edges: fit "
-            f"{one['fit_seconds']:,.1f} s, embed {one['embed_seconds']:,.1f} s, at most "
+            f"{one['fit_seconds']:,.1f} s, embed {one['embed_seconds']:,.1f} s, peak memory "
             f"{one['peak_mb']:,.0f} MB.",
             "",
         ]
@@ -283,8 +284,8 @@ def block(found):
         one = found["limited"]
         lines += [
             f"Beyond memory: a store of {one['store_mb']:,.0f} MB ({one['nodes']:,} nodes, {one['edges']:,} "
-            f"edges) embedded within a limit of {one['limit_mb']:,.0f} MB in {one['seconds']:,.1f} s, "
-            f"{one['embedded_per_core_second']:,.0f} nodes a core-second.",
+            f"edges) is embedded within a limit of {one['limit_mb']:,.0f} MB in {one['seconds']:,.1f} s, "
+            f"{one['embedded_per_core_second']:,.0f} nodes per core-second.",
             "",
         ]
     return "\n".join([*lines, "![Seconds and memory over nodes](figures/growth.svg)"])

@@ -4,7 +4,7 @@ Run with ``python -m benchmarks.league``; writes ``benchmarks/results/league.jso
 method, a seed and a device, measured in a process of its own; one setup may give the scores of several tasks.
 Cells are stored as they are done and not measured again, so a run can be stopped at any time.
 
-    --setups whole,later         setups whose name begins so; --methods likewise
+    --setups whole,later         setups whose name begins so; --methods likewise, or whole names
     --seeds 3                    how many seeds, or which: 3:10; the first seed of everything comes first
     --jobs 2 --threads 1         processes, and threads of each
     --device cuda --gpu-jobs 2   neural methods on a GPU, so many at once beside the other processes
@@ -195,7 +195,7 @@ METHODS = {
         columns("hop means"),
         "features",
         OTHER,
-        "beside them their means over one and two hops (256 directions)",
+        "with their means over one and two hops (256 directions)",
     ),
     "T F": Method(columns("T F 0.7"), "features", OTHER, "exact T, continuation 0.7, all columns"),
     "T F, PCA": Method(columns("T F 0.7", True), "features", OTHER, "the same, 200 main directions"),
@@ -231,7 +231,7 @@ METHODS = {
         lambda train, run: None,
         "links",
         FITTED,
-        "no vectors: common neighbours, rare ones count more",
+        "no vectors: common neighbours, weighted by rarity",
         kinds=("hidden links", f"hidden links{ALONE}"),
     ),
 }
@@ -552,7 +552,9 @@ def is_timed(method, name):
 
 
 def begins(name, prefixes):
-    return name.startswith(tuple(prefix.strip() for prefix in prefixes.split(",")))
+    """Whether a name is one of those listed, or begins like one that is not whole."""
+    listed = [prefix.strip() for prefix in prefixes.split(",")]
+    return name in listed or name.startswith(tuple(each for each in listed if each not in METHODS))
 
 
 def run_all(cells, store, arguments):
@@ -710,7 +712,7 @@ def kinds_of(setup):
 
 def paired_table(scores):
     """Yield how far SPINE is above each method over the tasks that both have, on the seeds of both."""
-    yield "| SPINE beside | tasks | mean of SPINE | mean of the other | SPINE is higher in |"
+    yield "| SPINE compared with | tasks | mean of SPINE | mean of the other | SPINE is higher in |"
     yield "|---|--:|--:|--:|--:|"
     for title in METHODS:
         pairs = []
@@ -788,8 +790,10 @@ def tables(cells):
     scores = scores_of(cells)
     yield "Mean distance to the best, in points, over the tasks that a method can do (lower is better):\n"
     yield from distance_table(scores)
-    yield "\nSPINE beside each method, over the tasks and seeds that both have, in %:\n"
+    yield "\nSPINE compared with each method, over the tasks and seeds that both have, in %:\n"
     yield from paired_table(scores)
+    yield "\nTasks in which another method has a higher mean than SPINE, and by how many points:\n"
+    yield from losses_table(scores)
     yield "\nSettings, and seconds and peak memory of fitting and embedding the whole network:\n"
     yield from cost_table(cells)
     yield "\nScores in %, mean ± deviation over seeds:\n"
@@ -797,6 +801,21 @@ def tables(cells):
     if failed := [key for key, cell in cells.items() if "error" in cell and not key.endswith(TWO_CORES)]:
         yield f"{len(failed)} cells failed:\n"
         yield from (f"- {key}: {cells[key]['error'].strip().splitlines()[-1]}" for key in sorted(failed))
+
+
+def losses_table(scores):
+    """Yield the tasks in which another method's mean is above SPINE's by 0.1 points or more."""
+    yield "| task | SPINE | higher, by points |"
+    yield "|---|--:|---|"
+    for task, found in scores.items():
+        means = {title: np.mean(list(values.values())) for title, values in found.items()}
+        others = {
+            title: mean - means["SPINE"] for title, mean in means.items() if not title.startswith("SPINE")
+        }
+        above = sorted((-round(by, 1), title) for title, by in others.items() if round(by, 1) >= 0.1)
+        if above:
+            listed = ", ".join(f"{title} {-by:.1f}" for by, title in above)
+            yield f"| {task} | {means['SPINE']:.1f} | {listed} |"
 
 
 _LABELS_LEFT = ("T F, PCA", "DGI 512", "node2vec 128")  # others have them on the right

@@ -35,7 +35,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from benchmarks.fit_speed import splits_of
 from benchmarks.machine import describe, thread_environment
 from benchmarks.peer_runners.runner import Network
 
@@ -75,6 +74,17 @@ MADE = {"made_10k": 10_000, "made_100k": 100_000}
 NETWORKS = ("cora", "amazon_photo", "ego_twitter", *MADE)
 _START = 300  # seconds for import, warming up and loading, which only a very busy machine comes near
 SMALL = "small"  # 300 nodes, for warming up and for the trial with an unseen node
+
+
+def splits_of(dataset):
+    """Return the public training, validation and test nodes, or made ones where there are none."""
+    if dataset.train is not None:
+        return dataset.train, dataset.val, dataset.test
+    order = np.random.default_rng(0).permutation(len(dataset.labels))
+    classes = np.unique(dataset.labels[dataset.labels >= 0])
+    train = np.concatenate([order[dataset.labels[order] == each][:20] for each in classes])
+    rest = order[~np.isin(order, train) & (dataset.labels[order] >= 0)]
+    return train, rest[:500], rest[500:]
 
 
 def network_of(name):

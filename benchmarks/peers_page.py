@@ -10,10 +10,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "peers.md"
 _MARKS = "<!-- peers results -->", "<!-- end of peers results -->"
 TITLES = {
     "cora": "Cora, 2,708 nodes, 5,278 edges, 1,433 features; public split",
-    "amazon_photo": "amazon_photo, 7,650 nodes, 119,081 edges, 745 features; 20 nodes a class",
+    "amazon_photo": "amazon_photo, 7,650 nodes, 119,081 edges, 745 features; 20 nodes per class",
     "ego_twitter": "ego_twitter, 81,306 nodes, 1,342,296 edges, no features",
-    "made_10k": "made, 10,000 nodes, 10 edges a node, 100 features",
-    "made_100k": "made, 100,000 nodes, 10 edges a node, 100 features",
+    "made_10k": "made, 10,000 nodes, 10 edges per node, 100 features",
+    "made_100k": "made, 100,000 nodes, 10 edges per node, 100 features",
 }
 _ALIKE = 0.005  # accuracies closer than half a point are called level
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
@@ -79,7 +79,7 @@ def number(value):
 
 def block(found):
     """Return everything between the page's marks."""
-    lines = [*_machine(found), "", "## Where it stands", "", *_standing(found), ""]
+    lines = [*_machine(found), "", "## Results by network", "", *_standing(found), ""]
     for network in NETWORKS:
         lines += _table(found, network)
     return "\n".join([*lines, *_unseen(found), "", *_versions(found)])
@@ -90,15 +90,16 @@ def _machine(found):
     loads = [row["load_average"] for row in found["rows"]]
     is_busy = max(loads) > settings["threads"] + 1
     yield (
-        f"Threads: {settings['threads']}, on {machine['cores']} {machine['machine']} cores, "
-        f"Python {machine['python']}, {settings['dim']} dimensions, at most {settings['limit']:.0f} s a fit. "
-        f"Load average when a row began: {min(loads):.1f} to {max(loads):.1f}"
+        f"{settings['threads']} threads on {machine['cores']} {machine['machine']} cores, "
+        f"Python {machine['python']}, {settings['dim']} dimensions, "
+        f"at most {settings['limit']:.0f} s per fit. "
+        f"Load average at the start of a row: {min(loads):.1f} to {max(loads):.1f}"
         f"{'; the machine was busy, so times are indicative' * is_busy}."
     )
 
 
 def _standing(found):
-    """Say network by network who is quicker, who is more accurate and who needs less memory."""
+    """Say for each network which peers are faster, more accurate or need less memory."""
     cells = cells_of(found)
     for network in NETWORKS:
         ours = cells.get((OURS, network), {"status": "not run"})
@@ -111,7 +112,7 @@ def _standing(found):
 def _place(ours, others):
     """Yield one line for each way to be ahead or behind."""
     done = {short(name): cell for name, cell in others.items() if cell and cell["status"] == "ok"}
-    yield _listed("Quicker", done, lambda cell: cell["seconds"] < ours["seconds"])
+    yield _listed("Faster", done, lambda cell: cell["seconds"] < ours["seconds"])
     if "accuracy" in ours:
         best = ours["accuracy"]
         yield _listed("More accurate", done, lambda cell: cell["accuracy"] > best + _ALIKE)
@@ -121,9 +122,9 @@ def _place(ours, others):
     for name, cell in others.items():
         if cell and cell["status"] == "over":
             longer.append(f"{short(name)} over {cell['limit'] / ours['seconds']:.0f} times")
-    yield f"- As long or longer: {'; '.join(longer) or 'nobody'}."
+    yield f"- Same time or longer: {'; '.join(longer) or 'none'}."
     less = [name for name, cell in done.items() if cell["peak_mb"] < ours["peak_mb"]]
-    yield f"- Less memory: {'; '.join(less) or 'nobody'}."
+    yield f"- Less memory: {'; '.join(less) or 'none'}."
 
 
 def short(name):
@@ -137,7 +138,7 @@ def _listed(title, cells, is_so):
         for name, cell in cells.items()
         if is_so(cell)
     ]
-    return f"- {title}: {'; '.join(names) or 'nobody'}."
+    return f"- {title}: {'; '.join(names) or 'none'}."
 
 
 def _accuracy(cell, before=""):
@@ -145,7 +146,7 @@ def _accuracy(cell, before=""):
 
 
 def _table(found, network):
-    """Yield one network's table, the quickest first, and the reasons of rows without a figure."""
+    """Yield one network's table, the fastest first, and the reasons of rows without a figure."""
     cells = cells_of(found)
     rows = [(peer, cells[peer.name, network]) for peer in PEERS if (peer.name, network) in cells]
     rows = [(peer, cell) for peer, cell in rows if cell["status"] != "not run"]
@@ -173,8 +174,8 @@ def _table(found, network):
 
 
 def _unseen(found):
-    yield from ("## A node that was not there", "")
-    yield "| | a vector without starting over | tried | what came |"
+    yield from ("## New nodes", "")
+    yield "| | a vector without a new fit | tried | result |"
     yield "|---|---|---|---|"
     for peer in PEERS:
         answer = next((row["unseen"] for row in found["rows"] if _answers(row, peer)), None)

@@ -8,7 +8,7 @@ Run with ``python -m benchmarks.ray_scale``; prints a table and writes ``benchma
   Every folder's checksums are compared with those of the first.
 - Starting: seconds from nothing to a cluster that has answered, and for the first task of a process.
 
-Two workers need two cores that nothing else uses.
+Two workers need two cores that nothing else uses. ``--page`` writes the table of the page from the JSON.
 """
 
 import argparse
@@ -130,30 +130,38 @@ def counted(number, noun):
 def figures(found):
     """Return the figures of a run as tables of Markdown."""
     lines = [
-        f"{found['nodes']:,} nodes, {EDGES} edges a node, {COLUMNS} sparse columns, shards of "
-        f"{found['rows_per_shard']:,}, on {found['machine']['cores']} cores (load "
-        f"{found['machine']['load_average_at_start']} when it began: above 1 or so, only ratios mean "
-        "something); nodes of the cluster are processes of this machine with one core each.\n"
-        "`python -m benchmarks.ray_scale`.\n",
-        "| vectors to a folder | seconds | nodes a second | the same files |",
+        f"{found['nodes']:,} nodes, {EDGES} edges per node, {COLUMNS} sparse columns, shards of "
+        f"{found['rows_per_shard']:,}, on {found['machine']['cores']} cores. The load at the start was "
+        f"{found['machine']['load_average_at_start']}; above about 1, compare only ratios. Each node of the "
+        "cluster is a process on this machine with one core (`python -m benchmarks.ray_scale`).\n",
+        "| vectors to a folder | seconds | nodes per second | identical files |",
         "|---|--:|--:|---|",
     ]
     for row in found["embedding"]:
-        who = counted(row["threads"], "thread") + " here" if "threads" in row else ""
+        who = counted(row["threads"], "thread") + ", local" if "threads" in row else ""
         who = who or f"Ray, {counted(row['workers'], 'worker')}"
         who += ", one killed half-way" * row.get("killed", False)
         same = "yes" if row["identical"] else "**no**"
         lines.append(f"| {who} | {row['seconds']:.1f} | {row['nodes_per_second']:,.0f} | {same} |")
     start = found["start_seconds"]
-    lines.append(f"\nStart of the cluster {start['cluster']:.1f} s, first task {start['first_task']:.1f} s.")
+    lines.append(f"\nCluster start: {start['cluster']:.1f} s. First task: {start['first_task']:.1f} s.")
     return "\n".join(lines) + "\n"
+
+
+def write_page(found):
+    """Write the figures of a run into the page."""
+    PAGE.write_text(FIGURES.sub(lambda _: figures(found), PAGE.read_text()))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nodes", type=int, default=300_000)
     parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--page", action="store_true", help="measure nothing; the table from the JSON")
     given = parser.parse_args()
+    if given.page:
+        write_page(json.loads(RESULTS.read_text()))
+        return
     # Processes of a cluster give way to others by default, and would do so to this one too.
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
     machine = describe("ray", "torch")
@@ -176,7 +184,7 @@ def main():
         }
     given.output.write_text(json.dumps(found, indent=1) + "\n")
     if given.output == RESULTS:
-        PAGE.write_text(FIGURES.sub(lambda _: figures(found), PAGE.read_text()))
+        write_page(found)
 
 
 if __name__ == "__main__":

@@ -191,7 +191,8 @@ def near(folder, count=300):
     inserts, refreshed = Requests(model.graph_).inserts(), 0
     for _ in range(count):
         _, _, body = next(inserts)
-        refreshed += len(live.apply(reader.nodes(NewNode(**body), live.snapshot.overlay)).refreshed)
+        live.stage(reader.nodes(NewNode(**body), live.snapshot.overlay))
+        refreshed += len(live.update().refreshed)
         while (work := live.next_work()) is not None:
             refreshed += len(live.take(work()).refreshed)
     with warnings.catch_warnings():
@@ -580,17 +581,17 @@ def table(results):
     Examples
     --------
     >>> print(table({}))
-    | | answered a second | median | 99 % within | processor |
+    | | answers per second | median | 99 % within | processor |
     |---|--:|--:|--:|--:|
     """
-    lines = ["| | answered a second | median | 99 % within | processor |", "|---|--:|--:|--:|--:|"]
+    lines = ["| | answers per second | median | 99 % within | processor |", "|---|--:|--:|--:|--:|"]
     for name, title in _NAMES.items():
         found = results.get(name)
         if found is None:
             continue
         about = f"ready after {found['seconds_to_ready']:.0f} s, {found['resident_mb']:.0f} MB"
         if "seconds_after_kill" in found:
-            about += f", answers {found['seconds_after_kill']:.1f} s after a kill"
+            about += f", first answer {found['seconds_after_kill']:.1f} s after a kill"
         lines.append(f"| **{title}** ({about}) | | | | |")
         for run, what in _RUNS.items():
             if one := found.get(run):
@@ -602,24 +603,24 @@ def table(results):
         lines += [
             "",
             f"Memory on Cora over {found['requests']:,} requests: {sizes[len(sizes) // 5]:.0f} MB after a",
-            f"fifth of them, {sizes[-1]:.0f} MB at the end, at most {max(sizes):.0f} MB; a line through the",
-            f"last four fifths rises by {found['slope_mb']:.1f} MB in 100,000 requests.",
+            f"fifth of them, {sizes[-1]:.0f} MB at the end, at most {max(sizes):.0f} MB. A line fitted to",
+            f"the last four fifths rises by {found['slope_mb']:.1f} MB in 100,000 requests.",
         ]
     if found := results.get("near"):
         lines += [
             "",
-            f"After {found['inserted']} inserts of nodes with three edges, one by one on Cora: a change",
-            f"updated {found['refreshed_each']:.0f} vectors on average; the cosine to those that",
-            f"`transform` of the final graph gives is {found['cosine_median']:.6f} at the median,",
-            f"{found['cosine_hundredth']:.4f} at the lowest hundredth, {found['cosine_least']:.4f} at worst.",
+            f"After {found['inserted']} inserts of nodes with three edges, one by one on Cora, a change",
+            f"updated {found['refreshed_each']:.0f} vectors on average. The cosine to the vectors of",
+            f"`transform` of the final graph has a median of {found['cosine_median']:.6f}, a first",
+            f"percentile of {found['cosine_hundredth']:.4f} and a minimum of {found['cosine_least']:.4f}.",
         ]
     for name, found in results.get("kills", {}).items():
-        starts = f"{np.median(found['starts_s']):.1f} s at the median, {max(found['starts_s']):.1f} s at most"
+        starts = f"{np.median(found['starts_s']):.1f} s (median) and {max(found['starts_s']):.1f} s at most"
         lines += [
             "",
             f"{_NAMES[name].partition(',')[0]}, killed {found['kills']} times with SIGKILL under look-ups,",
-            f"inserts and removals: {found['acknowledged']:,} changes acknowledged, {found['lost']} lost;",
-            f"answers {starts} after the next start, beside other work.",
+            f"inserts and removals: {found['acknowledged']:,} changes acknowledged, {found['lost']} lost.",
+            f"The first answer came {starts} after the next start, beside other work.",
         ]
     machines = {name: found["machine"] for name, found in results.items() if "machine" in found}
     if machines:
@@ -627,7 +628,7 @@ def table(results):
             f"{about['load_average_at_start']} before {name}" for name, about in machines.items()
         )
         cores = next(iter(machines.values()))["cores"]
-        lines += ["", f"{cores} cores for the service and for who asks; load average {loads}."]
+        lines += ["", f"The service and the client shared {cores} cores. Load average: {loads}."]
     return "\n".join(lines)
 
 
