@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spinegraph.apps.cli.app import COMMANDS, load
-from spinegraph.apps.cli.demo import Demo, run_demo
+from spinegraph.apps.cli.demo import run_demo
 from spinegraph.config import Config, PaperConfig
 
 ROOT = Path(__file__).parent.parent
@@ -68,13 +68,13 @@ def counts(page: str) -> str:
     return page
 
 
-def demo_table(demo: Demo) -> str:
+def demo_table(demo: dict[str, Any]) -> str:
     """Return the demo's scores as a table of Markdown."""
     titles = ("vectors", "departments, fitted", "departments, unseen", "roles, fitted", "roles, unseen")
     lines = [f"| {' | '.join(titles)} |", "|---" + "|--:" * 4 + "|"]
-    for place, score in enumerate(demo.scores):
-        values = (score.community, score.community_unseen, score.role, score.role_unseen)
-        cells = [score.vectors, *("cannot" if value is None else f"{100 * value:.1f}" for value in values)]
+    for place, score in enumerate(demo["scores"]):
+        name, *values = score.values()
+        cells = [name, *("cannot" if value is None else f"{100 * value:.1f}" for value in values)]
         lines.append(f"| {' | '.join(f'**{cell}**' if place == 0 else cell for cell in cells)} |")
     return "".join(f"{line}\n" for line in lines)
 
