@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from spinegraph.engines.shards import Progress
     from spinegraph.paper import PaperSPINE
 
-_WHOLE_BELOW = 8  # nodes of the graph per node asked for, below which embedding the whole graph costs less
+_EIGHTH = 8  # the whole graph is embedded if more than this part of its nodes is asked for,
+_MAX_VALUES = 1 << 28  # or more than ``_few`` nodes, unless its vectors hold more values than this
 
 
 class SPINE:
@@ -109,6 +110,7 @@ class SPINE:
     """
 
     _config: ClassVar[Any] = Config
+    _few: ClassVar[int] = 128  # nodes that take about as long as the whole graph
 
     def __init__(
         self,
@@ -224,7 +226,7 @@ class SPINE:
         graph : Graph or Overlay
             Or whatever ``fit`` takes; node attributes are encoded like those of the training data.
         nodes : iterable of names, optional
-            Embed only these; the cost does not grow with the graph.
+            Embed only these, which costs less than the whole graph.
         same_network : bool, optional
             Whether the graph is the training network, perhaps grown or changed, so that its nodes have a
             place; in another network the place part is zero. Decided by names and links unless given; the
@@ -268,7 +270,8 @@ class SPINE:
             vectors, names = engine.embed(generator, graph, known), graph.names
         else:
             rows = np.arange(len(graph)) if positions is None else positions
-            if len(rows) * _WHOLE_BELOW > len(graph):
+            is_large = len(graph) * generator.dim > _MAX_VALUES
+            if len(rows) > min(len(graph) // _EIGHTH, len(graph) if is_large else self._few):
                 vectors = generator.embed(graph, known)[rows]
             else:
                 vectors = generator.embed_some(graph, rows, known)

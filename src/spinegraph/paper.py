@@ -50,6 +50,7 @@ class PaperSPINE(SPINE):
         ]
     )
     _config: ClassVar[Any] = PaperConfig
+    _few: ClassVar[int] = 1 << 62  # each node costs the same, alone or in the whole graph
     config_: Any
     generator_: Any
     history_: list[TrainingRecord]

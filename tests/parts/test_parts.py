@@ -18,8 +18,11 @@ import strategies
 from spinegraph import SPINE, FeatureEncoder, Graph, made
 from spinegraph.config import Config
 from spinegraph.errors import MissingFeaturesError, ParameterError, SpineWarning, UnfamiliarDataWarning
+from spinegraph.parts import content as content_module
+from spinegraph.parts import generator as generator_module
 from spinegraph.parts.content import (
     Content,
+    RandomFeatures,
     Round,
     column_scale,
     contrastive_gradient,
@@ -28,7 +31,7 @@ from spinegraph.parts.content import (
     link_covariances,
     times_chance,
 )
-from spinegraph.parts.generator import Generator, _balance, divide
+from spinegraph.parts.generator import Generator, _balance, _core, divide
 from spinegraph.parts.place import KNOWN_MASS, hidden_links, share_nearer
 from spinegraph.parts.role import names_of
 
@@ -460,8 +463,77 @@ def test_a_model_saved_without_place_says_so(model, planted, tmp_path):
     assert found.same_network is False
     assert not found.part("place").vectors.any()
     np.testing.assert_array_equal(found.part("content").vectors, model.embeddings_.part("content").vectors)
-    with pytest.raises(ParameterError, match="needs a model that was saved with place=True"):
+    with pytest.raises(ParameterError, match="needs positions, which this model was saved without"):
         loaded.transform(planted.graph, same_network=True)
+
+
+def test_stored_vectors_of_a_model_saved_without_place_have_none(model, planted, tmp_path):
+    model.save(tmp_path / "m", place=False)
+    loaded = SPINE.load(tmp_path / "m")
+    assert not loaded.embeddings_.part("place").vectors.any()
+    np.testing.assert_array_equal(
+        loaded.embeddings_.part("role").vectors, model.embeddings_.part("role").vectors
+    )
+    assert model.embeddings_.part("place").vectors.any()
+    with pytest.raises(ParameterError, match="a model saved without place have no place"):
+        loaded.similar(planted.graph.names[0], by="place")
+
+
+def test_many_nodes_are_embedded_with_the_whole_graph():
+    graph = made.random_graph(3000, 6, features=30, seed=1)
+    model = SPINE(dim=32).fit(graph, vectors=False)
+    some, few = (model.transform(graph, nodes=graph.names[:count]).vectors for count in (200, 20))
+    whole = model.transform(graph).vectors
+    np.testing.assert_array_equal(some, whole[:200])
+    np.testing.assert_allclose(few, whole[:20], atol=0.02)
+
+
+def test_rows_are_computed_in_blocks_with_the_same_bits(model, planted, monkeypatch):
+    graph, nodes = planted.graph, np.arange(0, 120, 5)
+    known = model.generator_.known(graph)
+    together = model.generator_.embed_some(graph, nodes, known)
+    monkeypatch.setattr(generator_module, "_ENTRIES", 1)
+    monkeypatch.setattr(content_module, "_VALUES", 1)
+    model.generator_.content._cache._of.clear()
+    np.testing.assert_array_equal(model.generator_.embed_some(graph, nodes, known), together)
+
+
+def test_where_neighbours_are_unlike_nothing_is_learned():
+    rng, n = np.random.default_rng(3), 600
+    edges = rng.integers(0, n, (2000, 2))
+    edges = edges[edges[:, 0] % 2 != edges[:, 1] % 2]  # links join the two classes
+    features = np.hstack([5 * np.eye(2)[np.arange(n) % 2], rng.random((n, 300)) < 0.02]).astype(np.float32)
+    graph = Graph.from_edges(edges, num_nodes=n, features=csr_array(features))
+    generator = SPINE(dim=64).fit(graph).generator_
+    assert generator.content.homophily == 0
+    assert generator.learned is None
+
+
+def test_a_network_of_small_components_is_sampled_widely():
+    starts = np.arange(0, 9000, 3)
+    edges = np.concatenate([np.stack([starts + i, starts + j], axis=1) for i, j in ((0, 1), (1, 2), (0, 2))])
+    nodes, _ = _core(Graph.from_edges(edges), Config(training_nodes=2000))
+    assert 1000 < len(nodes) <= 2000
+
+
+def test_dense_features_far_from_zero_keep_their_content():
+    rng, n = np.random.default_rng(0), 400
+    labels = np.arange(n) % 4
+    edges = np.array([(i, j) for i, j in rng.integers(0, n, (4000, 2)) if labels[i] == labels[j] and i != j])
+    features = (np.eye(4)[labels] + 0.1 * rng.standard_normal((n, 4))).astype(np.float32)
+    for offset in (0, 3000):
+        graph = Graph.from_edges(edges, num_nodes=n, features=features + np.float32(offset))
+        model = SPINE(dim=24, parts=("content",), feature_scaling="none").fit(graph)
+        near = [labels[model.similar(node, n=1)[0].name] == labels[node] for node in range(40)]
+        assert np.mean(near) > 0.9
+
+
+def test_random_features_leave_out_what_is_rounding():
+    values = np.random.default_rng(0).standard_normal((100, 3)).astype(np.float32)
+    values[:, 2] = 1e-7 * values[:, 0]
+    found = RandomFeatures.fit(values, 20, seed=0)
+    assert not found.matrix[2].any()
+    assert found.matrix[:2].all()
 
 
 @pytest.mark.parametrize("data", [True, False])

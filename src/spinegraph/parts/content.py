@@ -34,6 +34,7 @@ _HOMOPHILOUS, _MEASURED = 0.3, 2_000  # homophily above which nothing changes; n
 DIRECTED = 0.5  # length of features near a node along directed edges, and of those against them
 MAX_UNSCALED = 1e15  # largest unscaled feature, so that its square stays in float32's range
 _CONSTANT, _MIN_VARIANCE = 1e-9, 0.02  # of a table's column; if it varies less, it is not scaled up to 1
+_ROUNDING = 1e-5  # length of what rounding leaves of a zero; usual lengths are about 1
 _MAX_DIRECTIONS = 256  # that features are compressed to
 _WHOLE_SHARE = 2 / 3  # of the dimensions that features other than words may take uncompressed
 _LENGTH_POWER = 0.5  # content of row-scaled features is divided by this power of its length
@@ -63,7 +64,7 @@ class Content:
     directions : float32 array (f, r)
         Compress the features.
     mean : float32 array (f,)
-        Subtracted from the features: their mean for a table, 0 for a matrix.
+        Subtracted from the features: their mean for a table or unscaled dense features, else 0.
     mixing : float32 array (3 or 5, r, d)
         Maps of own, near and far compressed features, and of those along and against directed edges.
     offset : float32 array (d,)
@@ -100,9 +101,9 @@ class Content:
 
     @property
     def can_learn(self) -> bool:
-        """Whether directions had to be selected; if all are kept, learning has nothing to gain."""
+        """Whether directions had to be selected, and links say something about features."""
         count, r, d = self.mixing.shape
-        return bool(self.num_whole < d < count * r)
+        return bool(self.num_whole < d < count * r and self.homophily > 0)
 
     @property
     def length_power(self) -> float:
@@ -131,9 +132,11 @@ class Content:
         directions, whole = _compression(features, around[1], scale, words, shares[0], config.seed)
         # Far means of what nearly all nodes have would mostly show degrees.
         mean = np.zeros(encoder.num_features, np.float32)
-        if table is not None:
+        if table is not None or (encoder.scaling_ == "none" and not issparse(features)):
             mean = np.asarray(features.mean(axis=0, dtype=np.float64), np.float32).ravel()
-        own = multiply(features, directions, config.threads) - row_products(mean[None], directions)
+        center = row_products(mean[None], directions)
+        own = multiply(features, directions, config.threads) - center
+        own *= _root_mean_square(own) > _ROUNDING * np.linalg.norm(center)
         blocks = [own, *(each.smooth(own) for each in around)]
         scales = [share / _root_mean_square(block) for share, block in zip(shares, blocks, strict=True)]
         blocks = [scale * block for scale, block in zip(scales, blocks, strict=True)]
@@ -220,15 +223,11 @@ class Content:
         values = values - self.offset
         if self.random_features is not None:
             values = self.random_features.append_to(values)
-        values = self.divided_by_length(values)
-        values *= np.float32(self.scale)
-        return values
-
-    def divided_by_length(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return rows (r, d) divided by a power of their length, in place."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
+        values[lengths < _ROUNDING] = 0
         if self.length_power:
-            lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
             values *= (np.where(lengths > 0, lengths, 1) ** np.float32(-self.length_power))[:, None]
+        values *= np.float32(self.scale)
         return values
 
     def require_features(self, graph: GraphLike) -> None:
@@ -273,9 +272,10 @@ class CompressedFeatures:
 
     def _compute(self, positions: NDArray[np.int64]) -> None:
         missing = positions[~self._cache.is_cached[positions]]
-        if len(missing):
-            self._cache.rows[missing] = self._content.compressed(self._base, missing)
-            self._cache.is_cached[missing] = True
+        block = max(1, _VALUES // max(self._base.num_features, 1))
+        for some in (missing[start : start + block] for start in range(0, len(missing), block)):
+            self._cache.rows[some] = self._content.compressed(self._base, some)
+            self._cache.is_cached[some] = True
 
 
 class _CachedRows:
@@ -340,7 +340,8 @@ class RandomFeatures:
         rng = np.random.default_rng([seed, _RANDOM_FEATURES])
         deviation = values.std(axis=0, dtype=np.float64)
         matrix = rng.standard_normal((values.shape[1], count))
-        matrix /= np.where(deviation > 1e-9, deviation, np.inf)[:, None] * np.sqrt(max(values.shape[1], 1))
+        is_noise = deviation <= np.maximum(1e-5 * deviation.max(initial=0), 1e-9)  # of rounding
+        matrix /= np.where(is_noise, np.inf, deviation)[:, None] * np.sqrt(max(values.shape[1], 1))
         length = np.sqrt(np.square(deviation).mean()) / 0.6  # the deviation of a rectified normal variable
         offset = rng.standard_normal(count) / 2
         return cls((length * matrix).astype(np.float32), (length * offset).astype(np.float32))
@@ -388,8 +389,8 @@ def _reweighting(
 
     Each round hides half of the links, smooths on the rest, and compares the ends of hidden links. The
     agreement of a direction x is 1 - E(x_i - x_j)^2 / 2 Var(x) over these links; its length is multiplied by
-    0.2 + 0.8 times the agreement. Then, in other rounds, gradient steps change directions so that the ends of
-    a link differ less than ends of different links. With few links or little homophily, less of both applies.
+    0.2 + 0.8 times the agreement. Then, in other rounds, gradient steps change directions so that cosines
+    tell the ends of a link from ends of others. With few links or little homophily, less of both applies.
     """
 
     def hide() -> Round:
@@ -407,8 +408,7 @@ def _reweighting(
     reweighed = []
     for _ in range(rounds):
         left, right, values = hide()
-        values = content.divided_by_length((values @ found)[:, first:])
-        reweighed.append(Round(left, right, values / np.float32(_root_mean_square(values))))
+        reweighed.append(Round(left, right, (values @ found)[:, first:]))
     found[:, first:] += share * found[:, first:] @ _contrastive(reweighed, rng)
     return found
 

@@ -35,6 +35,7 @@ _CHANCE = 0.2  # strength of place that small networks may show by chance
 _SAMPLE, _WALK_LENGTH = 61, 40  # stage of the random draws and length of walks that sample training nodes
 _MIN_EDGES = 10  # to learn from
 _COLUMNS, _VALUES = 64, 1 << 26  # smoothed at a time, at most, to bound memory
+_ENTRIES = 1 << 26  # of rows of T at a time, at most, as far as eight rows have fewer
 ROWS = 65_536  # nodes finished at a time
 Vectors = NDArray[np.float32]
 Known = NDArray[np.int64] | None  # positions of nodes in the training network
@@ -120,7 +121,7 @@ class Generator:
             scaling = scaling_of(graph, config)
             encoder = FeatureEncoder.for_matrix(graph.features, scaling, graph.feature_names)
             content = Content.fit(core, widths["content"], config, encoder)
-            if config.learning and content.can_learn and graph.num_edges >= _MIN_EDGES:
+            if config.learning and content.can_learn and core.num_edges >= _MIN_EDGES:
                 progress("learning from hidden links", 0, 0)
                 content, learned = learn(content, core, config)
         if "place" in widths:
@@ -288,10 +289,17 @@ class Generator:
         A vector does not depend, to the last bit, on which others are requested. ``around_all`` holds the
         smoothed values of an overlay's base, if computed before; see ``Smoother.corrected``.
         """
+        vectors = np.zeros((len(positions), self.dim), np.float32)
+        block = max(8, _ENTRIES // max(len(graph), 1))
+        for some in (slice(start, start + block) for start in range(0, len(positions), block)):
+            vectors[some] = self._embed_block(graph, positions[some], known, around_all)
+        return vectors
+
+    def _embed_block(
+        self, graph: GraphLike, positions: NDArray[np.int64], known: Known, around_all: "AroundAll | None"
+    ) -> Vectors:
         near, far, *directed = smoothers(graph, self.config)
         vectors = np.zeros((len(positions), self.dim), np.float32)
-        if not len(positions):
-            return vectors
         features = None if self.content is None else self.content.reader(graph)
         content, place = list[Vectors](), np.zeros((1, 1), np.float32)
         if around_all is not None and isinstance(graph, Overlay):
@@ -350,10 +358,14 @@ def _core(graph: Graph, config: Config) -> tuple[NDArray[np.int64], Graph]:
     n, rng = len(graph), np.random.default_rng([config.seed, _SAMPLE])
     if n <= config.training_nodes:
         return np.arange(n), graph
-    count = max(config.training_nodes // _WALK_LENGTH, 1)
-    roots = np.sort(rng.choice(n, min(count, n), replace=False))
-    walks = plain_walks(graph.adjacency(), roots, 1, _WALK_LENGTH, config.seed, threads=config.threads)
-    met = np.unique(walks[walks >= 0])[: config.training_nodes].astype(np.int64)
+    count, met = max(config.training_nodes // _WALK_LENGTH, 1), np.empty(0, np.int64)
+    for _ in range(2):  # in small components, walks meet few nodes: more of them are needed
+        roots = np.sort(rng.choice(n, min(count, n), replace=False))
+        walks = plain_walks(graph.adjacency(), roots, 1, _WALK_LENGTH, config.seed, threads=config.threads)
+        met = np.unique(walks[walks >= 0])[: config.training_nodes].astype(np.int64)
+        if len(met) >= config.training_nodes // 4:
+            break
+        count = count * config.training_nodes // len(met)
     return met, graph.subgraph(graph.names[met]) if graph.has_features else graph
 
 
