@@ -19,7 +19,6 @@ from spinegraph.embeddings import Embeddings
 from spinegraph.errors import MissingFeaturesError, ParameterError, UnknownNodeError
 from spinegraph.parts.generator import Generator
 from spinegraph.parts.paper import Inputs, PaperGenerator
-from spinegraph.structure.similarity import warping
 
 QUIET = lambda stage, done, total: None  # noqa: E731
 
@@ -249,7 +248,7 @@ def example(similarity=0.8, rank=None, parts=(), step=0.1, **changes):
         "overlap": 0.25,
         "columns": columns,
         "profiles": np.stack([row, other]),
-        "warping": warping(row, other),
+        "profile_difference": step,
         "rank": rank,
     }
     return Explanation(**{**given, **changes})

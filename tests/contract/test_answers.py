@@ -99,6 +99,12 @@ def test_an_answer_in_another_network_knows_no_place(model):
         model.similar(name, by="place", graph=there)
 
 
+def test_given_weights_are_named(model, office):
+    found = model.similar(office.graph.names[3], weights={"role": 2, "place": 0}, n=1)
+    assert ", by all parts, role times 2, place times 0" in repr(found)
+    assert "weighted mean of the cosines" in repr(found)
+
+
 def test_a_loaded_model_answers_from_its_folder_and_else_asks_for_a_graph(model, loaded, office, tmp_path):
     whole, bare = loaded
     name = office.graph.names[3]

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from spinegraph.kernels.dtw import copy_owned, dtw_distances, owned_slots, warping_table
+from spinegraph.kernels.dtw import copy_owned, dtw_distances, owned_slots
 
 values = st.one_of(st.just(0.0), st.floats(0, 1, width=32), st.floats(0, 2**-13, width=32))
 
@@ -86,13 +86,6 @@ def test_distances_agree_with_dtaidistance_on_random_rows():
         for i, j in zip(left, right, strict=True)
     ]
     np.testing.assert_allclose(dtw(rows, left, right), theirs, rtol=1e-5, atol=1e-12)
-
-
-@given(tables(max_rows=2))
-def test_warping_table_ends_in_the_textbook_distance(rows):
-    table, costs = warping_table(rows[0].astype(np.float64), rows[-1].astype(np.float64))
-    np.testing.assert_allclose(table[-1, -1], reference.dtw(rows[0], rows[-1]), rtol=1e-9, atol=1e-12)
-    assert costs.min() >= 0
 
 
 @given(st.integers(1, 7), st.integers(0, 4), st.integers(0, 2**32 - 1))

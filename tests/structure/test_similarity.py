@@ -18,7 +18,6 @@ from spinegraph.structure.similarity import (
     comparison,
     nearest_degree,
     similar_nodes,
-    warping,
 )
 
 metrics = pytest.mark.parametrize("metric", ["dtw", "euclidean", "cosine"])
@@ -301,47 +300,3 @@ def test_rows_are_read_only_and_of_four_bytes():
     assert given.flags.writeable
     for metric in ("dtw", "euclidean", "cosine"):
         assert pair_distances(given, [[0, 0]], metric).dtype == np.float32
-
-
-row_pairs = hnp.arrays(
-    np.float32,
-    st.tuples(st.just(2), st.integers(1, 8)),
-    elements=st.one_of(st.just(0.0), st.floats(0, 1, width=32)),
-).map(lambda rows: -np.sort(-rows, axis=1))
-
-
-@given(row_pairs)
-def test_the_steps_add_up_to_the_textbook_distance(rows):
-    found = warping(*rows)
-    np.testing.assert_allclose(found.distance, reference.dtw(*rows), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(found.costs.sum(), found.distance, rtol=1e-9, atol=1e-12)
-
-
-@given(row_pairs)
-def test_the_path_goes_on_by_one_place_and_misses_no_value(rows):
-    path = warping(*rows).path
-    assert path[0].tolist() == [0, 0]
-    steps = np.diff(path, axis=0)
-    assert set(map(tuple, steps.tolist())) <= {(0, 1), (1, 0), (1, 1)}
-    for side in (0, 1):
-        assert set(np.flatnonzero(rows[side])) <= set(path[:, side].tolist())
-
-
-@given(row_pairs)
-def test_equal_profiles_match_place_by_place_at_no_cost(rows):
-    found = warping(rows[0], rows[0])
-    assert found.distance == 0
-    assert not found.costs.any()
-    assert (found.path[:, 0] == found.path[:, 1]).all()
-
-
-def test_steps_where_both_profiles_have_ended_are_left_out():
-    assert warping([0.6, 0.4, 0, 0, 0], [0.7, 0.3, 0, 0, 0]).path.tolist() == [[0, 0], [1, 1]]
-    assert warping([1.0, 0], [0.9, 0]).path.tolist() == [[0, 0]]
-    # One goes on while the other has ended, so the last steps are not on the diagonal.
-    assert warping([0.5, 0.495, 0.005, 0], [0.5, 0, 0, 0]).path.tolist() == [[0, 0], [1, 0], [2, 1]]
-
-
-def test_what_is_no_profile_is_not_warped():
-    with pytest.raises(ParameterError, match=r"^row_a and row_b must be finite and >= 0; got values from -1"):
-        warping([1.0], [-1.0])

@@ -27,7 +27,7 @@ from spinegraph.parts.role import PROFILE, Role, names_of, role_columns, smoothe
 from spinegraph.parts.role import Surroundings as RoleSurroundings
 from spinegraph.structure.columns import structural_columns
 from spinegraph.structure.pagerank import RootedPageRank
-from spinegraph.structure.similarity import Warping, warping
+from spinegraph.structure.similarity import comparison
 
 Floats = NDArray[np.float64]
 Weights = Mapping[str, float] | None  # of parts
@@ -171,8 +171,8 @@ class Explanation:
     columns : Columns
         What every input column adds, as arrays.
     profiles : float32 array (2, k)
-    warping : Warping
-        How one profile is matched to the other by dynamic time warping.
+    profile_difference : float
+        Distance of the profiles by dynamic time warping, divided by their length.
     rank : Rank or None
         Rank of the second node by similarity to the first; None without embeddings.
     same_network : bool or None
@@ -187,14 +187,9 @@ class Explanation:
     overlap: float
     columns: Columns
     profiles: NDArray[np.float32]
-    warping: Warping
+    profile_difference: float
     rank: Rank | None = None
     same_network: bool | None = None
-
-    @property
-    def step_difference(self) -> float:
-        """Mean over the matched steps of the larger value over the smaller, less 1."""
-        return self.warping.distance / len(self.warping.path)
 
     @property
     def words(self) -> list[str]:
@@ -256,12 +251,7 @@ class Explanation:
             "overlap": self.overlap,
             **{key: [{**asdict(one), "apart": one.apart} for one in found] for key, found in columns.items()},
             "profiles": self.profiles.tolist(),
-            "warping": {
-                "path": self.warping.path.tolist(),
-                "costs": self.warping.costs.tolist(),
-                "distance": self.warping.distance,
-                "step_difference": self.step_difference,
-            },
+            "profile_difference": self.profile_difference,
         }
 
 
@@ -309,6 +299,7 @@ def explain(
     vectors = generator.embed_some(graph, positions, known).astype(np.float64)
     parts, scale = _parts(vectors, generator.parts, part_weights(generator.parts, weights))
     own = generator.profile(graph, positions)
+    distance = float(comparison("dtw", own.weights)(np.array([0]), np.array([1]))[0])
     if isinstance(embeddings, Embeddings):
         embeddings = Search(embeddings, weights=weights, exact=True)
     rank = None
@@ -323,7 +314,7 @@ def explain(
         float(own.operator()[[0]].minimum(own.operator()[[1]]).sum()),
         _columns(graph, generator, positions, own, {part.name: scale * part.weight for part in parts}),
         own.weights,
-        warping(*own.weights),
+        distance / max(np.count_nonzero(own.weights.any(axis=0)), 1),
         rank,
         None if PLACE not in generator.parts else known is not None and bool((known >= 0).any()),
     )
@@ -351,6 +342,7 @@ class Similar(TableResult, Sequence[Match]):
     by: str
     matches: list[Match]
     explained: Callable[[Any], Explanation]  # from a match's name
+    weights: Weights = None  # of the parts, 1 where not given
 
     def __len__(self) -> int:
         return len(self.matches)
@@ -376,11 +368,15 @@ class Similar(TableResult, Sequence[Match]):
             row = [f"{match.score:z.3f}", shown(match.name), *(cosine.get(part, "") for part in parts)]
             row += [f"{reason.b.degree:,}", f"{reason.relation.links_apart or '> 6'}"]
             rows.append((*row, self._alike_in(reason)))
-        heading = f"Most like {titled(shown(self.node))}, by {'all parts' if self.by == 'all' else self.by}"
+        given = "".join(f", {part} times {weight:g}" for part, weight in (self.weights or {}).items())
+        by = f"all parts{given}" if self.by == "all" else self.by
+        heading = f"Most like {titled(shown(self.node))}, by {by}"
         titles = ("score", "node", *parts, "links", "apart", "alike in")
         if not rows:
             return heading, titles, rows, "none: it is the only node"
-        score = "mean of the cosines of the parts" if self.by == "all" else "cosine of that part"
+        score = "cosine of that part"
+        if self.by == "all":
+            score = f"{'weighted ' * bool(self.weights)}mean of the cosines of the parts"
         own = f"links: how many that node has; {self.reasons[0].a.name} has {self.reasons[0].a.degree:,}"
         note = f"score: {score}, 1 being the same\n{own}; apart: links between the two"
         return heading, titles, rows, note
@@ -416,7 +412,7 @@ class Similar(TableResult, Sequence[Match]):
                 "parts": {part.name: part.share for part in found.parts},
                 "neighbors": found.b.degree,
                 "links_apart": found.relation.links_apart,
-                "profile_difference": found.step_difference,
+                "profile_difference": found.profile_difference,
                 "shared": [column.name for column in found.columns.shared(_SHARED_COLUMNS)],
             }
             for match, found in zip(self.matches, self.reasons, strict=True)
@@ -442,17 +438,20 @@ def similar(
         raise ParameterError(f"{node!r} has no place: {message}")
     matches = search.similar(node, n)
     known = cache(lambda: generator.known(graph))
-    return Similar(
-        node, by, matches, lambda each: explain(graph, generator, node, each, weights=weights, known=known())
-    )
+
+    def explained(other: Any) -> Explanation:
+        return explain(graph, generator, node, other, weights=weights, known=known())
+
+    return Similar(node, by, matches, explained, weights)
 
 
 def search_by(embeddings: Embeddings, *, by: str, weights: Weights, exact: bool | None = None) -> Search:
     """Return a search by all parts of the vectors, or by one, which they must have."""
     if by not in _BY:
         raise ParameterError(f"by must be one of {', '.join(map(repr, _BY))}; got {by!r}")
-    if by == PLACE and embeddings.same_network is False:
-        raise ParameterError("nodes of another network have no place; search by content or by role")
+    if by == PLACE and PLACE in embeddings.parts and not embeddings.part(PLACE).vectors.any():
+        where = "another network" if embeddings.same_network is False else "a model saved without place"
+        raise ParameterError(f"nodes of {where} have no place; search by content or by role")
     return Search(embeddings, by=by, weights=weights, exact=exact)
 
 
@@ -733,9 +732,10 @@ def _no_place(found: Explanation) -> str:
     if place is None or not any(place.is_zero):
         return ""
     if not found.same_network:
-        return "Place is zero and does not count: the model was fitted on another network."
-    where = [titled(node.name) for node, zero in zip((found.a, found.b), place.is_zero, strict=True) if zero]
-    return f"Place is zero at {_listed(where)}: hardly any node nearby was in the training network."
+        return "Place is zero: the model was fitted on another network, or saved without place."
+    where = [node for node, zero in zip((found.a, found.b), place.is_zero, strict=True) if zero]
+    why = "hardly any node nearby was in the training network" if where[-1].degree else "no links"
+    return f"Place is zero at {_listed([titled(node.name) for node in where])}: {why}."
 
 
 def _content(found: Explanation) -> Iterator[str]:
@@ -784,11 +784,11 @@ def _role(found: Explanation) -> str:
         ties += f"; {shares} of the pairs of neighbours are linked"
     if max(a.degree, b.degree) > 0:
         ties += f"; within 3 links are {a.hops[-1]:,} and {b.hops[-1]:,} nodes"
-    step = found.step_difference
-    by = percent(step) if step < 1 else f"a factor of {1 + step:.1f}"
-    profile = "are the same" if found.warping.distance < 1e-4 else f"differ by {by} per step"
+    difference = found.profile_difference
+    by = percent(difference) if difference < 1 else f"a factor of {1 + difference:.1f}"
+    profile = "are the same" if difference < 1e-5 else f"differ by {by} per value"
     # Without a role part, the similarity of the profiles decides.
-    nearness = next((part.cosine for part in found.parts if part.name == ROLE), 1 - 2 * step)
+    nearness = next((part.cosine for part in found.parts if part.name == ROLE), 1 - 2 * difference)
     how = next((word for least, word in _SAME_ROLE if nearness >= least), "play different roles")
     return f"They {how}: {ties}. Their profiles {profile}."
 

@@ -134,19 +134,6 @@ def dtw_distances(rows_a, rows_b, ends_a, ends_b, left, right):
 
 
 @compiled
-def warping_table(row_a, row_b):
-    """Return the least cost of warping ``row_a[:i + 1]`` onto ``row_b[:j + 1]``, and local costs, (k, k)."""
-    costs = np.empty((len(row_a), len(row_b)))
-    table = np.full((len(row_a) + 1, len(row_b) + 1), np.inf)  # with a row and a column before the first
-    table[0, 0] = 0.0
-    for i in range(len(row_a)):
-        for j in range(len(row_b)):
-            costs[i, j] = abs(row_a[i] - row_b[j]) / (min(row_a[i], row_b[j]) + OFFSET)
-            table[i + 1, j + 1] = min(table[i, j], table[i, j + 1], table[i + 1, j]) + costs[i, j]
-    return table[1:, 1:], costs
-
-
-@compiled
 def _slot_of(row, node):
     """Return the index of ``node`` in an ascending row, or -1."""
     slot = np.searchsorted(row, node)

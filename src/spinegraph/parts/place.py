@@ -109,7 +109,7 @@ class Place:
         """
         if not len(self.positions):
             if sure:
-                raise ParameterError("same_network=True needs a model that was saved with place=True")
+                raise ParameterError("same_network=True needs positions, which this model was saved without")
             return None
         base: Any = graph.base if isinstance(graph, Overlay) else graph
         found, is_same = self._recognised(base)

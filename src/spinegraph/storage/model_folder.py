@@ -46,7 +46,7 @@ _NOT_SAVED = ("device", "engine", "address")  # a model does not depend on the m
 def save(model: Any, folder: Path, *, data: bool = True, place: bool = True) -> None:
     """Write a fitted model; an existing model folder is replaced, any other folder must be empty.
 
-    ``place=False`` leaves out the positions of the training nodes.
+    ``place=False`` leaves out the positions and places of the training nodes.
     """
     require_replaceable(folder)
     if data and (model.graph_ is None or model.embeddings_ is None):
@@ -69,6 +69,8 @@ def save(model: Any, folder: Path, *, data: bool = True, place: bool = True) -> 
             for key, array in graph_arrays(graph).items()
         }
         files[VECTORS] = {"vectors": np.concatenate([each.vectors for each in embeddings])}
+        if not place and "place" in model.generator_.parts:
+            files[VECTORS]["vectors"][:, model.generator_.parts["place"]] = 0
         about["data"] = {"graphs": len(graphs), "is_list": is_list}
     about["digests"] = {name: digest(arrays) for name, arrays in files.items()}
     about["digests"][CONFIG] = config_digest(about)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spinegraph.errors import ParameterError
 from spinegraph.kernels.adjacency import position_type
-from spinegraph.kernels.dtw import OFFSET, copy_owned, dtw_distances, owned_slots, warping_table
+from spinegraph.kernels.dtw import OFFSET, copy_owned, dtw_distances, owned_slots
 from spinegraph.kernels.runtime import run_blocks
 from spinegraph.structure.pagerank import RootedPageRank
 
@@ -193,32 +193,3 @@ def _ascending(candidates: ArrayLike, n: int) -> NDArray[Any]:
     if twice.any():
         raise ParameterError(f"candidates: row {twice.argmax()} contains a node twice; list it once")
     return nodes
-
-
-@dataclass(frozen=True, eq=False)
-class Warping:
-    """The cheapest way to match the values of one profile to those of another, in order."""
-
-    path: NDArray[np.int64]  # (p, 2) matched indices, from (0, 0); each step advances one or both by one
-    costs: NDArray[np.float64]  # (p,) cost of each step
-    distance: float  # their sum, the DTW distance
-
-
-def warping(row_a: ArrayLike, row_b: ArrayLike) -> Warping:
-    """Return the warping path between two profiles (k,), without the zeros that both end in."""
-    rows = as_rows(np.stack([row_a, row_b]), "row_a and row_b").astype(np.float64)
-    used = np.flatnonzero(rows.any(axis=0))
-    # One common zero remains while the path is computed, since the other row may be matched to it.
-    length = min(int(used[-1]) + 2 if used.size else 1, rows.shape[1])
-    table, costs = warping_table(rows[0, :length], rows[1, :length])
-    i = j = length - 1
-    path = [(i, j)]
-    while i or j:  # back along the cheapest cells; if costs tie, both rows advance together
-        before = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
-        i, j = min((cell for cell in before if min(cell) >= 0), key=lambda cell: float(table[cell]))
-        path.append((i, j))
-    path.reverse()
-    while len(path) > 1 and not rows[0, path[-1][0]] and not rows[1, path[-1][1]]:
-        path.pop()
-    steps = np.array(path)
-    return Warping(steps, costs[steps[:, 0], steps[:, 1]], float(table[-1, -1]))

@@ -98,13 +98,12 @@ def embed(
             else:
                 vectors.save(Path(output))
         if facts["same_network"] is False and same_network is None:
+            reason = f"{edges} is not the network that the model was fitted on"
             advice = "" if is_folder else "; if it is the same, add --same-network"
-            warnings.warn(
-                f"{edges} is not the network that the model was fitted on, so its nodes have no place: that "
-                f"part is zero{advice}",
-                SpineWarning,
-                stacklevel=1,
-            )
+            if not len(fitted.generator_.place.positions):  # type: ignore[union-attr]
+                reason, advice = "the model was saved without place (--no-place)", ""
+            message = f"{reason}, so nodes have no place: that part is zero{advice}"
+            warnings.warn(message, SpineWarning, stacklevel=1)
     if json:
         cli.print_json(facts)
     elif not quiet and output != cli.STANDARD_OUTPUT:

@@ -59,7 +59,9 @@ def similar(
         cli.print_table(*found.table())
         if found.matches:
             pair = shown(found.node), shown(found[0].name)
-            cli.print_next(["explain", str(model), *pair, *given_options(how)])
+            given = ",".join(f"{part}={weight:g}" for part, weight in (weights or {}).items())
+            chosen = ["--weights", given] if given else []
+            cli.print_next(["explain", str(model), *pair, *chosen, *given_options(how)])
 
 
 def _write_all(

@@ -108,7 +108,7 @@ function twinCard(twin, at) {
 function inShort(explanation) {
   const apart = explanation.relation.links_apart;
   const far = apart === null ? "not connected" : apart === 1 ? "linked" : `${apart} links apart`;
-  if (kind === "twins") return `${far} · shape ${shown(explanation.warping.step_difference * 100)} % off`;
+  if (kind === "twins") return `${far} · shape ${shown(explanation.profile_difference * 100)} % off`;
   const part = explanation.parts.find(({ name }) => name === kind);
   return `${far} · ${part ? `${kind} ${part.cosine.toFixed(2)}` : `similarity ${explanation.similarity.toFixed(2)}`}`;
 }
