@@ -210,7 +210,7 @@ def test_a_model_may_be_saved_without_place(place, tmp_path):
     assert json.loads(run.stdout)["same_network"] is False
     run = spine("embed", tmp_path / "m", "edges.csv", "-o", tmp_path / "v.csv", "--same-network", cwd=place)
     assert run.returncode == 1
-    assert "needs a model that was saved with place=True" in run.stderr
+    assert "needs positions, which this model was saved without" in run.stderr
 
 
 def test_another_network_has_no_place_and_embed_says_so(place, tmp_path):
@@ -339,6 +339,11 @@ def test_differences_of_few_splits_or_few_edges_do_not_decide():
 
 
 def test_a_part_that_is_level_with_the_best_of_the_others_is_called_level():
+    chance = ("always guessing the largest class", 0.72)
+    assert _verdict({"SPINE": 0.726, "x": 0.71}, 0.01, chance=chance) == (
+        "Nothing here predicts clearly better than always guessing the largest class, which has 72.0."
+    )
+    assert _verdict({"SPINE": 0.75, "x": 0.71}, 0.01, chance=chance).startswith("Use SPINE: 75.0")
     level = _verdict({"SPINE": 0.9, "place alone": 1.0, "x": 1.0})
     assert level.startswith(
         "There is no difference: SPINE's place alone has 100.0; all parts together have 90.0"
@@ -662,3 +667,8 @@ def test_errors_name_options(place, arguments, message):
     assert message in run.stderr
     assert not (place / "new").exists()
     assert not (place / "x.pdf").exists()
+
+
+def test_a_table_given_as_a_second_network_is_noticed(place, tmp_path):
+    run = spine("fit", "edges.csv", "people.csv", "-o", tmp_path / "m", *QUICK, cwd=place)
+    assert "if it is a table of nodes, add it by --features people.csv" in run.stderr

@@ -232,7 +232,7 @@ def print_demo(demo: dict[str, Any]) -> None:
         "[bold]Written[/bold]\n"
         f"  {folder}/{_REPORT}  map, roles, similar nodes: open it in a browser\n"
         f"  {model}  the model, for more questions:\n    spine similar {model} '{person['name']}' --by role\n"
-        f"    spine roles {model}\n    spine explore {model}  (needs pip install 'spinegraph[serve]')\n",
+        f"    spine roles {model}\n    spine explore {model}  (needs pip install 'spinegraph\\[serve]')\n",
         soft_wrap=True,
     )
     console.print("\n  ".join(["[bold]On your own data[/bold]", *OWN_DATA]))

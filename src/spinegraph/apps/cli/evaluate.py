@@ -163,7 +163,9 @@ def _print_classes(scores: "Sequence[ClassScore]", classes: int | None = None) -
     splits = max(len(score.C) for score in scores)
     protocol = f"Logistic regression, C chosen on validation nodes; mean and deviation of {splits} splits."
     values = {score.vectors: score.accuracy for score in scores if score.C}
-    verdict = _verdict(values, slack=2 * scores[0].deviation / splits**0.5)
+    best = max((score for score in scores if score.C), key=lambda score: score.accuracy)
+    slack = 2 * max(scores[0].deviation, best.deviation) / splits**0.5
+    verdict = _verdict(values, slack, chance=("always guessing the largest class", scores[-1].accuracy))
     if values.get("plain columns", 0) > _SUSPICIOUS:
         verdict += "\nThe columns alone predict nearly every class: is the label one of them?"
     heading = f"Node classification{f', {classes} classes' if classes else ''}, in %"
@@ -186,7 +188,7 @@ def _print_links(scores: "Sequence[LinkScore]", hidden: int) -> None:
     note = (
         "All vectors were made without the hidden edges. hadamard: logistic regression on products of two "
         "vectors, with C chosen on other hidden edges.\n"
-        f"Compared by the best AUC. {_verdict(best, slack=0.3 / max(hidden, 1) ** 0.5)}"  # about its error
+        f"Compared by the best AUC. {_verdict(best, 0.3 / max(hidden, 1) ** 0.5, chance=('guessing', 0.5))}"
     )
     heading = f"Link prediction, {hidden:,} hidden edges among as many non-edges, in %"
     titles = ("", *(f"{part}\n{scorer}" for part in ("AUC", "AP") for scorer in _SCORERS))
@@ -203,12 +205,21 @@ def _print_clusters(scores: "Sequence[ClusterScore]", count: int) -> None:
     cli.print_table(f"Clusters, {count} by k-means", shown, rows, note, bold=0)
 
 
-def _verdict(values: dict[str, float], slack: float = 0, scale: float = 100, digits: int = 1) -> str:
+def _verdict(
+    values: dict[str, float],
+    slack: float = 0,
+    scale: float = 100,
+    digits: int = 1,
+    chance: tuple[str, float] = ("", -1.0),
+) -> str:
     """Return a sentence on which vectors to use: the first, one of their parts, or clearly better ones.
 
-    Differences below ``slack`` or half a point are ignored.
+    Differences below ``slack``, about their error, or half a point are ignored. ``chance`` is a way to guess
+    and its value.
     """
     slack = max(slack, _HALF_A_POINT)
+    if max(values.values()) <= chance[1] + slack:
+        return f"Nothing here predicts clearly better than {chance[0]}, which has {100 * chance[1]:.1f}."
 
     def text(name: str) -> str:
         return f"{scale * values[name]:.{digits}f}"

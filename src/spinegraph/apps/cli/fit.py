@@ -11,7 +11,7 @@ import typer
 from spinegraph.apps.cli import options as cli
 from spinegraph.apps.cli.reading import Reading, given_options
 from spinegraph.config import Config, PaperConfig
-from spinegraph.errors import GraphFormatError, ParameterError
+from spinegraph.errors import GraphFormatError, ParameterError, SpineWarning
 
 if TYPE_CHECKING:
     from spinegraph.estimator import SPINE
@@ -144,6 +144,12 @@ def _read_networks(
                 understood.append("few edges are listed in both directions; if those matter, add --directed")
         graphs.append(graph)
         report("reading", number + 1, len(files))
+        shared = set(graph.names.tolist()) & set(graphs[0].names.tolist()) if number and not features else ()
+        if shared and 2 * len(shared) >= max(graph.num_edges, len(graph)):
+            message = (
+                f"{edges} has names of {files[0]}; if it is a table of nodes, add it by --features {edges}"
+            )
+            warnings.warn(message, SpineWarning, stacklevel=1)
     return [line for line in understood if line], graphs, encoder
 
 

@@ -243,13 +243,13 @@ def print_table(
         words = sum(any(sign.isalpha() or sign == "█" for sign in cell) for cell in cells)
         is_text = 2 * words > sum(map(bool, cells))
         table.add_column(escape(title), justify="left" if is_text else "right", overflow="fold")
-    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    widths = [max(1, *(len(line) for cell in column for line in cell.split("\n"))) for column in columns]
     is_file = not console.is_terminal and "COLUMNS" not in os.environ  # then nothing is cut
     wide = Console(highlight=False, width=sum(widths) + 2 * len(widths) + 2) if is_file else console
     left = max(wide.width - 2 - sum(widths[:-1]) - 2 * len(widths[:-1]), _MIN_CUT)
     for number, (*cells, last) in enumerate(rows):
         cut = last if len(last) <= left else f"{last[: left - 1]}…"
-        table.add_row(*map(escape, (*cells, cut)), style="bold" if number == bold else "")
+        table.add_row(*map(escape, (*cells, cut or " ")), style="bold" if number == bold else "")
     if rows:
         wide.print(Padding(table, (0, 0, 1, 2), expand=False))
     for line in note.splitlines():
