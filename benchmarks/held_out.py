@@ -156,9 +156,9 @@ def table(cells):
         for kind in LABELS:
             others = ALONE if kind.endswith("alone") else CONTROLS
             means = {row: found for row in others if (found := values(network, kind, row))}
-            if not means:
-                continue
             narrow = {row: found for row, found in means.items() if row not in WHOLE or network == "digits"}
+            if not narrow:
+                continue
             best = [
                 max(some, key=lambda row, some=some: np.mean(list(some[row].values())))
                 for some in (narrow, means)
