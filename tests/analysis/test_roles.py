@@ -161,6 +161,34 @@ def test_threads_change_nothing(office, roles):
     assert json.dumps(again.to_json()) == json.dumps(roles.to_json())
 
 
+def test_numbers_of_another_network_are_its_own():
+    here, there = power_law(300, 2.5, 12), power_law(1000, 2.5, 5)
+    model = SPINE(dim=16, threads=1).fit(here)
+    found = model.roles(graph=there)
+    assert found.typical[-1].neighbors == np.sort(there.degrees)[(len(there) - 1) // 2]
+    assert found.table()[2][-1][4].startswith(f"{found.typical[-1].neighbors} (")
+    assert "descriptions of the training network" in found.table()[3]
+    home = model.roles()
+    assert home.typical[:-1] == home.roles.typical
+    assert home.typical[-1].neighbors != found.typical[-1].neighbors
+    listed = [role["typical"]["neighbors"] for role in found.to_json()["roles"]]
+    assert listed == [typical.neighbors for typical in found.typical[:-1]]
+
+
+def test_a_role_that_no_node_has_has_no_numbers():
+    model = SPINE(dim=8, threads=1).fit(made.barbell(10, bridge=5))
+    found = model.roles(graph=made.barbell(10, bridge=0))
+    rows = {row[0]: row[4:] for row in found.table()[2]}
+    assert found.counts[found.roles.titles.index("chain")] == 0
+    assert set(rows["chain"]) == {"-"}
+
+
+@pytest.mark.parametrize("options", [{}, {"directed": True}, {"weights": [1.0, 2.0, 3.0]}])
+def test_what_roles_ignore_is_said(options):
+    found = SPINE(dim=8).fit(Graph.from_edges([(0, 1), (1, 2), (2, 3)], **options)).roles()
+    assert ("whatever the directions and weights" in found.table()[3]) == bool(options)
+
+
 def test_removed_nodes_play_no_role(office, roles):
     _, there, generator = office
     gone = there.graph.names[:3].tolist()

@@ -87,6 +87,9 @@ def test_the_same_roles_are_found_again_and_in_an_unseen_network(office):
     assert shown.returncode == 0, shown.stderr
     assert "in training" in shown.stdout
     assert "of these nodes fit no role" in shown.stdout
+    assert f"finding roles of {away['nodes']:,} nodes" in shown.stderr
+    medians = [role["typical"]["neighbors"] for role in away["roles"]]
+    assert all(f"{median} (" in shown.stdout for median in medians)
 
 
 def test_every_nodes_roles_are_written(office, tmp_path):

@@ -92,6 +92,8 @@ class RoleAssignment:
         Log density of the node; the higher, the more typical.
     is_strange : bool array (n,)
         Whether the node is less typical than 99 % of those that the roles were found on.
+    measures : float64 array (n, 3 or 5)
+        The numbers that describe each node; see ``node_measures``.
     """
 
     names: NDArray[Any]
@@ -99,6 +101,7 @@ class RoleAssignment:
     roles: NDArray[np.int64]
     typicality: Floats
     is_strange: NDArray[np.bool_]
+    measures: Floats
 
     def examples(self, role: int, count: int = 3) -> list[Any]:
         """Return the names of the most typical nodes of a role, the clearest first."""
@@ -123,8 +126,6 @@ class Roles:
         A short name, and what sets the role apart.
     typical : list of Typical
         Typical numbers of each role.
-    whole : Typical
-        Typical numbers of the network.
     scores : dict {number of roles: criterion}
         Integrated completed likelihood, lower is better; empty if the number was given.
     mixture : Mixture
@@ -153,7 +154,6 @@ class Roles:
     titles: list[str]
     descriptions: list[str]
     typical: list[Typical]
-    whole: Typical
     scores: dict[int, float]
     mixture: "Mixture"
     usual: float
@@ -177,7 +177,8 @@ class Roles:
     ) -> "Roles":
         """Find the roles of a network.
 
-        Communities are regions of the content part, so they need features. Edge weights are ignored.
+        Communities are regions of the content part, so they need features. Outside the content, directions
+        and weights of edges are ignored.
 
         Parameters
         ----------
@@ -228,8 +229,7 @@ class Roles:
         contrasts = np.array([_contrast(points[nodes], weights) for nodes, weights in pairs])
         rest = [Typical.of(measures[nodes], 1 - weights) for nodes, weights in pairs]
         words = [describe(*each) for each in zip(typical, rest, contrasts, strict=True)]
-        whole = Typical.of(measures, np.ones(len(measures)))
-        found = choose_titles(contrasts, typical), words, typical, whole, scores, mixture, usual, mean, scale
+        found = choose_titles(contrasts, typical), words, typical, scores, mixture, usual, mean, scale
         return cls(*found, communities, float(np.quantile(mixture.log_density(points), _UNUSUAL)))
 
     def assign(
@@ -264,13 +264,13 @@ class Roles:
         memberships, density = self.mixture.memberships(points), self.mixture.log_density(points)
         names = graph.names if positions is None else graph.names[positions]
         is_strange = density < self.least_typical - 1e-9
-        return RoleAssignment(names, memberships, memberships.argmax(axis=1), density, is_strange)
+        return RoleAssignment(names, memberships, memberships.argmax(axis=1), density, is_strange, measures)
 
     def to_json(self) -> dict[str, Any]:
         """Return the roles as plain values; ``from_json`` reads them."""
         return {
             **{name: getattr(self, name) for name in ("titles", "descriptions", "usual", "least_typical")},
-            "typical": [asdict(each) for each in (*self.typical, self.whole)],
+            "typical": [asdict(each) for each in self.typical],
             "scores": {str(count): score for count, score in self.scores.items()},
             "mixture": {name: array.tolist() for name, array in vars(self.mixture).items()},
             "mean": self.mean.tolist(),
@@ -291,7 +291,7 @@ class Roles:
         """
         try:
             titles, descriptions = list(map(str, meta["titles"])), list(map(str, meta["descriptions"]))
-            *typical, whole = (Typical(**each) for each in meta["typical"])
+            typical = [Typical(**each) for each in meta["typical"]][: len(titles)]  # older files add all
             given = dict(meta["mixture"])
             variances = _numbers(given.pop("variances"), 1 / _MAX_VALUE)
             scale = _numbers(meta["scale"], 1 / _MAX_VALUE)
@@ -304,7 +304,7 @@ class Roles:
             usual, least = float(meta["usual"]), float(meta["least_typical"])
         except (KeyError, TypeError, ValueError, AttributeError) as fault:
             raise ModelFormatError(f"roles: {fault!r:.80} in the description of roles") from fault
-        found = titles, descriptions, typical, whole, scores, mixture, usual, mean, scale
+        found = titles, descriptions, typical, scores, mixture, usual, mean, scale
         return cls(*found, communities, least)
 
 
@@ -348,8 +348,10 @@ class NodeRoles(TableResult):
 
     Attributes
     ----------
+    is_simplified : bool
+        Whether the network has directions or weights, which its neighbours are counted without.
     roles : Roles
-        Titles, descriptions and typical numbers, found in the training network.
+        Titles and descriptions, found in the training network.
     assigned : RoleAssignment
         Which node plays which role, with probabilities.
     shares_at_home : float64 array (r,) or None
@@ -357,6 +359,7 @@ class NodeRoles(TableResult):
     """
 
     edges: int
+    is_simplified: bool
     roles: Roles
     assigned: RoleAssignment
     shares_at_home: Floats | None = None
@@ -368,6 +371,12 @@ class NodeRoles(TableResult):
     def counts(self) -> list[int]:
         """Number of nodes in each role."""
         return list(np.bincount(self.assigned.roles, minlength=len(self.roles)).tolist())
+
+    @property
+    def typical(self) -> list[Typical]:
+        """Typical numbers of each role in this network, and then of all its nodes."""
+        weights = [*self.assigned.memberships.T, np.ones(len(self))]
+        return [Typical.of(self.assigned.measures, each) for each in weights]
 
     @property
     def sure(self) -> float:
@@ -385,18 +394,17 @@ class NodeRoles(TableResult):
     def table(self) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], str]:
         """Return heading, titles, rows and notes of the printed table."""
         found, home, shares = self.roles, self.shares_at_home, self.assigned.shares()
-        has_communities, is_away = found.whole.communities is not None, home is not None
-        named = [*zip(found.titles, self.counts, shares, shares if home is None else home, strict=True)]
-        rows: list[tuple[str, ...]] = []
-        for (title, count, share, share_at_home), typical in zip(
-            [*named, ("all", len(self), 1, 1)], [*found.typical, found.whole], strict=True
-        ):
+        has_communities, is_away = found.communities is not None, home is not None
+        at_home, rows = shares if home is None else home, list[tuple[str, ...]]()
+        named = [*zip(found.titles, self.counts, shares, at_home, strict=True), ("all", len(self), 1, 1)]
+        for (title, count, share, share_at_home), typical in zip(named, self.typical, strict=True):
             low, high = typical.neighbors_low, typical.neighbors_high
             spread = f"{low:,}" if low == high else f"{low:,} to {high:,}"
             row = [title, f"{count:,}", percent(share), *[percent(share_at_home)] * is_away]
-            row += [f"{typical.neighbors:,} ({spread})"]
-            row += ["-" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %"]
-            rows.append((*row, *[f"{typical.communities or 0:.1f}"] * has_communities))
+            typically = [f"{typical.neighbors:,} ({spread})"]
+            typically += ["-" if typical.acquainted is None else f"{100 * typical.acquainted:.0f} %"]
+            typically += [f"{typical.communities or 0:.1f}"] * has_communities
+            rows.append((*row, *(typically if count else ["-"] * len(typically))))
         heading = f"{plural(len(found), 'role')} of {plural(len(self), 'node')}"
         titles = ("role", "nodes", "share", *["in training"] * is_away, "neighbours", "know each other")
         return heading, (*titles, *["communities"] * has_communities), rows, "\n".join(self._notes())
@@ -407,6 +415,8 @@ class NodeRoles(TableResult):
             like = ", ".join(map(shown, self.assigned.examples(role, _EXAMPLES)))
             yield f"{title}: {words}{f'; such as {like}' * bool(like)}"
         yield "Neighbours: the median, and the middle 80 %; they know each other if an edge joins them."
+        if self.is_simplified:
+            yield "Neighbours count the same, whatever the directions and weights of their edges."
         if self.roles.communities is not None:
             yield f"Communities: {len(self.roles.communities)} groups of nodes with similar content."
         if count > 1:
@@ -417,6 +427,7 @@ class NodeRoles(TableResult):
         if self.shares_at_home is not None:
             strange = percent(float(self.assigned.is_strange.mean()))
             yield f"{strange} of these nodes fit no role; in the training network it was 1 %."
+            yield "The numbers in the table are of these nodes, the descriptions of the training network."
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame of every node's role and its memberships."""
@@ -426,19 +437,12 @@ class NodeRoles(TableResult):
 
     def to_json(self) -> dict[str, Any]:
         """Return the printed content as plain values."""
-        home, shares, counts = self.shares_at_home, self.assigned.shares(), self.counts
-        listed = [
-            {
-                "title": self.roles.titles[role],
-                "description": self.roles.descriptions[role],
-                "nodes": counts[role],
-                "share": float(shares[role]),
-                **({} if home is None else {"share_at_home": float(home[role])}),
-                "typical": asdict(self.roles.typical[role]),
-                "examples": self.assigned.examples(role, _EXAMPLES),
-            }
-            for role in range(len(self.roles))
-        ]
+        columns = {"title": self.roles.titles, "description": self.roles.descriptions, "nodes": self.counts}
+        columns |= {"share": self.assigned.shares().tolist()}
+        columns |= {} if self.shares_at_home is None else {"share_at_home": self.shares_at_home.tolist()}
+        columns |= {"typical": [asdict(typical) for typical in self.typical[:-1]]}
+        columns |= {"examples": [self.assigned.examples(role, _EXAMPLES) for role in range(len(self.roles))]}
+        listed = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         found = {"nodes": len(self), "edges": self.edges, "roles": listed, "sure": self.sure}
         criterion = {str(number): score for number, score in self.roles.scores.items()}
         unlike = float(self.assigned.is_strange.mean())
@@ -458,10 +462,11 @@ def find_roles(
     """Find the roles of a network and assign them to its nodes, or to those of another network."""
     roles = Roles.find(graph, generator, embeddings, count=count, seed=seed)
     assigned = roles.assign(graph, generator, embeddings=embeddings)
-    if other is None:
-        return NodeRoles(graph.num_edges, roles, assigned)
-    found = roles.assign(other, generator, embeddings=other_embeddings)
-    return NodeRoles(other.num_edges, roles, found, assigned.shares())
+    here, found, home = graph, assigned, None
+    if other is not None:
+        here, found = other, roles.assign(other, generator, embeddings=other_embeddings)
+        home = assigned.shares()
+    return NodeRoles(here.num_edges, here.directed or here.weights is not None, roles, found, home)
 
 
 def node_measures(
@@ -648,20 +653,14 @@ class Mixture:
     def beside(self, rows: Floats, share: float) -> "Mixture":
         """Return the mixture with one more narrow group around some rows, which have a share of all."""
         means, variances = rows.mean(axis=0), np.full(rows.shape[1], _NARROW)
-        return Mixture(
-            np.append((1 - share) * self.shares, share),
-            np.vstack([self.means, means]),
-            np.vstack([self.variances, variances]),
-        )
+        shares = np.append((1 - share) * self.shares, share)
+        return Mixture(shares, np.vstack([self.means, means]), np.vstack([self.variances, variances]))
 
     def log_joint(self, rows: Floats) -> Floats:
         """Return log(share times density) of every row in every group, (n, g)."""
         precisions = 1 / self.variances
-        distances = (
-            np.square(rows) @ precisions.T
-            - 2 * rows @ (self.means * precisions).T
-            + (np.square(self.means) * precisions).sum(axis=1)
-        )
+        distances = np.square(rows) @ precisions.T - 2 * rows @ (self.means * precisions).T
+        distances += (np.square(self.means) * precisions).sum(axis=1)
         sizes = np.log(2 * np.pi * self.variances).sum(axis=1)
         return np.asarray(np.log(self.shares) - 0.5 * (distances + sizes))
 
@@ -705,11 +704,9 @@ def fit_mixture(rows: Floats, counts: Floats, groups: int, seed: int = 0) -> Mix
 
     Choosing by likelihood alone would favour the most peaked groups.
     """
-    starts = (
-        _expectation_maximisation(rows, counts, _start(rows, counts, groups, seed, n), _SHORT_RUN)
-        for n in range(_STARTS if groups > 1 else 1)
-    )
-    best = min(starts, key=lambda mixture: completed_likelihood(mixture, rows, counts))
+    starts = (_start(rows, counts, groups, seed, n) for n in range(_STARTS if groups > 1 else 1))
+    tried = [_expectation_maximisation(rows, counts, start, _SHORT_RUN) for start in starts]
+    best = min(tried, key=lambda mixture: completed_likelihood(mixture, rows, counts))
     return _expectation_maximisation(rows, counts, best, _LONG_RUN)
 
 

@@ -57,7 +57,7 @@ def roles(
         if on is not None:
             graph = how.network_for(fitted, on, features)
             vectors = fitted.transform(graph)
-        report(f"finding roles of {len(home.graph):,} nodes", 0, 0)
+        report(f"finding roles of {len(home.graph if graph is None else graph):,} nodes", 0, 0)
         seed = settings.get("seed", fitted.config_.seed)
         own = home.graph, fitted.generator_, home.embeddings
         found = find_roles(*own, graph, vectors, count=count, seed=seed)
