@@ -12,7 +12,7 @@ from docs.refresh import examples
 from typer import BadParameter
 
 from command import spine
-from spinegraph.apps.cli.app import COMMANDS
+from spinegraph.apps.cli.app import COMMANDS, load, with_options
 from spinegraph.apps.cli.options import read_parts, read_weights, settings, some_settings
 from spinegraph.config import Config, PaperConfig
 from spinegraph.errors import ParameterError
@@ -87,3 +87,17 @@ def test_parts_and_weights_are_read_from_text():
     for text in ("", "role", "role=", "role=x", "role=-1", "role=nan", "hub=1", "content=0,place=0,role=0"):
         with pytest.raises(BadParameter, match=r"such as role=2,place=0\.5"):
             read_weights(text)
+
+
+@pytest.mark.parametrize(
+    ("message", "typed"),
+    [
+        ("source is column 'a'; weights are column 'c'", "source is column 'a'; weights are column 'c'"),
+        ("weights are strings; source must be text", "--weights are strings; --source must be text"),
+        ('choose one by query="select * from t"', 'choose one by --query "select * from t"'),
+        ("pass query='select a, b from ...'; or", "pass --query 'select a, b from ...'; or"),
+        ("delimiter=\";\" or delimiter=''", '--delimiter ; or --delimiter ""'),
+    ],
+)
+def test_only_arguments_in_messages_become_options(message, typed):
+    assert with_options(message, load("fit")) == typed

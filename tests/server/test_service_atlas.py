@@ -1,5 +1,8 @@
 """The process that draws the map and finds roles: it ends with the service, and what it made is kept."""
 
+import os
+import signal
+import subprocess
 import sys
 import time
 from multiprocessing import Pipe
@@ -8,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from command import ALONE
+from command import SPINE as COMMAND
 from running_service import Running, small_graph
 from spinegraph import SPINE
 from spinegraph.analysis.layout import layout
@@ -87,3 +92,32 @@ def test_it_ends_with_a_service_that_stops(model_folder, tmp_path):
         begun = started_by(running.process.pid)
         running.stop()
     assert until(lambda: not any(Path(f"/proc/{child}").exists() for child in begun))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("delay", [0, 1.5])  # while the process starts, and while it draws
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_all_processes_stops_it_without_complaints(model_folder, number, delay):
+    """As Ctrl+C in a terminal does."""
+    with subprocess.Popen(
+        [COMMAND, "explore", str(model_folder), "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ALONE,
+        start_new_session=True,
+    ) as process:
+        assert "nodes at" in process.stdout.readline()
+        until(lambda: any("spawn_main" in command_of(child) for child in started_by(process.pid)))
+        time.sleep(delay)
+        os.killpg(process.pid, number)
+        said = process.communicate(timeout=60)[1]
+    assert said in ("interrupted\n", "")
+
+
+def command_of(pid):
+    """Return the command line of a process, or nothing if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""

@@ -209,6 +209,39 @@ def test_a_part_that_the_model_lacks_is_a_problem(tmp_path):
         assert "not be 0 for all parts" in answer.json()["detail"]
 
 
+def test_a_node_without_the_part_is_not_like_others_without_it(service):
+    for name in ("alone", "alone too"):
+        service.add(name, [])
+    body = {"name": "tried alone", "features": {"word 2": 1}}
+    answers = [
+        service.client.get("/v1/nodes/alone/similar", params={"by": "place"}),
+        service.client.post("/v1/embed", json=body, params={"by": "place"}),
+    ]
+    for answer in answers:
+        assert (answer.status_code, answer.json()["field"]) == (422, "query.by")
+        assert "has no place" in answer.json()["detail"]
+    assert service.get("/v1/nodes/alone/similar", by="role")["matches"]
+
+
+def test_a_graph_with_weights_says_how_to_send_them(tmp_path):
+    folder = small_model(tmp_path / "model", small_graph(weighted=True))
+    with Running(folder, tmp_path / "store") as weighted:
+        node, edges = {"name": "new", "features": {}}, {"source": "n1", "target": "n5"}
+        bare = [
+            weighted.client.post("/v1/nodes", json={**node, "edges": ["n1"]}),
+            weighted.client.post("/v1/edges", json={"edges": [edges]}),
+        ]
+        assert [answer.status_code for answer in bare] == [422, 422]
+        forms = ('{"to": NAME, "weight": 2.5}', '{"source": NAME, "target": NAME, "weight": 2.5}')
+        for answer, form in zip(bare, forms, strict=True):
+            assert f"need a weight; send {form}" in answer.json()["detail"]
+        full = [
+            weighted.client.post("/v1/nodes", json={**node, "edges": [{"to": "n1", "weight": 2.5}]}),
+            weighted.client.post("/v1/edges", json={"edges": [{**edges, "weight": 2.5}]}),
+        ]
+        assert [answer.status_code for answer in full] == [201, 201]
+
+
 def test_an_explanation_says_what_each_part_adds(shared_service):
     found = shared_service.get("/v1/nodes/n3/explain/n4")
     assert [part["name"] for part in found["parts"]] == ["content", "place", "role"]
@@ -319,7 +352,7 @@ def test_two_nodes_are_explained_and_roles_are_told_once_found(shared_service):
             {"name": "x", "features": {}, "edges": [{"to": "n1", "weight": 2}]},
             422,
             "body.edges.0",
-            "have no weight",
+            "have no weight; leave it out",
         ),
         ({"name": "x", "features": {}, "edges": ["zoe"]}, 404, "body.edges.0", "'zoe'"),
         (
@@ -422,7 +455,11 @@ def test_metrics_count_requests_and_changes(service):
 
 def test_the_openapi_document_lists_the_routes(shared_service):
     assert "/v1/nodes/{name}/similar" in shared_service.get("/openapi.json")["paths"]
-    assert shared_service.get("/openapi.json")["openapi"].startswith("3.")
+    document = shared_service.get("/openapi.json")
+    assert document["openapi"].startswith("3.")
+    assert {"HypotheticalNode", "Neighborhood", "FoundNames"} <= set(document["components"]["schemas"])
+    options = document["paths"]["/v1/nodes/{name}/neighborhood"]["get"]["parameters"]
+    assert all(option.get("description") for option in options if option["in"] == "query")
 
 
 def test_compacting_keeps_every_answer(service):

@@ -12,9 +12,10 @@ from unittest.mock import Mock
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from running_service import Running
-from spinegraph.apps.server.app import Guard, is_write, make_token, read_token
+from spinegraph.apps.server.app import Guard, _listen, create_app, is_write, make_token, read_token
 from spinegraph.errors import MissingFileError, ParameterError
 
 OPEN = {"/healthz", "/readyz"}
@@ -142,6 +143,20 @@ def test_a_malformed_host_or_two_are_refused(shared_service, hosts):
     answer = raw(shared_service, f"GET /healthz HTTP/1.1\r\n{head}Connection: close\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 400"), answer
     assert b"application/problem+json" in answer
+
+
+def test_the_page_is_found_whatever_the_host(monkeypatch):
+    """Old versions of Starlette cannot parse the URL of this request."""
+    app, answers = create_app(Mock(), "a-token-of-our-own-choice", is_local=False), []
+    headers = [(b"host", b"[1:2]")]
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": headers}
+
+    async def send(message):
+        answers.append(message.get("status"))
+
+    monkeypatch.setattr(Request, "url", property(lambda self: 1 / 0))
+    asyncio.run(app(scope, None, send))
+    assert answers[0] == 200
 
 
 def test_what_is_not_http_gets_a_problem_document(shared_service):
@@ -301,6 +316,10 @@ def test_listening_where_others_do_says_so(model_folder, tmp_path, shared_servic
     port = shared_service.url.rsplit(":", 1)[1]
     with pytest.raises(RuntimeError, match="cannot listen"):
         Running(model_folder, tmp_path / "store", ["--port", port]).start()
+    with pytest.raises(ParameterError, match=r"another --port$"):  # explore has no --host
+        _listen("127.0.0.1", int(port))
+    with pytest.raises(ParameterError, match=r"another --host$"):
+        _listen("192.0.2.1", 0)
 
 
 @pytest.mark.parametrize(

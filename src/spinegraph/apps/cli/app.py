@@ -99,8 +99,9 @@ def with_options(message: str, command: Any) -> str:
         name, typed = re.escape(option.name), option.opts[0]
 
         def typed_value(found: re.Match[str], typed: str = typed) -> str:
-            listed = re.sub(r"['\s]|,$", "", found[2] or "")  # ('content', 'role')
-            value = found[1] or listed or found[3]
+            listed = re.sub(r"['\s]|,$", "", found[3] or "")  # ('content', 'role')
+            value, quote = found[2] or listed or found[4] or '""', found[1] or ""
+            value = f"{quote}{value}{quote}" if " " in value else value
             return typed if value == "..." else f"{typed} {value}"
 
         if option.is_flag:
@@ -108,13 +109,13 @@ def with_options(message: str, command: Any) -> str:
             message = re.sub(rf"\b{name}=True\b", typed, message)
             message = re.sub(rf"\b{name}=False\b", off, message)
         else:
-            message = re.sub(rf"\b{name}=(?:'([^']*)'|\(([^)]*)\)|(\.\.\.|[\w.]+))", typed_value, message)
+            given = r"""(['"])(.*?)\1|\(([^)]*)\)|(\.\.\.|[\w.]+)"""
+            message = re.sub(rf"\b{name}=(?:{given})", typed_value, message)
         if name == "column":  # columns={'zip': 'ignore'} of an encoder
             message = re.sub(r"\bcolumns=\{'([\w.-]+)': '(\w+)'\}", rf"{typed} \1=\2", message)
             message = re.sub(r"\bcolumns=\{(.*?): '(\w+)'\}", rf"{typed} \1=\2", message)
-        message = re.sub(
-            rf"(?m)(^|[:;] ){name}s?(?= (?:must|is|are|goes|counts|belongs|names)\b)", rf"\1{typed}", message
-        )
+        verbs = "must|(?:is|are)(?! column)|goes|counts|belongs|names"
+        message = re.sub(rf"(?m)(^|[:;] ){name}s?(?= (?:{verbs})\b)", rf"\1{typed}", message)
     return message
 
 

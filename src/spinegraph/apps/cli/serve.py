@@ -1,6 +1,7 @@
 """``spine serve`` and ``spine explore``: the HTTP service, and its page in the browser."""
 
 from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -51,8 +52,6 @@ def serve(
 
     def on_start(about: dict[str, Any]) -> None:
         if json:
-            from json import dumps
-
             typer.echo(dumps(about))  # as one line, for programs that wait for it
         elif not quiet:
             typer.echo(

@@ -1,6 +1,7 @@
 """The web application: access control, routes, errors and pages, and the process that serves them."""
 
 import asyncio
+import errno
 import gc
 import hashlib
 import hmac
@@ -329,23 +330,14 @@ def run(
             on_start(about)
 
         app = create_app(service, token, is_local=_is_loopback(host), on_start=announce)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=_GRACE,
-            lifespan="on",
-            http=Connection,
-            ws="none",
-            proxy_headers=False,
-        )
+        settings: Any = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
+        settings |= {"timeout_keep_alive": _KEEP_ALIVE, "timeout_graceful_shutdown": _GRACE}
+        settings |= {"lifespan": "on", "http": Connection, "proxy_headers": False}
         # Freeze long-lived objects, so that garbage collection skips them.
         sys.setswitchinterval(_SWITCH_INTERVAL)
         gc.collect()
         gc.freeze()
-        uvicorn.Server(config).run(sockets=[listening])
+        uvicorn.Server(uvicorn.Config(app, **settings)).run(sockets=[listening])
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -357,8 +349,9 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as fault:
         listening.close()
+        option = "--port" if fault.errno in (errno.EADDRINUSE, errno.EACCES) else "--host"
         why = f"cannot listen on {host} port {port}: {fault.strerror or fault}"
-        raise ParameterError(f"{why}; choose another --host or --port") from fault
+        raise ParameterError(f"{why}; choose another {option}") from fault
     return listening
 
 
@@ -396,7 +389,7 @@ def create_app(
     pages = _pages()
 
     async def page(request: Request) -> Response:
-        body, kind = pages[request.url.path]
+        body, kind = pages[request.scope["path"]]
         headers = {"Content-Security-Policy": _PAGE_POLICY, "Cache-Control": "no-cache"}
         return Response(body, headers=headers, media_type=kind)
 

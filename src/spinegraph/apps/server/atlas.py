@@ -4,11 +4,13 @@ import json
 import logging
 import math
 import os
+import signal
 from collections.abc import Collection
 from datetime import UTC, datetime
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -34,6 +36,7 @@ from spinegraph.parts.paper import AnyGenerator
 
 logger = logging.getLogger(__name__)
 MAP = "map.safetensors"
+_NO_MAP = "the map of the explorer stays rough, and roles are missing: %s; start again to retry"
 _NICENESS = 19  # lowest priority, so that requests go first
 _PATIENCE = 5.0  # seconds for the thread to end
 ALL = "all"  # parts
@@ -41,6 +44,7 @@ _GROUPS, _ENOUGH = 8, 1_000  # groups by a part, at most the different vectors a
 _NEAREST = 5  # nodes whose coordinates are averaged for a new node
 Values = list[float | str | None]
 _FIELDS = {"raw": "number", "count": "number", "hashed": "text"}
+_ANSWERS = ("no", "yes")
 _DAY = 86_400  # seconds
 _ALL_SHOWN = 60  # columns, above which rows of a matrix contain only values other than 0
 
@@ -140,14 +144,20 @@ class Atlas:
         try:
             if self._use_map(snapshot) or self._is_closed:
                 return
-            self._process, finished = start_draw(self._folder, self._generator, snapshot)
+            if hasattr(signal, "pthread_sigmask"):
+                # The process inherits it from this thread, so that Ctrl+C stops only the service.
+                ensure_running()  # to start it later would unblock the signal
+                signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            process, finished = start_draw(self._folder, self._generator, snapshot)
+            self._process = process
             while finished.recv() and not self._use_map(snapshot):  # after each map
                 pass
         except EOFError:
-            if not self._is_closed:
-                logger.warning("no map or roles: the process that computes them failed")
+            process.join()
+            if not self._is_closed and process.exitcode != -signal.SIGTERM:  # which stops the service too
+                logger.warning(_NO_MAP, f"their process ended with exit code {process.exitcode}")
         except (SpineError, OSError) as fault:
-            logger.warning("no map or roles: %s", fault)
+            logger.warning(_NO_MAP, fault)
 
     def _use_map(self, snapshot: Snapshot) -> bool:
         """Use the maps in the folder; return whether all are there."""
@@ -208,6 +218,7 @@ def draw(
     ``sender``. ``snapshot`` is version, positions (n,) and whether it is of the training network.
     """
     if (service := parent_process()) is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # for Windows, where Ctrl+C cannot be blocked
         Thread(target=_end_with, args=(service,), daemon=True).start()
         if hasattr(os, "nice"):
             os.nice(_NICENESS)
@@ -218,7 +229,7 @@ def draw(
         try:
             roles = Roles.find(graph, generator, Embeddings(graph.names, vectors, generator.parts)).to_json()
         except SpineError as fault:  # a graph may be too small for roles, but not for maps
-            logger.warning("no roles: %s", fault)
+            logger.warning("the roles of the nodes are missing: %s", fault)
         about = {"version": str(version), "roles": json.dumps(roles)}
         for by in (ALL, *drawn_parts(generator.parts, is_known)):
             if by != ALL:
@@ -362,12 +373,8 @@ class _EncodedColumn:
             values = np.round(values * self.scale + self.mean, math.floor(-math.log10(step)))
         if self.has_gaps:
             values[block[:, -1] > 0] = np.nan
-        shown = {"boolean": _yes_or_no, "date": _date}.get(self.kind, float)
+        shown: Any = {"boolean": lambda value: _ANSWERS[value > 0], "date": _date}.get(self.kind, float)
         return [None if value != value else shown(value) for value in values.tolist()]
-
-
-def _yes_or_no(value: float) -> str:
-    return "yes" if value else "no"
 
 
 def _date(seconds: float) -> str:
@@ -382,5 +389,5 @@ def _plain(value: Any, kind: str) -> float | str | None:
     if kind == "number":
         return float(value) if abs(value) < float("inf") else None
     if isinstance(value, bool):
-        return _yes_or_no(value)
+        return _ANSWERS[value]
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)

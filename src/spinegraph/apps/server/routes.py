@@ -80,6 +80,13 @@ def _weights(now: Snapshot, by: str, weights: str | None) -> dict[str, float] | 
     return _alone(by, now)
 
 
+def _require_nonzero(now: Snapshot, by: str, name: Name, vector: NDArray[np.float32]) -> None:
+    """Raise if the part to compare is zero; other nodes without it would have the score 1."""
+    if by != "all" and not vector[now.parts[by]].any():
+        detail = f"by: {quoted(name)} has no {by}: that part of its vector is 0; compare by another part"
+        raise ProblemError(422, detail, field="query.by", rule="a part that is not zero")
+
+
 def _alone(part: str, now: Snapshot) -> dict[str, float]:
     return {name: float(name == part) for name in now.parts}
 
@@ -114,7 +121,8 @@ async def _key(request: Request, key: str | None) -> tuple[list[str] | None, boo
     """Return the idempotency key of a request with its digest, and whether its change is already stored."""
     if key is None:
         return None, False
-    sent = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
+    query = request.scope["query_string"].decode("latin-1")
+    sent = f"{request.method} {request.scope['path']}?{query}\n".encode() + await request.body()
     pair = [key, blake2b(sent, digest_size=8).hexdigest()]
     return pair, _service(request).writer.is_applied(pair)
 
@@ -198,7 +206,7 @@ def _versions(now: Snapshot) -> dict[str, int]:
 # Nodes
 
 
-@router.post("/v1/embed", response_model=schemas.TriedNodes, tags=["nodes"])
+@router.post("/v1/embed", response_model=schemas.HypotheticalNodes, tags=["nodes"])
 async def embed(
     request: Request,
     body: schemas.OneOrMany,
@@ -224,6 +232,7 @@ async def embed(
         parts = drawn_parts(now.parts, known is not None)
         vectors = service.writer.live.embed(grown, positions, known)
         for name, position, vector in zip(change.names, positions, vectors, strict=True):
+            _require_nonzero(now, by, name, vector)
             located = service.atlas.locate(now, vector, by=map_by)
             answer: dict[str, Any] = {
                 "name": name,
@@ -251,13 +260,8 @@ def _role(service: Service, graph: GraphLike, name: Name) -> dict[str, Any] | No
         return None
     found = roles.assign(graph, service.generator, [name])
     number = int(found.roles[0])
-    return {
-        "role": number,
-        "title": roles.titles[number],
-        "description": roles.descriptions[number],
-        "memberships": found.memberships[0].round(6).tolist(),
-        "titles": roles.titles,
-    }
+    about = {"title": roles.titles[number], "description": roles.descriptions[number], "titles": roles.titles}
+    return {"role": number, **about, "memberships": found.memberships[0].round(6).tolist()}
 
 
 @router.get("/v1/nodes/{name:path}/similar", response_model=schemas.Matches, tags=["nodes"])
@@ -267,6 +271,7 @@ async def similar(
     """Return the nodes with the most similar vectors: by the mean cosine of their parts, or by one part."""
     service, node = _found(request, name)
     factors = _weights(node.now, by, weights)
+    _require_nonzero(node.now, by, node.name, node.now.vector(node.position))
     given = (node.now, None, n, node.position, factors)
     # A worker thread costs about 0.15 ms of processor time per request.
     if service.lookup.is_quick(node.now, factors):
@@ -333,27 +338,21 @@ async def likeness(request: Request, name: str, by: PartQuery = "all", weights: 
     return _about(node, values=found.astype(np.float64).round(4).tolist())
 
 
-@router.get("/v1/nodes/{name:path}/neighborhood", response_model=schemas.Around, tags=["nodes"])
+@router.get("/v1/nodes/{name:path}/neighborhood", response_model=schemas.Neighborhood, tags=["nodes"])
 async def neighborhood(
     request: Request,
     name: str,
-    radius: Annotated[int, Query(ge=1, le=3)] = 2,
-    most: Annotated[int, Query(ge=1, le=schemas.MAX_AROUND)] = 40,
+    radius: Annotated[int, Query(ge=1, le=3, description="Steps from the node.")] = 2,
+    most: Annotated[int, Query(ge=1, le=schemas.MAX_AROUND, description="Largest number of nodes.")] = 40,
 ) -> Any:
     """Return a small network around a node, with coordinates to draw it."""
     service, node = _found(request, name)
     overlay = node.now.overlay
     ego = await service.in_thread(lambda: ego_network(overlay, node.name, radius=radius, most=most))
-    return _about(
-        node,
-        names=overlay.names_at(ego.nodes),
-        hops=ego.hops.tolist(),
-        degrees=overlay.degrees_at(ego.nodes).tolist(),
-        x=ego.coordinates[:, 0].round(4).tolist(),
-        y=ego.coordinates[:, 1].round(4).tolist(),
-        edges=ego.edges.tolist(),
-        left_out=int(ego.left_out),
-    )
+    x, y = ego.coordinates.round(4).T.tolist()
+    degrees, edges = overlay.degrees_at(ego.nodes).tolist(), ego.edges.tolist()
+    found = {"names": overlay.names_at(ego.nodes), "hops": ego.hops.tolist(), "degrees": degrees}
+    return _about(node, **found, x=x, y=y, edges=edges, left_out=int(ego.left_out))
 
 
 @router.get("/v1/nodes/{name:path}/profile", response_model=schemas.Profile, tags=["nodes"])
@@ -447,7 +446,7 @@ async def column(request: Request, name: str) -> Any:
     return reply({**_versions(now), "name": name, "kind": service.table.kinds[name], "values": values})
 
 
-@router.get("/v1/search", response_model=schemas.Found, tags=["graph"])
+@router.get("/v1/search", response_model=schemas.FoundNames, tags=["graph"])
 async def search(
     request: Request,
     q: Annotated[str, Query(max_length=schemas.MAX_NAME, description="A part of a name, in any case.")] = "",
@@ -489,12 +488,8 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 async def export(request: Request, format: Literal["parquet", "arrow"] = "parquet") -> Any:
     """Stream the names and vectors of all nodes: columns name and vector."""
     now = _service(request).snapshot
-    headers = {
-        "Content-Disposition": f'attachment; filename="vectors.{format}"',
-        "X-Spine-Version": str(now.version),
-        "X-Spine-Refreshed-To": str(now.refreshed_to),
-        "Cache-Control": "no-store",
-    }
+    headers = {"Content-Disposition": f'attachment; filename="vectors.{format}"', "Cache-Control": "no-store"}
+    headers |= {"X-Spine-Version": str(now.version), "X-Spine-Refreshed-To": str(now.refreshed_to)}
     return StreamingResponse(_export(now, format), 200, headers, _TYPES[format])
 
 

@@ -131,7 +131,7 @@ class Matches(_OfNode):
     matches: list[Match]
 
 
-class Tried(Vector):
+class HypotheticalNode(Vector):
     """The vector that a node would have."""
 
     place: tuple[float, float] | None = Field(description="Coordinates on the map, once it is drawn.")
@@ -142,10 +142,10 @@ class Tried(Vector):
     words: list[str] | None = Field(default=None, description="Why it is like the nearest, with why=true.")
 
 
-class TriedNodes(VersionedResponse):
+class HypotheticalNodes(VersionedResponse):
     """Vectors that nodes would have; nothing is stored."""
 
-    nodes: list[Tried]
+    nodes: list[HypotheticalNode]
 
 
 class RoleOf(BaseModel):
@@ -176,7 +176,7 @@ class Profile(_OfNode):
     mass: float
 
 
-class Around(_OfNode):
+class Neighborhood(_OfNode):
     """The neighbourhood of a node; the node itself comes first."""
 
     names: list[str | int]
@@ -188,7 +188,7 @@ class Around(_OfNode):
     left_out: int
 
 
-class Found(VersionedResponse):
+class FoundNames(VersionedResponse):
     """Names that contain a text."""
 
     names: list[str | int]

@@ -210,7 +210,7 @@ class RequestReader:
             for index, to in enumerate(node.edges):
                 end = (to.to, to.weight) if isinstance(to, Link) else (to, None)
                 links[f"{where}.edges.{index}"] = node.name, *end
-        edges, weights = self._edges(links)
+        edges, weights = self._edges(links, '"to": NAME')
         features = self._features([(f"{where}.features", node.features) for where, node in listed.items()])
         names = [node.name for node in listed.values()]
         _require_new([(f"{where}.name", node.name) for where, node in listed.items()], overlay)
@@ -220,19 +220,22 @@ class RequestReader:
     def edges(self, edges: list[Edge], overlay: Overlay) -> Change:
         """Return new edges as one change of an overlay."""
         links = {f"body.edges.{at}": (edge.source, edge.target, edge.weight) for at, edge in enumerate(edges)}
-        pairs, weights = self._edges(links)
+        pairs, weights = self._edges(links, '"source": NAME, "target": NAME')
         _require_known([(f"{where}.source", source) for where, (source, _, _) in links.items()], overlay)
         _require_known([(f"{where}.target", target) for where, (_, target, _) in links.items()], overlay)
         return Change("add", [], pairs, weights, None if self.columns is None else [])
 
-    def _edges(self, links: dict[str, tuple[Any, ...]]) -> tuple[list[tuple[Name, Name]], list[float] | None]:
-        """Return edges and their weights from (source, target, weight) by field."""
+    def _edges(
+        self, links: dict[str, tuple[Any, ...]], ends: str
+    ) -> tuple[list[tuple[Name, Name]], list[float] | None]:
+        """Return edges and their weights from (source, target, weight) by field; ``ends`` is for errors."""
         for where, (source, target, weight) in links.items():
             if source == target:
                 raise bad_field(where, f"connects {quoted(source)} to itself", "no loops")
             if self.is_weighted != (weight is not None):
                 rule = f"edges of this graph {'need a' if self.is_weighted else 'have no'} weight"
-                raise bad_field(where, rule, rule)
+                way_out = f'send {{{ends}, "weight": 2.5}}' if self.is_weighted else "leave it out"
+                raise bad_field(where, f"{rule}; {way_out}", rule)
         weights = [float(weight) for *_, weight in links.values()] if self.is_weighted else None
         return [(source, target) for source, target, _ in links.values()], weights
 
