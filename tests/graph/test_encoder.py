@@ -315,6 +315,16 @@ def test_columns_that_are_nearly_numbers_or_dates_are_told(column, words):
         assert FeatureEncoder().fit({"x": column}).kinds_ == {"x": "category"}
 
 
+def test_a_column_of_numbers_and_one_word_gets_one_warning():
+    column = [*map(str, range(61)), "abc"]
+    with pytest.warns(SpineWarning) as caught:
+        FeatureEncoder().fit({"x": column, "y": [1.0, 2.0] * 31})
+    (message,) = (str(each.message) for each in caught)
+    assert message.startswith(
+        "column 'x' is left out: read as words because of 'abc'; if those are gaps, empty"
+    )
+
+
 def test_a_categorical_of_numbers_stays_one_and_words_that_hold_a_number_are_no_fault():
     assert FeatureEncoder().fit(pd.DataFrame({"x": pd.Categorical(["1", "2"])})).kinds_ == {"x": "category"}
     assert FeatureEncoder().fit({"x": ["red", "blue", "5"] * 40}).kinds_ == {"x": "category"}
@@ -532,7 +542,12 @@ def test_missing_and_extra_columns_are_named():
         ({}, {"x": [1.0, np.inf]}, "column 'x', row 1: inf is not finite"),
         ({"x": "raw"}, {"x": [1.0, None]}, "column 'x', row 1: gap in a raw column"),
         ({"x": "count"}, {"x": [1.0, -2.0]}, "column 'x', row 1: count -2"),
-        ({"x": "number"}, {"x": ["1", "two"]}, "column 'x': expected numbers"),
+        (
+            {"x": "number"},
+            {"x": ["1", "two"]},
+            "column 'x': expected numbers, got 'two'; correct it, or empty it",
+        ),
+        ({"x": "number"}, {"x": ["1,5", "-", "high"]}, "column 'x': expected numbers, got 'high'"),
         ({"x": "boolean"}, {"x": ["yes", "true"]}, "true, false, 1 or 0; got 'yes'"),
         ({"x": "date"}, {"x": ["2024-01-01", "soon"]}, "ISO 8601 date.*got 'soon'"),
         ({"x": "number"}, {"x": [date(2024, 1, 1)]}, "expected numbers, got date32"),

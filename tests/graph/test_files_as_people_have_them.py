@@ -1,6 +1,9 @@
 """Files as people have them, each right at the first reading."""
 
+import ast
 import gzip
+import re
+import shlex
 import time
 import warnings
 
@@ -10,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from spinegraph import FeatureEncoder, Graph, read_graph
-from spinegraph.errors import GraphFormatError, MissingFeaturesError, SpineWarning
+from spinegraph.errors import GraphFormatError, MissingFeaturesError, SpineWarning, UnfamiliarDataWarning
 from spinegraph.graph.feature_files import name_column
 
 HEADERS = [
@@ -258,6 +261,7 @@ def test_numbers_of_two_kinds_of_things_are_told(file, head):
     said = told(file(f"{head}\n1,2\n2,3\n"))
     assert f"numbers in both columns, '{one}' and '{other}', are read as the same nodes: 1 of them" in said
     assert f"edges['{one}'] = 'u' + edges['{one}'].astype(str)" in said
+    assert f"query=\"select 'u' || {one}, {other} from 'FILE'\"" in said
     assert not told(file(f"{head}\n1,4\n2,3\n"))
     assert not told(file(f"{head}\nu1,i2\nu2,i3\n"))
     with pytest.warns(SpineWarning, match="read as the same nodes"):
@@ -265,7 +269,11 @@ def test_numbers_of_two_kinds_of_things_are_told(file, head):
 
 
 @pytest.mark.parametrize(
-    "head", ["source,target", "id1,id2", "fromId,toId", "user_id,friend_id", "a,b", "x,y"]
+    "head",
+    [
+        *("source,target", "id1,id2", "fromId,toId", "user_id,friend_id", "a,b", "x,y"),
+        *("author_id,coauthor_id", "citing_paper_id,cited_paper_id", "citingPaperId,citedPaperId"),
+    ],
 )
 def test_numbers_of_one_kind_of_things_are_not(file, head):
     assert not told(file(f"{head}\n1,2\n2,3\n"))
@@ -310,6 +318,8 @@ def test_what_is_left_out_and_what_may_be_a_weight_is_noted(file):
     assert "left out: 'Datum', 'Anzahl Mails'" in note
     (note,) = read_contents(file("1 2 1082040961\n2 3 1082155839\n")).notes
     assert "left out: column 3" in note
+    (note,) = read_contents(file(",source,target,score\n0,a,b,3\n1,b,c,4\n")).notes
+    assert "no weights (--weight 'score' or weight='score' uses its numbers)" in note
 
 
 def test_text_of_windows_is_refused_with_the_line_that_converts_it(file):
@@ -396,5 +406,136 @@ def test_a_row_without_an_end_is_refused_with_the_query_that_leaves_it_out(file,
     staff = file("manager,employee\nann,bob\n,ann\n", "staff.csv")
     with pytest.raises(GraphFormatError, match="the source is empty") as caught:
         read_graph(staff)
-    query = str(caught.value).split("rows out: ")[1].split(")")[0]
-    assert read_graph(query=query).names.tolist() == ["ann", "bob"]
+    query = re.search(r'query=(".*") instead', str(caught.value))[1]
+    assert read_graph(query=ast.literal_eval(query)).names.tolist() == ["ann", "bob"]
+    (typed,) = shlex.split(query)  # as a shell reads it
+    assert read_graph(query=typed).names.tolist() == ["ann", "bob"]
+
+
+@pytest.mark.parametrize(
+    ("mark", "given", "weight"),
+    [
+        (",", "1.5", 1.5),
+        (",", "1.234", 1234),
+        (",", "1.234,5 EUR", 1234.5),
+        (",", " €2,5 ", 2.5),
+        (".", "1,234.5", 1234.5),
+        *((",", wrong, None) for wrong in ("12/20", "3 km", "1x5", "2024-01-05", "1-2", "1,2,3")),
+        *((".", wrong, None) for wrong in ("1,5", "12/20")),
+    ],
+)
+def test_a_weight_far_down_is_read_as_it_is_written_or_its_line_is_named(file, mark, given, weight):
+    usual = "{},5" if mark == "," else "1,1{:02}.5"
+    rows = "".join(f"n{i};n{i + 1};{usual.format(i % 90)}\n" for i in range(1200))
+    path = file(f"source;target;weight\n{rows}x;y;{given}\n")
+    if weight is None:
+        with pytest.raises(
+            GraphFormatError, match=rf"edges.csv:1202: the weight '{re.escape(given)}' is not"
+        ):
+            read_graph(path)
+    else:
+        graph = read_graph(path)
+        assert graph.to_scipy()[*graph.positions(["x", "y"])] == weight
+
+
+@pytest.mark.parametrize(
+    "amounts", [["5 EUR", "7 EUR"], ["1.000,50", "2,00"], ["1", "2"], ["1 000", "2 000"]]
+)
+def test_amounts_in_words_of_a_table_are_weights_as_in_a_file(amounts, tmp_path):
+    table = {"payer": ["a", "b"], "payee": ["b", "c"], "amount": amounts}
+    parquet.write_table(pa.table(table), tmp_path / "edges.parquet")
+    wanted = Graph.from_dataframe(table).to_scipy().toarray()
+    for edges in (table, tmp_path / "edges.parquet"):
+        assert (read_graph(edges).to_scipy().toarray() == wanted).all()
+    table["amount"] = ["high", "low"]
+    assert read_graph(table).weights is None
+    with pytest.raises(GraphFormatError, match=r"row 0: the weight 'high' is not.*weighted=False ignores"):
+        read_graph(table, weight="amount")
+    with pytest.raises(GraphFormatError, match=r"'amount' is date32.*weighted=False"):
+        read_graph({**table, "amount": pa.array([0, 1], pa.date32())}, weight="amount")
+
+
+@pytest.mark.parametrize("head", ["a,b", "x,y"])
+def test_single_letters_above_longer_names_are_a_header(file, head):
+    rows = "p0,p310\np1,p7\n"
+    with pytest.warns(SpineWarning, match="first line read as a header"):
+        assert len(read_graph(file(f"{head}\n{rows}"))) == 4
+    assert len(quietly(file(f"{head}\n{rows}{head[0]},p1\n"))) == 6
+    assert len(quietly(file("a,b\nb,c\n"))) == 3
+    assert len(quietly(file("a,b\nc,d\n"))) == 4
+
+
+@pytest.mark.parametrize(
+    "head", ["date,channel,who1st,who2nd,strength", "Datum,Art,Empfänger,Absender,Stärke"]
+)
+def test_the_ends_are_the_columns_that_share_names(file, head):
+    people = ["Ann", "Bo", "Cy", "Di", "Ed"]
+    rows = [
+        f"2024-01-{i + 10},{'mail' if i % 2 else 'chat'},{people[i % 5]},{people[i // 5]}" for i in range(20)
+    ]
+    graph = quietly(file("\n".join([head, *(f"{row},2.5" for row in rows)])))
+    assert graph.names.tolist() == people
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "customer,product,city,home\nc1,p1,Rome,Oslo\nc2,p2,Oslo,Rome\nc3,p3,Rome,Oslo\n",
+        "customer,product,goals,assists\nc1,p1,5,7\nc2,p2,7,5\nc3,p3,6,6\n",
+    ],
+)
+def test_other_columns_that_share_values_are_no_ends(file, rows):
+    assert quietly(file(rows)).names.tolist() == ["c1", "c2", "c3", "p1", "p2", "p3"]
+
+
+def test_one_column_is_counted_as_one(file):
+    from spinegraph.graph.edge_files import EdgeOptions
+    from spinegraph.graph.read import read_joined
+
+    people = {"id": ["a", "b"], "age": [31, 45]}
+    assert "1 column of numbers" in read_joined(file("a,b\n"), people, EdgeOptions()).notes[1]
+    gaps = {"id": ["a", "b"], "team": ["x", "x"]}
+    assert "1 column by FeatureEncoder" in read_joined(file("a,b\n"), gaps, EdgeOptions()).notes[1]
+
+
+def later(encoder, table):
+    """Return the message of the only warning at encoding a table, or ""."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        encoder.transform(table)
+    return "; ".join(str(each.message) for each in caught)
+
+
+def test_a_later_table_that_means_something_else_is_told(file):
+    n = 110
+    people = {
+        "id": [f"p{i}" for i in range(n)],
+        "team": [("sales", "north", "south")[i % 3] for i in range(n)],
+        "salary": [52_000.0 + 100 * (i % 20) for i in range(n)],
+        "about": [
+            f"likes {('tea', 'chess', 'rock')[i % 3]} and {('cats', 'dogs')[i % 2]} x{i}" for i in range(n)
+        ],
+    }
+    edges = file("".join(f"p{i},p{i + 1}\n" for i in range(n - 1)))
+    encoder = read_graph(edges, people).encoder
+    assert not later(encoder, {key: values for key, values in people.items() if key != "id"})
+    other = {
+        **people,
+        "team": [team.upper() for team in people["team"]],
+        "salary": [1000 * pay for pay in people["salary"]],
+        "about": ["zzz yyy qqq"] * n,
+    }
+    with pytest.warns(
+        UnfamiliarDataWarning, match="columns differ from those the encoder was fitted on"
+    ) as told:
+        read_graph(edges, other, encoder=encoder)
+    (message,) = (str(each.message) for each in told)
+    assert "team: 110 of 110 values were not seen in training, such as 'SALES'" in message
+    assert re.search(
+        r"salary: its median 52,\d\d0,000 is [\d,]+ deviations from the mean in training", message
+    )
+    assert "about: 110 of 110 values have no word seen in training, such as 'zzz yyy qqq'" in message
+    few = {key: values[:4] for key, values in other.items() if key != "id"}
+    assert not later(encoder, few)
+    some = {key: [*other[key][:20], *people[key][20:]] for key in people if key != "id"}
+    assert not later(encoder, some)

@@ -18,8 +18,8 @@ from spinegraph.errors import (
     UnknownNodeError,
 )
 from spinegraph.graph.edge_files import is_integer
-from spinegraph.graph.feature_files import align_features
-from spinegraph.graph.names import NameIndex, as_names, in_order_of_appearance, suggestion
+from spinegraph.graph.feature_files import FeatureFile, align_features, row_names
+from spinegraph.graph.names import NameIndex, as_array, as_names, in_order_of_appearance, suggestion
 from strategies import dense_features
 
 some_names = st.one_of(
@@ -111,7 +111,7 @@ def test_one_name_in_place_of_a_list_is_refused():
 def test_feature_rows_come_in_the_order_of_the_nodes(row_names, sparse, data):
     names = data.draw(st.permutations(row_names))
     matrix = np.array([[name, 1] for name in row_names], dtype=np.float32)
-    found = align_features(np.array(names), row_names, csr_array(matrix) if sparse else matrix)
+    found = align_features(np.array(names), np.array(row_names), csr_array(matrix) if sparse else matrix)
     assert isinstance(found, np.ndarray) != sparse
     assert dense_features(found)[:, 0].tolist() == names
 
@@ -120,20 +120,20 @@ def test_feature_rows_come_in_the_order_of_the_nodes(row_names, sparse, data):
 def test_nodes_without_a_row_get_zeros_with_a_warning(kind):
     names = np.array(["a", "b", "c"], dtype=object)
     with pytest.warns(SpineWarning, match="1 of 3 nodes have no feature row and get zeros: 'b'"):
-        found = align_features(names, ["c", "a"], kind([[1, 2], [3, 4]]))
+        found = align_features(names, as_names(["c", "a"]), kind([[1, 2], [3, 4]]))
     assert dense_features(found).tolist() == [[3, 4], [0, 0], [1, 2]]
 
 
 @pytest.mark.parametrize("kind", [np.array, csr_array])
 def test_no_rows_at_all_are_all_zeros(kind):
     with pytest.warns(SpineWarning, match="2 of 2 nodes have no feature row"):
-        found = align_features(np.arange(2), [], kind(np.zeros((0, 3))))
+        found = align_features(np.arange(2), np.arange(0), kind(np.zeros((0, 3))))
     assert dense_features(found).tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
 def test_rows_that_match_no_node_are_left_out_with_a_warning():
     with pytest.warns(SpineWarning, match="1 of 2 feature rows match no node and are left out: 'z'"):
-        found = align_features(as_names(["a"]), ["a", "z"], [[1], [2]])
+        found = align_features(as_names(["a"]), as_names(["a", "z"]), np.array([[1], [2]]))
     assert found.tolist() == [[1]]
 
 
@@ -141,12 +141,12 @@ def test_feature_rows_of_one_name_are_refused():
     with pytest.raises(
         MissingFeaturesError, match="rows: node names must be unique; given more than once: 'a'"
     ):
-        align_features(as_names(["a", "b"]), ["a", "b", "a"], np.zeros((3, 2)))
+        row_names(FeatureFile("rows", np.zeros((3, 2)), as_array(["a", "b", "a"])), as_names(["a", "b"]))
 
 
 def test_as_many_names_as_rows_are_needed():
-    with pytest.raises(MissingFeaturesError, match=r"got \(3, 2\), 2 names"):
-        align_features(as_names(["a", "b"]), ["a", "b"], np.zeros((3, 2)))
+    with pytest.raises(MissingFeaturesError, match=r"got \(3, 2\) and 2 names"):
+        row_names(FeatureFile("rows", np.zeros((3, 2)), as_names(["a", "b"])), as_names(["a", "b"]))
 
 
 def test_a_mask_in_place_of_names_is_refused():

@@ -403,7 +403,9 @@ class TestParquet:
 
     def test_columns_of_the_wrong_type(self, tmp_path):
         refused(self.save(tmp_path, source=[1.5], target=[2.5]), "'source' is double", "integers or text")
-        refused(self.save(tmp_path, source=[1], target=[2], weight=["x"]), "'weight' is string, not numbers")
+        refused(
+            self.save(tmp_path, source=[1], target=[2], weight=["x"]), "row 0: the weight 'x' is not a number"
+        )
 
     def test_ids_out_of_range(self, tmp_path):
         refused(

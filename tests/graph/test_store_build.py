@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
+from pyarrow import csv, parquet
 from test_store import assert_same
 
 from command import in_small_place
@@ -164,6 +165,38 @@ def test_rows_without_a_node_and_nodes_without_a_row_are_named(people):
     parquet.write_table(pa.table({**table, "age": [float("nan")] * 20}), place / "nan.parquet")
     with pytest.raises(GraphFormatError, match=r"node 'p00': column 'age' has no finite float32 number"):
         build_store(place / "edges.csv", place / "store", features=place / "nan.parquet")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "npz"])
+def test_features_of_other_nodes_are_refused_as_by_read_graph(people, kind):
+    place, file = people[0], people[0] / f"others.{kind}"
+    others = pa.table({"node": [f"q{i}" for i in range(9)], "age": np.arange(9.0)})
+    if kind == "npz":
+        np.savez(file, names=np.array(others["node"], str), features=np.ones((9, 2)))
+    else:
+        (csv.write_csv if kind == "csv" else parquet.write_table)(others, file)
+    said = []
+    for call in (read_graph, lambda edges, rows: build_store(edges, place / "store", features=rows)):
+        with pytest.raises(
+            MissingFeaturesError, match="none of its 9 names is a node of the edges"
+        ) as caught:
+            call(place / "edges.csv", file)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert not (place / "store").exists()
+
+
+@pytest.mark.parametrize("names", ["integer", "text"])
+def test_the_column_of_names_in_parquet_is_that_of_read_graph(tmp_path, names):
+    ids = list(range(100, 111)) if names == "integer" else [f"p{i}" for i in range(100, 111)]
+    pairs = pairwise(ids)
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in pairs))
+    columns = {"age": list(range(11)), "person": ids, "pay": [2.0 * i for i in range(11)]}
+    for table in (columns, {"": list(range(11)), **columns}):
+        parquet.write_table(pa.table(table), tmp_path / "people.parquet")
+        found = build_store(tmp_path / "edges.csv", tmp_path / "store", features=tmp_path / "people.parquet")
+        assert found.feature_names == ("age", "pay")
+        assert_same(found, read_graph(tmp_path / "edges.csv", tmp_path / "people.parquet"))
 
 
 def test_columns_of_words_need_an_encoder(people):

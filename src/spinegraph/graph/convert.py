@@ -138,10 +138,8 @@ def from_igraph(
     ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     if feature_attributes is None:
         feature_attributes = _public(attribute for attribute in attributes if attribute != "name")
-    columns = {
-        attribute: graph.vs[attribute] if attribute in attributes else [None] * n
-        for attribute in feature_attributes
-    }
+    known = {attribute: graph.vs[attribute] for attribute in attributes}
+    columns = {attribute: known.get(attribute, [None] * n) for attribute in feature_attributes}
     weights = graph.es[weight] if weight in graph.es.attributes() else []
     directions = directed, graph.is_directed(), reciprocal
     return _from_attributes(ends, names, weights, columns, missing, directions, encoder)
@@ -241,10 +239,8 @@ def to_igraph(graph: "Graph", weight: str = "weight", *, features: bool = True) 
     if features and graph.features is not None:
         columns, rows = _column_names(graph), list(_attributes_of(graph))
         if "name" in columns:
-            raise GraphFormatError(
-                "igraph keeps node names in the attribute 'name', which is also a feature here; "
-                "pass features=False, or rename the column with with_features(...)"
-            )
+            message = "igraph keeps node names in the attribute 'name', which is also a feature here; pass"
+            raise GraphFormatError(f"{message} features=False, or rename it with with_features(...)")
         for column in columns:
             made.vs[column] = [row.get(column) for row in rows]
     return made

@@ -110,14 +110,10 @@ def _degree_bins(degrees: NDArray[np.int64]) -> tuple[DegreeBin, ...]:
 
 
 def _feature_summary(features: Any) -> FeatureSummary:
-    filled, _ = _filled(features)
-    cells = features.shape[0] * features.shape[1]
-    return FeatureSummary(
-        columns=features.shape[1],
-        kind="sparse" if issparse(features) else "dense",
-        density=float(filled.sum()) / cells if cells else 0.0,
-        empty_rows=int(np.count_nonzero(filled == 0)),
-    )
+    (filled, _), (rows, columns) = _filled(features), features.shape
+    density = float(filled.sum()) / max(rows * columns, 1)
+    kind = "sparse" if issparse(features) else "dense"
+    return FeatureSummary(columns, kind, density, empty_rows=int(np.count_nonzero(filled == 0)))
 
 
 def _label_summary(labels: NDArray[Any], n: int) -> LabelSummary:
@@ -190,13 +186,8 @@ class TableResult(ABC):
         table = [titles, *rows]
         widths = [max(len(row[column]) for row in table) for column in range(len(titles))]
         is_text = [any(any(map(str.isalpha, row[column])) for row in rows) for column in range(len(titles))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if text else cell.rjust(width)
-                for cell, width, text in zip(row, widths, is_text, strict=True)
-            ).rstrip()
-            for row in table
-        ]
+        forms = [f"{{:{'<' if text else '>'}{width}}}" for text, width in zip(is_text, widths, strict=True)]
+        lines = ["  ".join(forms).format(*row).rstrip() for row in table]
         cut = [line if len(line) <= _WIDTH - 2 else f"{line[: _WIDTH - 3]}…" for line in lines if rows]
         notes = [fill(line, _WIDTH, subsequent_indent="  ") for line in note.splitlines()]
         return "\n".join([heading, *(f"  {line}" for line in cut), *notes])
@@ -255,9 +246,8 @@ class TrainingStats:
         found = "; ".join(self.differences(graph, positions))
         if found:
             way_out = _WAYS_OUT.get(found, "refit with such data included")
-            warnings.warn(
-                f"{found}. Vectors may be unreliable: {way_out}.", UnfamiliarDataWarning, stacklevel=3
-            )
+            message = f"{found}. Vectors may be unreliable: {way_out}."
+            warnings.warn(message, UnfamiliarDataWarning, stacklevel=3)
 
     def differences(self, graph: GraphLike, positions: NDArray[np.int64] | None = None) -> list[str]:
         """Return clauses on how the nodes differ from those of the training graph."""
@@ -269,10 +259,8 @@ class TrainingStats:
             outside += int(((some < self.smallest_degree) | (some > self.largest_degree)).sum())
             largest = max(largest, int(some.max()))
         if outside > _UNUSUAL_SHARE * count or largest > 2 * max(self.largest_degree, 1):
-            found.append(
-                f"{outside} of {count} nodes have a degree outside the "
-                f"{self.smallest_degree} to {self.largest_degree} seen in training, up to {largest}"
-            )
+            seen = f"{self.smallest_degree} to {self.largest_degree} seen in training"
+            found.append(f"{outside} of {count} nodes have a degree outside the {seen}, up to {largest}")
         if self.is_weighted is not None and _has_weights(graph) != self.is_weighted:
             found.append([*_WAYS_OUT][not self.is_weighted])
         if not graph.has_features:
@@ -281,10 +269,8 @@ class TrainingStats:
         # Or three deviations above chance: a single empty node means little if half of them were empty.
         chance = 3 * np.sqrt(self.empty_share * (1 - self.empty_share) / len(filled))
         if np.mean(filled == 0) > self.empty_share + max(_UNUSUAL_SHARE, chance):
-            found.append(
-                f"{int((filled == 0).sum())} of {len(filled)} nodes have empty features, "
-                f"compared with {self.empty_share:.0%} in training"
-            )
+            empty = f"{int((filled == 0).sum())} of {len(filled)} nodes have empty features"
+            found.append(f"{empty}, compared with {self.empty_share:.0%} in training")
         if self.blank_columns and filled.sum():
             unknown = columns[list(self.blank_columns)].sum() / filled.sum()
             if unknown > _UNUSUAL_SHARE:

@@ -6,12 +6,13 @@ import math
 import os
 import re
 import tempfile
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import count, islice, permutations, takewhile
+from itertools import combinations, count, islice, permutations, takewhile
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 from xml.parsers import expat
 
@@ -28,7 +29,7 @@ from spinegraph.graph.convert import optional_package
 from spinegraph.graph.edges import GAPS_ALLOWED_BELOW, matrix_entries, read_listing
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.files import Opened, display_name, naming, opened, read_npz
-from spinegraph.graph.tables import CURRENCY, as_table, is_number, is_text, parse_texts, read_value
+from spinegraph.graph.tables import CURRENCY, NUMBERS, as_table, is_number, is_text, parse_texts, read_value
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -44,7 +45,9 @@ _PAIRS = (
     *(("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("follower", "followee")),
     *(("caller", "callee"), ("citing", "cited"), ("parent", "child"), ("origin", "destination")),
     *(("who", "whom"), ("buyer", "seller"), ("user", "item"), ("debtor", "creditor"), ("von", "nach")),
-    *(("manager", "employee"), ("employee", "manager")),
+    *(("manager", "employee"), ("employee", "manager"), ("quelle", "ziel"), ("origen", "destino")),
+    *(("absender", "empfaenger"), ("absender", "empfanger"), ("remitente", "destinatario")),
+    *(("source", "cible"), ("expediteur", "destinataire")),
 )
 # What both titles may end with: from_account and to_account are from and to.
 _ENDING = re.compile("(?:node|account|acct|user|ip|id|name|no|nr|number|key|code)*")
@@ -151,7 +154,7 @@ def choose_columns(
     if titles is not None and weight is None and options.weighted is None:
         amounts = [position for position in others if normalized(titles[position]) in _AMOUNTS]
         note += "".join(f" ({shown[position]} is not all numbers >= 0)" for position in amounts)
-        numbers = [shown[position] for position in others if _are_amounts(values(position))]
+        numbers = [shown[at] for at in others if titles[at].strip() and _are_amounts(values(at))]
         note += "".join(f" (--weight {one} or weight={one} uses its numbers)" for one in numbers[:1])
     if left_out:
         more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
@@ -161,10 +164,15 @@ def choose_columns(
 
 
 def _name_two_kinds(first: str, second: str) -> bool:
-    """Return whether two titles name ids of different kinds of things, such as userid and movieid."""
-    alike = {word for pair in _PAIRS for word in pair} | {"boss", "contact", "friend", "manager", "mentor"}
-    stems = {re.sub("(?:node)?id$", "", title) for title in (first, second)} - (alike - {"user", "item"})
-    return len({*stems, "", first, second}) == 5 or (first, second) == ("user", "item")
+    """Return whether two titles name ids of different kinds of things: user_id, movie_id, not co_user_id."""
+    titles = normalized(first), normalized(second)
+    one, other = (re.sub("(?:node)?id$", "", title) for title in titles)
+    if not one or not other or one == titles[0] or other == titles[1]:
+        return titles == ("user", "item")
+    alike = {word for pair in _PAIRS for word in pair} | {"boss", "contact", "friend", "mentor"}
+    words = [{*re.findall("[A-Za-z][a-z]{2,}", title)} - {"node"} for title in (first, second)]
+    is_one_kind = words[0] & words[1] or one.endswith(other) or other.endswith(one)
+    return not is_one_kind and {one, other}.isdisjoint(alike - {"user", "item"})
 
 
 def is_title_pair(first: str, second: str) -> bool:
@@ -180,8 +188,8 @@ def is_title_pair(first: str, second: str) -> bool:
 
 
 def normalized(title: str) -> str:
-    """Return the Latin letters and digits of a title, in lower case; a title without any stays as it is."""
-    return re.sub(r"[^a-z0-9]", "", title.lower()) or title.strip()
+    """Return a title's Latin letters, without accents, and digits, in lower case; others stay as they are."""
+    return re.sub(r"[^a-z0-9]", "", unicodedata.normalize("NFKD", title).lower()) or title.strip()
 
 
 def _position(column: str | int, titles: Sequence[str] | None, width: int, place: str) -> int:
@@ -227,7 +235,7 @@ def _ends(
     weight: int | None,
     values: Values,
 ) -> tuple[int, int]:
-    """Return source and target: as given, else by usual titles, else the first others that may hold names."""
+    """Return source and target: as given, else by usual titles, else two others that may hold names."""
     for first, second in permutations(range(min(width, 64)), 2) if titles is not None else ():
         is_free = source in (None, first) and target in (None, second) and weight not in (first, second)
         if is_free and is_title_pair(titles[first], titles[second]):  # type: ignore[index]
@@ -235,9 +243,25 @@ def _ends(
     free = [position for position in range(width) if position not in (source, target, weight)]
     if len(free) > 2:
         free.sort(key=lambda position: _is_no_name(titles[position] if titles else None, values(position)))
+        if titles is not None and source is target is None:
+            free = [*_linked({at: values(at) for at in free[:16]}), *free]
     source = (free.pop(0) if free else 0) if source is None else source
     target = (free.pop(0) if free else 1) if target is None else target
     return source, target
+
+
+def _linked(columns: dict[int, Sequence[str]]) -> tuple[int, int]:
+    """Return the first two columns or, if they share no value, two columns of words that share most.
+
+    Only such with twice as many values replace the first two, one of which is then a category.
+    """
+    found = {at: set(some) - {""} for at, some in columns.items()}
+    one, other = list(found)[:2]
+    fewest = min(len(found[one]), len(found[other]))
+    words = [at for at in found if len(found[at]) >= 2 * fewest and not any(map(_is_value, found[at]))]
+    shared = {(a, b): len(found[a] & found[b]) for a, b in combinations(words, 2)}
+    best = max(shared, key=shared.__getitem__, default=(one, other))
+    return best if found[one].isdisjoint(found[other]) and shared.get(best, 0) > 1 else (one, other)
 
 
 def _is_no_name(title: str | None, values: Sequence[str]) -> bool:
@@ -344,15 +368,13 @@ class TextTable:
         """Raise if a row has an open quote or another number of fields than the first row."""
         found, width = len(record.fields), len(self.sample[0].fields)
         if self.delimiter != WHITESPACE and record.text.count('"') % 2:
-            raise GraphFormatError(
-                f"{record.place}: a quote is opened but not closed: {excerpt(record.text)}; close it"
-            )
+            fault = f"a quote is opened but not closed: {excerpt(record.text)}; close it"
+            raise GraphFormatError(f"{record.place}: {fault}")
         if found != width:
-            raise GraphFormatError(
-                f"{record.place}: expected {expected or f'{width} fields as on the first line'}, got {found} "
-                f"field{'s' * (found != 1)}: {excerpt(record.text)}. "
-                f"{way_out or 'Give every line the same number of fields'}"
-            )
+            fault = f"got {found} field{'s' * (found != 1)}: {excerpt(record.text)}"
+            expected = f"expected {expected or f'{width} fields as on the first line'}"
+            way_out = way_out or "Give every line the same number of fields"
+            raise GraphFormatError(f"{record.place}: {expected}, {fault}. {way_out}")
 
 
 def open_text(
@@ -572,9 +594,10 @@ def _is_header(records: Sequence[Record], options: EdgeOptions) -> tuple[bool, b
     if max(source, target) >= len(first):
         return False, False
     words = first[source], first[target]
-    is_word = all(len(word) > 1 and _WORD.fullmatch(word) for word in words)
-    is_new = {*columns[source], *columns[target]}.isdisjoint(words)
-    guessed = bool(body) and is_word and words[0] != words[1] and is_new
+    names = {*columns[source], *columns[target]}
+    is_long = max(min(map(len, words)), min(map(len, names), default=0)) > 1
+    is_word = is_long and all(map(_WORD.fullmatch, words))
+    guessed = bool(body) and is_word and words[0] != words[1] and names.isdisjoint(words)
     return guessed, guessed
 
 
@@ -659,10 +682,11 @@ class Listing:
         """Raise an error that names the first bad row, if one can be found."""
         for words in ("No space left on device", "max_temp_directory_size", "Out of Memory"):
             if words in fault:
-                raise OutputError(
-                    f"{self.path}: temporary files cannot be written ({words}); nothing was changed; free "
-                    "space next to the store or in TMPDIR, or allow more memory, and run the same again"
+                message = (
+                    f"{self.path}: temporary files cannot be written ({words}); nothing was changed; free"
                 )
+                way_out = "space next to the store or in TMPDIR, or allow more memory, and run the same again"
+                raise OutputError(f"{message} {way_out}")
         try:
             self.find_fault()
         except SpineError:
@@ -810,14 +834,15 @@ def warn_of_shared_ids(
     titles: tuple[str, str] | None, names: Any, shared: Callable[[], int], stacklevel: int
 ) -> None:
     """Warn about integers that occur in both columns if the titles suggest two kinds of things."""
-    if not titles or names.dtype == object or not _name_two_kinds(*map(normalized, titles)):
+    if not titles or names.dtype == object or not _name_two_kinds(*titles):
         return
     if count := shared():
-        title = repr(titles[0])
+        one, other = titles
         message = (
-            f"numbers in both columns, {title} and {titles[1]!r}, are read as the same nodes: {count} of them"
+            f"numbers in both columns, {one!r} and {other!r}, are read as the same nodes: {count} of them"
         )
-        way_out = f"if they are not, make them differ: edges[{title}] = 'u' + edges[{title}].astype(str)"
+        way_out = f"if they are not, make them differ: edges[{one!r}] = 'u' + edges[{one!r}].astype(str), or "
+        way_out += f"query=\"select 'u' || {one}, {other} from 'FILE'\""
         warnings.warn(f"{message}; {way_out}", SpineWarning, stacklevel=stacklevel)
 
 
@@ -1039,13 +1064,8 @@ def open_table(source: Any, database: "DuckDBPyConnection") -> tuple[str, str, s
 def _text_listing(
     source: Opened, folder: str, connect: Callable[[], Any], options: EdgeOptions, is_small: bool
 ) -> Listing:
-    table = open_text(
-        source,
-        folder,
-        expected="edges; expected 'source target' lines",
-        delimiter=options.delimiter,
-        comments=options.comments,
-    )
+    form: Any = {"delimiter": options.delimiter, "comments": options.comments}
+    table = open_text(source, folder, expected="edges; expected 'source target' lines", **form)
     has_header, is_guess = _is_header(table.sample, options)
     first, body = table.sample[0], table.sample[int(has_header) :]
     titles = [field.strip() for field in first.fields] if has_header else None
@@ -1082,21 +1102,17 @@ def _text_listing(
         bare = ends if wholes == listed else tuple(f"regexp_replace({end}, '[.]0$', '')" for end in ends)
         one, other = (f"TRY_CAST({end} AS BIGINT)" if table.are_integers else as_integer(end) for end in bare)
         numbers = one, other
-    weight = None if columns.weight is None else f"c{columns.weight}"
-    if weight and mark:
-        weight = f"regexp_replace({weight}, '{CURRENCY}|[^0-9eE{mark}+-]', '', 'g')"
-        weight = f"replace({weight}, ',', '.')"
+    weight = None if columns.weight is None else _weight_sql(f"c{columns.weight}", mark)
     # DuckDB takes a while to start; Arrow does not, but has other rules for quotes.
     is_plain = is_small and not (numbers or table.has_quotes or is_guess or mark)
     wanted = [position for position in columns[:3] if position is not None]
     known = {WHITESPACE: "white space", "\t": "tabs", ",": "commas"}
     separator, header = known.get(table.delimiter, repr(table.delimiter)), "a" if has_header else "no"
     given: Any = None if is_plain else connect(), table.relation(has_header), ends
-    weights = weight and f"TRY_CAST({weight} AS DOUBLE)"
     note = f"fields separated by {separator}, {header} header; {columns.note}"
     guess = (titles[columns.source], titles[columns.target]) if is_guess and titles else None
     read = (lambda: table.read(has_header, wanted)) if is_plain else None
-    found: Any = weights, options, note, find_fault, numbers, guess, read, columns.titles
+    found: Any = weight, options, note, find_fault, numbers, guess, read, columns.titles
     listing = Listing(source.path, *given, *found)
     if listing.guessed_header is not None:
         words = ", ".join(map(literal, listing.guessed_header))
@@ -1104,6 +1120,17 @@ def _text_listing(
         if listing.first(f"SELECT bool_or({are_names}) FROM {listing.relation}")[0]:
             return _text_listing(source, folder, connect, replace(options, header=False), is_small)
     return listing
+
+
+def _weight_sql(column: str, mark: str) -> str:
+    """Return SQL for text as numbers; what is not written with the decimal ``mark`` stays as it is."""
+    if mark:
+        before, after = f"[+-]?(?:(?:{CURRENCY}){_BLANK}*)?", f"(?:{_BLANK}*(?:{CURRENCY}))?"
+        known = literal(f"{_BLANK}*{before}{NUMBERS[mark].pattern}{after}{_BLANK}*")
+        digits = f"regexp_replace({column}, '{CURRENCY}|[^0-9eE{mark}+-]', '', 'g')"
+        is_known = f"regexp_full_match({column}, {known})"
+        column = f"CASE WHEN {is_known} THEN replace({digits}, ',', '.') ELSE {column} END"
+    return f"TRY_CAST({column} AS DOUBLE)"
 
 
 def _decimal_mark(texts: Sequence[str], marks: str) -> str:
@@ -1131,9 +1158,9 @@ def _check_record(record: Record, columns: EdgeColumns, options: EdgeOptions, ma
         if not name:
             rule = "is empty; every edge needs two names"
             if columns.titles is not None:
-                end = identifier(columns.titles[role == "target"])
-                table = literal(record.place.rpartition(":")[0])
-                rule += f" (a query leaves such rows out: from {table} where {end} is not null)"
+                end = identifier(columns.titles[role == "target"]).replace('"', r"\"")
+                query = f"from read_csv({literal(record.place.rpartition(':')[0])}) where {end} is not null"
+                rule += f'; leave such rows out by query="{query}" instead of the file'
         elif (n is not None or options.names == "integer") and not is_integer(name):
             reason = "names='integer'" if n is None else "num_nodes is given"
             rule = f"is not an integer such as 7 (not 007 or +7) of at most 64 bits, but {reason}"
@@ -1206,8 +1233,16 @@ def _typed_listing(path: str, relation: str, what: str, database: Any, options: 
         if not is_whole and not is_text(getattr(kind, "value_type", kind)):
             advice = "names must be integers or text; cast it, in pandas by .astype('Int64')"
             raise GraphFormatError(f"{path}: column {title!r} is {kind}; {advice}")
-    if len(types) == 3 and not is_number(types[2]):
-        raise GraphFormatError(f"{path}: column {wanted[2]!r} is {types[2]}, not numbers")
+    mark, weights = "", None
+    if len(types) == 3 and is_text(getattr(types[2], "value_type", types[2])):
+        texts = sample[wanted[2]].cast(pa.string()).drop_null().to_pylist()
+        mark = _decimal_mark([text.strip() for text in texts], ".,")
+        weights = _weight_sql(f"CAST({given[2]} AS VARCHAR)", mark)
+    elif len(types) == 3:
+        weights = f"CAST({given[2]} AS DOUBLE)"
+        if not is_number(types[2]):
+            kind = f"{types[2]}, not numbers; cast it, or leave it out by weighted=False"
+            raise GraphFormatError(f"{path}: column {wanted[2]!r} is {kind}")
     as_integers = options.names != "text" and all(are_integers[:2])
     if not as_integers and (options.num_nodes is not None or options.names == "integer"):
         reason = "names='integer'" if options.num_nodes is None else "num_nodes needs integer columns"
@@ -1225,12 +1260,10 @@ def _typed_listing(path: str, relation: str, what: str, database: Any, options: 
                 end = "source" if found[0] is None else "target"
                 raise GraphFormatError(f"{path}: row {row}: the {end} is {way_out}")
             fields = ["" if value is None else str(value) for value in found]
-            _check_record(Record(f"{path}: row {row}", ", ".join(fields), fields), roles, rules, "")
+            _check_record(Record(f"{path}: row {row}", ", ".join(fields), fields), roles, rules, mark)
 
-    one, other, *weight = given
     kind = "BIGINT" if as_integers else "VARCHAR"
-    ends = f"CAST({one} AS {kind})", f"CAST({other} AS {kind})"
-    weights = f"CAST({weight[0]} AS DOUBLE)" if weight else None
+    ends = f"CAST({given[0]} AS {kind})", f"CAST({given[1]} AS {kind})"
     read, numbers = (options, ends) if as_integers else (replace(options, names="text"), None)
     about: Any = f"{what}; {columns.note}", find_fault, numbers, None, None, columns.titles
     return Listing(path, database, relation, ends, weights, read, *about)
@@ -1263,10 +1296,9 @@ def read_graphml(path: str | os.PathLike[str], options: EdgeOptions) -> FileCont
             try:
                 weights[row] = float(data.get(title))
             except (TypeError, ValueError, OverflowError) as fault:
-                raise GraphFormatError(
-                    f"{source.path}: edge ({excerpt(one)}, {excerpt(other)}): the weight "
-                    f"{excerpt(str(data.get(title)))} is not a number; weighted=False ignores weights"
-                ) from fault
+                edge = f"edge ({excerpt(one)}, {excerpt(other)}): the weight {excerpt(str(data.get(title)))}"
+                way_out = "is not a number; weighted=False ignores weights"
+                raise GraphFormatError(f"{source.path}: {edge} {way_out}") from fault
     directed = graph.is_directed()
     note = "no weights" if weights is None else f"weights are the edge attribute {title!r}"
     if any(data for _, data in graph.nodes(data=True)):
@@ -1372,10 +1404,8 @@ def npz_contents(arrays: Arrays, path: str, options: EdgeOptions) -> FileContent
         raise GraphFormatError(f"{path}: weighted=True needs an array 'weights' (m,), but there is none")
     columns = names_of(arrays, "feature_names", path)
     given = np.column_stack((sources, targets)), None if options.weighted is False else weights
-    titles, notes = (
-        None if columns is None else tuple(map(str, columns)),
-        (f"npz with {', '.join(sorted(arrays))}",),
-    )
+    titles = None if columns is None else tuple(map(str, columns))
+    notes = (f"npz with {', '.join(sorted(arrays))}",)
     features = features_of(arrays, path)
     return FileContents(path, names, *given, features, titles, labels=labels, notes=notes)
 

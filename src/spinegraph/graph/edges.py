@@ -171,10 +171,8 @@ def as_weights(
     if wrong.any():
         at = int(wrong.argmax())
         source, target = quoted(names[sources[at]]), quoted(names[targets[at]])
-        raise GraphFormatError(
-            f"weights[{at}] of edge ({source}, {target}) is {array[at].item()!r}; "
-            "weights must be finite and not negative"
-        )
+        found = f"weights[{at}] of edge ({source}, {target}) is {array[at].item()!r}"
+        raise GraphFormatError(f"{found}; weights must be finite and not negative")
     return array
 
 
@@ -196,11 +194,8 @@ class EdgeReport:
         dropped = _listed((self.self_loops, "self-loop"), (self.zero_weights, "zero-weight listing"))
         merged = _listed((self.repeated, "repeat"), (self.reciprocal, "reciprocal listing"))
         one_way = _listed((self.one_way, "one-way edge"))
-        clauses = [
-            f"{counts} {what}"
-            for counts, what in ((dropped, "dropped"), (merged, "merged"), (one_way, "made symmetric"))
-            if counts
-        ]
+        found = (dropped, "dropped"), (merged, "merged"), (one_way, "made symmetric")
+        clauses = [f"{counts} {what}" for counts, what in found if counts]
         head = f"{_count(self.listed, 'listed edge')} gave {_count(self.edges, 'edge')}"
         return f"{head}: {', '.join(clauses)}." if clauses else f"{head}."
 
@@ -370,20 +365,19 @@ def _combined(
         unequal = np.flatnonzero(np.abs(there - back) > 1e-6 * np.maximum(there, back))  # float32 rounding
         for first in unequal[:1]:
             source, target = ends(backward[first])
-            raise GraphFormatError(
-                f"edges are listed in both directions with different weights, such as ({source}, {target}) "
-                f"with {there[first]:g} and ({target}, {source}) with {back[first]:g}; pass "
-                "reciprocal='sum', reciprocal='mean' or reciprocal='max' to combine them, or directed=True"
+            shown = (
+                f"({source}, {target}) with {there[first]:g} and ({target}, {source}) with {back[first]:g}"
             )
+            way_out = "reciprocal='sum', reciprocal='mean' or reciprocal='max' to combine them"
+            message = f"edges are listed in both directions with different weights, such as {shown}"
+            raise GraphFormatError(f"{message}; pass {way_out}, or directed=True")
     combine = {"sum": np.add, "max": np.maximum}.get(reciprocal, lambda one, other: one / 2 + other / 2)
     sums[backward - 1] = combine(there, back)
     sums[backward] = 0
     if len(sums) and sums.max() > np.finfo(np.float32).max:
         source, target = ends(int(sums.argmax()))
-        raise GraphFormatError(
-            f"the weight of edge ({source}, {target}) is {sums.max():g}, "
-            f"more than float32 can hold ({np.finfo(np.float32).max:g}); scale the weights down"
-        )
+        rule = f"more than float32 can hold ({np.finfo(np.float32).max:g}); scale the weights down"
+        raise GraphFormatError(f"the weight of edge ({source}, {target}) is {sums.max():g}, {rule}")
     return np.delete(sums, backward).astype(np.float32)
 
 
@@ -412,11 +406,8 @@ def _starts(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
 def warn_of_losses(report: EdgeReport, stacklevel: int) -> None:
     """Warn about losses that a user may not expect: directions, self-loops and edges of weight 0."""
     if report.one_way:
-        warnings.warn(
-            f"{_count(report.one_way, 'directed edge')} made symmetric; directed=True keeps directions",
-            DirectedInputWarning,
-            stacklevel=stacklevel + 1,
-        )
+        message = f"{_count(report.one_way, 'directed edge')} made symmetric; directed=True keeps directions"
+        warnings.warn(message, DirectedInputWarning, stacklevel=stacklevel + 1)
     dropped = _listed((report.self_loops, "self-loop"), (report.zero_weights, "zero-weight listing"))
     if dropped:
         message = f"{dropped} dropped of {_count(report.listed, 'listed edge')}"
@@ -453,18 +444,15 @@ def check_adjacency(given: Rows, names: NDArray[Any]) -> None:
     wrong = rows == indices
     wrong[1:] |= (rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])
     if wrong.any():
-        raise GraphFormatError(
-            f"the row of node {quoted(names[rows[wrong.argmax()]])} must be sorted, without repeats and "
-            "without the node itself; Graph.from_edges cleans any list of edges"
-        )
+        rule = "must be sorted, without repeats and without the node itself"
+        row = f"the row of node {quoted(names[rows[wrong.argmax()]])}"
+        raise GraphFormatError(f"{row} {rule}; Graph.from_edges cleans any list of edges")
     values = np.ones(len(indices), np.int8) if weights is None else weights
     transposed = csr_array((values, indices, indptr), shape=(n, n)).tocsc()
     same = np.array_equal(transposed.indptr, indptr) and np.array_equal(transposed.indices, indices)
     if not same or not np.array_equal(transposed.data, values):
-        raise GraphFormatError(
-            "the arrays must be symmetric, edge (u, v) as well as (v, u) with the same weight; "
-            "Graph.from_scipy(matrix) makes directed input symmetric"
-        )
+        rule = "the arrays must be symmetric, edge (u, v) as well as (v, u) with the same weight"
+        raise GraphFormatError(f"{rule}; Graph.from_scipy(matrix) makes directed input symmetric")
     if outward is None and inward is None:
         return
     if outward is None or inward is None or not outward.shape == inward.shape == indices.shape:
@@ -495,10 +483,8 @@ def as_features(features: Any, names: NDArray[Any] | None = None) -> Features:
         raise MissingFeaturesError(f"{shape[0]} feature rows for {len(names)} nodes; pass one each, in order")
     array = np.asarray(features) if not issparse(features) else features
     if array.dtype.kind not in "biuf":
-        raise GraphFormatError(
-            f"features must be real numbers; got dtype {array.dtype}. "
-            "Encode tables with text, dates or gaps with FeatureEncoder first"
-        )
+        way_out = "Encode tables with text, dates or gaps with FeatureEncoder first"
+        raise GraphFormatError(f"features must be real numbers; got dtype {array.dtype}. {way_out}")
     with np.errstate(over="ignore"):  # overflow to infinity is reported below
         found: Any = csr_array(array, dtype=np.float32) if issparse(features) else None
         found = np.ascontiguousarray(array, dtype=np.float32) if found is None else found

@@ -24,6 +24,7 @@ from spinegraph.errors import (
     ParameterError,
     SkippedColumnWarning,
     SpineWarning,
+    UnfamiliarDataWarning,
 )
 from spinegraph.graph.edges import as_features, pieces, row_sums
 from spinegraph.graph.tables import (
@@ -48,6 +49,7 @@ SCALINGS = ("auto", "row", "row_sum", "column", "none")
 OTHER, NO_ROW = "other", "no row in the table"
 MAX_WIDTH = 2**20  # features of one column
 MAX_DEVIATIONS = 1e6  # keeps a value of 1e300 finite in float32, without affecting real outliers
+_FEW_VALUES, _FAR = 5, 10.0  # values from which a column is compared with the fitted one, and deviations
 _CHUNK = 2**22  # values read at a time
 _MANY_COUNTS = 16  # mostly empty columns from which they are taken for one matrix of counts
 _SAMPLE = 1_000  # values whose words are counted to decide whether a column is text
@@ -195,7 +197,7 @@ class FeatureEncoder:
                 reasons[text.name] = f"no word of it is in two rows; {_KEPT}"
         columns = [column for column in columns if column.name not in reasons]
         for name, reason in reasons.items():
-            kinds[name] = "ignore"
+            kinds[name], reason = "ignore", doubts.pop(name) or reason
             hint = f"{reason}; columns={{NAME: 'ignore'}} silences this warning".replace("NAME", repr(name))
             warnings.warn(f"column {name!r} is left out: {hint}", SkippedColumnWarning, stacklevel=2)
         for name in filter(doubts.get, doubts):
@@ -254,6 +256,9 @@ class FeatureEncoder:
             {name: count for name, count in missing.items() if count},
             {name: block.unknown for name, block in blocks.items() if block.unknown},
         )
+        if unlike := "; ".join(f"{name}: {block.unlike}" for name, block in blocks.items() if block.unlike):
+            message = f"columns differ from those the encoder was fitted on: {unlike}"
+            warnings.warn(message, UnfamiliarDataWarning, stacklevel=3)
         parts = [blocks[column.name].matrix for column in fitted.columns if column.kind != "count"]
         if len(parts) < len(blocks):  # counts come last, and are scaled together by row
             counts = [blocks[column.name].matrix for column in fitted.columns[len(parts) :]]
@@ -408,10 +413,9 @@ class FeatureEncoder:
         if absent or (extra and self.extra == "error"):
             wrong = [f"missing {', '.join(map(repr, absent[:5]))}"] if absent else []
             wrong += [f"unknown {', '.join(map(repr, extra[:5]))}"] if extra else []
-            raise MissingFeaturesError(
-                f"the table must have the {len(needed)} columns that the encoder was fitted on; "
-                f"{'; '.join(wrong)}. For missing values pass a column of gaps; leave unknown columns out"
-            )
+            message = f"the table must have the {len(needed)} columns that the encoder was fitted on"
+            way_out = "For missing values pass a column of gaps; leave unknown columns out"
+            raise MissingFeaturesError(f"{message}; {'; '.join(wrong)}. {way_out}")
 
 
 @dataclass(frozen=True)
@@ -440,13 +444,10 @@ class Fitted:
     @property
     def empty_row(self) -> sp.csr_array:
         """Features (1, f) of a row without any value."""
-        gap = pa.nulls(1)
-        blocks = [
-            sp.csr_array((1, 1), dtype=np.float32)
-            if column.kind in NumericColumn.WITHOUT_GAPS
-            else column.encode(gap).matrix
-            for column in self.columns
-        ]
+        gap, zero = pa.nulls(1), sp.csr_array((1, 1), dtype=np.float32)
+        are_whole = [column.kind in NumericColumn.WITHOUT_GAPS for column in self.columns]
+        columns = zip(self.columns, are_whole, strict=True)
+        blocks = [zero if is_whole else column.encode(gap).matrix for column, is_whole in columns]
         blocks += [sp.csr_array(np.ones((1, 1), np.float32))] * self.missing_rows
         return sp.csr_array(sp.hstack(blocks, format="csr"))
 
@@ -522,6 +523,14 @@ class Block(NamedTuple):
     matrix: sp.csr_array
     missing: int
     unknown: int = 0
+    unlike: str = ""  # how it differs from the fitted column
+
+
+def _unseen(texts: list[str], unknown: NDArray[np.int64], given: int, limit: float, rule: str) -> str:
+    """Return a clause on unknown values if they are more than a share ``limit`` of those given."""
+    if given < _FEW_VALUES or len(unknown) <= limit * given:
+        return ""
+    return f"{len(unknown):,} of {given:,} values {rule}, such as {texts[unknown[0]]!r:.60}"
 
 
 class _Features:
@@ -585,7 +594,12 @@ class NumericColumn(_Features):
             dense = np.column_stack([filled, gaps] if self.has_gaps else [filled]).astype(np.float32)
         if not np.isfinite(dense).all():
             raise GraphFormatError(f"column {self.name!r}: a value does not fit in float32; scale it down")
-        return Block(sp.csr_array(dense), missing=int(gaps.sum()))
+        given, unlike = values[~gaps], ""
+        usual = np.median(given) if self.kind == "number" and len(given) >= _FEW_VALUES else self.mean
+        if (away := abs(float(usual) - self.mean) / self.scale) > _FAR:
+            shown = f"{float(f'{usual:.6g}'):,.15g} is {away:,.0f} deviations from the mean in training"
+            unlike = f"its median {shown} (another unit?)"
+        return Block(sp.csr_array(dense), int(gaps.sum()), unlike=unlike)
 
     @classmethod
     def _read(cls, name: str, kind: str, column: pa.Array) -> NDArray[np.float64]:
@@ -636,13 +650,14 @@ class LabelColumn(_Features):
             features = [index.get(text, other if self.has_other else -1) for text in texts]
         targets = np.array([*features, -1], dtype=np.int64)[codes]
         gaps = codes < 0
-        unknown = int(((targets < 0) & ~gaps).sum())
+        unknown = codes[(targets < 0) & ~gaps]
         targets = np.where(gaps & self.has_gaps, self.width, targets)
         is_known = targets >= 0
         indptr = np.concatenate([[0], np.cumsum(is_known)])
         parts = np.ones(indptr[-1], np.float32), targets[is_known], indptr
         matrix = sp.csr_array(parts, shape=(len(targets), self.num_features))
-        return Block(matrix, int(gaps.sum()), unknown)
+        unlike = _unseen(texts, unknown, len(codes) - int(gaps.sum()), 0.2, "were not seen in training")
+        return Block(matrix, int(gaps.sum()), len(unknown), unlike)
 
     @property
     def _own_names(self) -> tuple[str, ...]:
@@ -701,8 +716,9 @@ class TextColumn(_Features):
         )
         shape = (len(texts) + 1, self.num_features)
         matrix = _scale_rows(sp.csr_array(parts, shape=shape), "row")
-        unknown = (np.diff(matrix.indptr) == 0)[codes] & (codes >= 0)
-        return Block(matrix[codes], int((codes < 0).sum()), int(unknown.sum()))
+        unknown, missing = codes[(np.diff(matrix.indptr) == 0)[codes] & (codes >= 0)], int((codes < 0).sum())
+        unlike = _unseen(texts, unknown, len(codes) - missing, 1 - 1e-9, "have no word seen in training")
+        return Block(matrix[codes], missing, len(unknown), unlike)
 
     @property
     def _own_names(self) -> tuple[str, ...]:

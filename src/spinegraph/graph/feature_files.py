@@ -47,6 +47,7 @@ _NAME_TITLES = ("node", "nodeid", "nodename", "id", "vertex", "name", "key", "in
 _LABEL_TITLES = ("label", "labels", "class", "role", "group", "community", "target", "y")
 _WHOLE = re.compile(r"\.0+$")
 _PADDED = "^[+-]?0[0-9xX]"
+OTHER_COLUMN = "choose another column of names with node_column=..."
 _GAPS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
@@ -150,9 +151,11 @@ def read_labels(
     return labels
 
 
-def row_names(found: FeatureFile, names: NDArray[Any], advice: str = "") -> NDArray[Any]:
+def row_names(found: FeatureFile, names: NDArray[Any]) -> NDArray[Any]:
     """Return the names of rows, which must be distinct, and some of which must be nodes of the graph."""
-    place = found.path if found.name_title is None else f"{found.path}: column {found.name_title!r}"
+    place, advice = found.path, ""
+    if found.name_title is not None:
+        place, advice = f"{place}: column {found.name_title!r}", f"; {OTHER_COLUMN}"
     try:
         rows = as_names(names_like(names, found.names))
     except GraphFormatError as fault:
@@ -171,10 +174,8 @@ def no_common_name(rows: NDArray[Any], names: NDArray[Any]) -> str:
     bare = [{re.sub(r"^0+(?=\d)|\.0$", "", str(name)) for name in some.tolist()} for some in (rows, names)]
     lost = "; zeros before a number, or .0 after it, were lost in one of them"
     hint = "" if bare[0].isdisjoint(bare[1]) else lost
-    return (
-        f"none of its {len(rows)} names is a node of the edges; they look like {first_few(rows, 3)}, but the "
-        f"nodes look like {first_few(names, 3)}{hint}"
-    )
+    message = f"none of its {len(rows)} names is a node of the edges; they look like {first_few(rows, 3)}"
+    return f"{message}, but the nodes look like {first_few(names, 3)}{hint}"
 
 
 def _from_npz(arrays: dict[str, NDArray[Any]], path: str) -> FeatureFile:
@@ -253,8 +254,8 @@ def _split_names(found: FeatureFile, node_column: str | int | None, nodes: Any) 
         raise GraphFormatError(f"{message} choose another with node_column=...")
     if names.null_count:
         row = names.is_null().to_pylist().index(True)
-        message = "every row needs one; choose another column of names with node_column=..."
-        raise GraphFormatError(f"{found.place(row)}: no node name in {title!r}; {message}")
+        message = f"no node name in {title!r}; every row needs one; {OTHER_COLUMN}"
+        raise GraphFormatError(f"{found.place(row)}: {message}")
     table = found.data.remove_column(position)
     for index in (title for title in table.column_names if not title.strip()):
         if pa.types.is_integer(table[index].type):  # row numbers that pandas wrote
@@ -274,7 +275,9 @@ def _as_names(column: Any) -> Any:
     return column if pa.types.is_integer(column.type) else None
 
 
-def name_column(table: pa.Table, node_column: str | int | None, path: str, nodes: Any = None) -> int:
+def name_column(
+    table: pa.Table, node_column: str | int | None, path: str, nodes: Any = None, index: Any = None
+) -> int:
     """Return the position of the column of node names: one titled so or the first, if it has ``nodes``.
 
     If it has none, or holds row numbers without a title, a column of which half or more are nodes is taken.
@@ -290,16 +293,17 @@ def name_column(table: pa.Table, node_column: str | int | None, path: str, nodes
     likely = [*(known.index(title) for title in _NAME_TITLES if title in known), 0]
     if nodes is None:
         return likely[0]
-    listed = set(nodes.tolist())
+    index = index or NameIndex(nodes)
 
     @cache
     def first_names(position: int) -> list[Any]:
         names = _as_names(table.column(position)[:1000])
         return [] if names is None else names_like(nodes, names.drop_null().to_numpy()).tolist()
 
+    @cache
     def share(position: int) -> float:
         """Return how many of a column's first values are nodes."""
-        return sum(name in listed for name in first_names(position)) / max(len(first_names(position)), 1)
+        return float(np.mean(index.find(first_names(position)) >= 0)) if first_names(position) else 0.0
 
     found = next((position for position in likely if share(position)), likely[0])
     numbers = [str(row) for row in range(len(first_names(found)))]
@@ -342,13 +346,13 @@ def join_features(
     if found.names is not None:
         contents, found = _aligned(contents, found)
     matrix, feature_names, encoder = encoded(found, encoder)
-    note = "columns of numbers, used as they are" if encoder is None else "columns by FeatureEncoder"
+    note = "of numbers, used as they are" if encoder is None else "by FeatureEncoder"
     if found.names is None:
         contents = _numbered(contents, matrix.shape[0], found.path)
     with naming(found.path):
         features = as_features(matrix, contents.names)
     columns = (feature_names or ()) if encoder is None else encoder.summary_
-    note = f"features from {found.path}: {matrix.shape[1]} {note}"
+    note = f"features from {found.path}: {matrix.shape[1]} column{'s' * (matrix.shape[1] != 1)} {note}"
     listed = ", ".join([*columns[:20], "..."][: len(columns)])
     notes = (*contents.notes, note, *[f"columns: {listed}"] * bool(listed))
     return replace(contents, features=features, feature_names=feature_names, encoder=encoder, notes=notes)
@@ -356,8 +360,7 @@ def join_features(
 
 def _aligned(contents: FileContents, found: FeatureFile) -> tuple[FileContents, FeatureFile]:
     """Return the contents with isolated nodes for new names, and the rows in the order of all nodes."""
-    other = "; choose another column of names with node_column=..." if found.name_title is not None else ""
-    rows = row_names(found, contents.names, other)
+    rows = row_names(found, contents.names)
     fresh = rows[NameIndex(contents.names).find(rows) < 0]
     names = concatenated(contents.names, fresh)
     order = NameIndex(rows).find(names)
@@ -403,13 +406,9 @@ def is_numeric(data: Any) -> bool:
 
 def other_columns(table: Any) -> list[str]:
     """Return the titles of columns that have gaps or values other than numbers and booleans."""
-    return [
-        title
-        for title, column in zip(table.column_names, table.columns, strict=True)
-        if not is_number(column.type)
-        or column.null_count
-        or (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py())
-    ]
+    gaps = (pc.any(column.is_null(nan_is_null=True)).as_py() for column in table.columns)
+    fields = zip(table.schema, gaps, strict=True)
+    return [field.name for field, has_gaps in fields if has_gaps or not is_number(field.type)]
 
 
 def is_number(kind: Any) -> bool:
@@ -426,11 +425,10 @@ def _table_matrix(found: FeatureFile) -> NDArray[np.float32]:
     wrong = np.argwhere(~np.isfinite(matrix))
     if len(wrong):
         row, number = wrong[0].tolist()
-        raise GraphFormatError(
-            f"{found.place(row)}: column {found.data.column_names[number]!r}: the value "
-            f"{found.data.column(number)[row]} is not a finite float32 number. Fill it, or pass "
-            "encoder=FeatureEncoder(), which standardises numbers and marks gaps"
-        )
+        place, value = f"column {found.data.column_names[number]!r}", found.data.column(number)[row]
+        message = f"{found.place(row)}: {place}: the value {value} is not a finite float32 number. Fill it,"
+        way_out = "or pass encoder=FeatureEncoder(), which standardises numbers and marks gaps"
+        raise GraphFormatError(f"{message} {way_out}")
     return matrix
 
 
@@ -462,22 +460,15 @@ def names_like(names: NDArray[Any], row_names: Any) -> NDArray[Any]:
     return np.asarray(row_names)
 
 
-def align_features(names: NDArray[Any], row_names: Iterable[Any], matrix: Any) -> Any:
-    """Return the rows of a matrix (r, f) with names in the order of a graph's nodes, (n, f).
+def align_features(names: NDArray[Any], rows: NDArray[Any], matrix: Any) -> Any:
+    """Return the rows of a matrix (r, f) with distinct names in the order of a graph's nodes, (n, f).
 
     Nodes without a row get zeros, and rows without a node are left out, with a warning.
     """
-    matrix = csr_array(matrix) if issparse(matrix) else np.asarray(matrix)
-    try:
-        listed = as_names(row_names)
-    except GraphFormatError as error:
-        raise MissingFeaturesError(f"feature rows: {error}") from error
-    if matrix.ndim != 2 or len(listed) != matrix.shape[0]:
-        raise MissingFeaturesError(f"features need one name per row; got {matrix.shape}, {len(listed)} names")
-    rows = NameIndex(listed).find(names) if len(listed) else np.full(len(names), -1)
-    without, unused = names[rows < 0], np.delete(listed, rows[rows >= 0])
-    warn_of_rows(f"{len(without)} of {len(names)}", without, f"{len(unused)} of {len(listed)}", unused)
-    return _take(matrix, rows)
+    order = NameIndex(rows).find(names)
+    without, unused = names[order < 0], np.delete(rows, order[order >= 0])
+    warn_of_rows(f"{len(without)} of {len(names)}", without, f"{len(unused)} of {len(rows)}", unused)
+    return _take(matrix, order)
 
 
 def _take(matrix: Any, rows: NDArray[np.int64]) -> Any:

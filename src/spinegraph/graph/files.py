@@ -41,11 +41,7 @@ _REFUSED = (
     (b"%%MatrixMarket", "Matrix Market", "Graph.from_scipy(scipy.io.mmread('FILE'))"),
     (b"%PDF-", "a PDF document", "pdftotext -layout FILE edges.txt"),
     (b"\xd0\xcf\x11\xe0", "an old Excel or Office document", _PANDAS),
-    (
-        b"SQLite format 3\0",
-        "a SQLite database",
-        "sqlite3 -header -csv FILE 'select * from TABLE' > edges.csv",
-    ),
+    (b"SQLite format 3\0", "a SQLite database", "sqlite3 -header -csv FILE 'select * from TABLE' > a.csv"),
     *(
         (magic, "an image", "type its edges into a table, one 'source,target' per line")
         for magic in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"II*\0", b"MM\0*")

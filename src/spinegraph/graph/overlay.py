@@ -371,19 +371,15 @@ class Overlay:
         listed = keys if rows.outward is None else keys[rows.outward > 0]
         missing = ends[~np.isin(ends, removed).any(axis=1) & ~np.isin(there, listed)]
         if len(missing):
-            raise GraphFormatError(
-                f"{len(missing)} edges to remove are not in the graph, for example "
-                f"({first_few(self.names_at(missing[0]))}); remove existing edges"
-            )
+            shown = f"for example ({first_few(self.names_at(missing[0]))}); remove existing edges"
+            raise GraphFormatError(f"{len(missing)} edges to remove are not in the graph, {shown}")
         back = ends[:, 1] * total + ends[:, 0]
         kept = ~np.isin(rows.indices, removed)
         if rows.outward is None or rows.inward is None:
             kept &= ~np.isin(keys, np.concatenate((there, back)))
         else:
-            out, into = (
-                np.where(np.isin(keys, gone), np.float32(0), flow)
-                for gone, flow in ((there, rows.outward), (back, rows.inward))
-            )
+            out = np.where(np.isin(keys, there), np.float32(0), rows.outward)
+            into = np.where(np.isin(keys, back), np.float32(0), rows.inward)
             rows = rows.with_directions(out, into)
             kept &= (out > 0) | (into > 0)
         lengths = np.bincount(np.searchsorted(touched, sources[kept]), minlength=len(touched))

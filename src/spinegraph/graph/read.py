@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +44,26 @@ from spinegraph.graph.edges import (
 )
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.feature_files import (
+    OTHER_COLUMN,
     align_features,
     encoded,
     is_number,
     is_numeric,
     join_features,
     name_column,
-    names_like,
+    no_common_name,
     other_columns,
     read_features,
+    row_names,
     warn_of_rows,
 )
 from spinegraph.graph.files import STANDARD_INPUT, Opened, naming, opened
 from spinegraph.graph.graph import Graph
-from spinegraph.graph.names import first_few, quoted
+from spinegraph.graph.names import NameIndex, first_few, quoted
 from spinegraph.graph.store import (
     FILES,
     Header,
+    StoredNameIndex,
     StoredNames,
     entry_of,
     graph_of,
@@ -435,14 +439,9 @@ class _Build:
                 self.progress("merging edges", min(done, total), total)
             np.cumsum(starts, out=starts)
             starts.flush()
-        return EdgeReport(
-            listed=found.listed,
-            edges=one_way // 2 if directed else entries // 2,
-            self_loops=loops,
-            zero_weights=zeros,
-            repeated=found.listed - loops - zeros - one_way // 2,
-            reciprocal=0 if directed else (one_way - entries) // 2,
-        )
+        edges, two_way = (one_way // 2, 0) if directed else (entries // 2, (one_way - entries) // 2)
+        repeated = found.listed - loops - zeros - one_way // 2
+        return EdgeReport(found.listed, edges, loops, zeros, repeated, two_way)
 
     def _join_features(self, path: str | Path, made: Header) -> Header:
         """Write features: DuckDB joins and orders Parquet of numbers; others are read into memory."""
@@ -450,11 +449,14 @@ class _Build:
             with opened(path) as source:
                 if source.kind == "parquet":
                     with open_parquet(source.stream, source.path) as file:
-                        fields, empty = list(file.schema_arrow), file.schema_arrow.empty_table()
-                    position = name_column(empty, self.node_column, source.path)
-                    node = fields.pop(position).name
-                    if fields and all(is_number(field.type) for field in fields):
-                        return self._join_parquet(source, node, [field.name for field in fields], made)
+                        some = pa.Table.from_batches(islice(file.iter_batches(1000), 1), file.schema_arrow)
+                    stored = _stored_names(self.folder)
+                    is_text = made.names == "text"
+                    index = StoredNameIndex(stored) if is_text else NameIndex(stored, covers_range=False)
+                    position = name_column(some, self.node_column, source.path, stored, index)
+                    node, rest = some.column_names[position], some.remove_column(position).schema
+                    if rest.names and all(field.name.strip() and is_number(field.type) for field in rest):
+                        return self._join_parquet(source, node, rest.names, made)
         names = np.asarray(_stored_names(self.folder))
         found = read_features(path, self.node_column, names)
         if self.encoder is None and not is_numeric(found.data):
@@ -462,10 +464,11 @@ class _Build:
                 f"{found.path}: {first_few(other_columns(found.data), 3)} have gaps or are not numbers, but "
                 "a store holds numbers; leave them out or, in Python, pass encoder=FeatureEncoder().fit(...)"
             )
+        rows = None if found.names is None else row_names(found, names)
         matrix, titles, _ = encoded(found, self.encoder)
         with naming(found.path):
-            if found.names is not None:
-                matrix = align_features(names, names_like(names, found.names), matrix)
+            if rows is not None:
+                matrix = align_features(names, rows, matrix)
             matrix = as_features(matrix, names)
         files = dict(made.files)
         width = write_features(matrix, self.folder, files)
@@ -495,6 +498,10 @@ class _Build:
             raise MissingFeaturesError(
                 f"{source.path}: node names must be unique; given more than once: {first_few(repeated)}"
             )
+        if empty == made.num_nodes:
+            rows = self._listing.execute(f"SELECT {name} AS raw FROM {table}")["raw"].to_numpy()
+            none = no_common_name(rows, _stored_names(self.folder))
+            raise MissingFeaturesError(f"{source.path}: column {node!r}: {none}; {OTHER_COLUMN}")
         warn_of_rows(f"{empty} of {made.num_nodes}", without or (), str(unused), strangers or ())
         values = ", ".join(f"CASE WHEN rows.n IS NULL THEN 0 ELSE f{i} END" for i in range(len(titles)))
         joined = f"SELECT {values} FROM spine_names LEFT JOIN rows USING (n) ORDER BY spine_names.rowid"
@@ -505,10 +512,9 @@ class _Build:
                 wrong = np.argwhere(~np.isfinite(matrix))
                 if len(wrong):
                     row, number = wrong[0].tolist()
-                    raise GraphFormatError(
-                        f"{source.path}: node {quoted(_stored_names(self.folder)[done + row])}: column "
-                        f"{titles[number]!r} has no finite float32 number; fill gaps first"
-                    )
+                    lacking = quoted(_stored_names(self.folder)[done + row])
+                    message = f"column {titles[number]!r} has no finite float32 number; fill gaps first"
+                    raise GraphFormatError(f"{source.path}: node {lacking}: {message}")
                 output.write(matrix.astype(np.float32).tobytes())
                 done += len(matrix)
                 self.progress("joining features", done, done)

@@ -261,10 +261,8 @@ def require_store_place(folder: Path) -> None:
         raise ParameterError(f"{folder}: is a file; choose another name for the store's folder")
     others = sorted(file.name for file in folder.iterdir())
     if others:
-        raise ParameterError(
-            f"{folder}: contains {', '.join(map(repr, others[:3]))} and is not a store (it has no {HEADER}); "
-            "choose another folder, or empty this one"
-        )
+        found = f"contains {', '.join(map(repr, others[:3]))} and is not a store (it has no {HEADER})"
+        raise ParameterError(f"{folder}: {found}; choose another folder, or empty this one")
 
 
 def _write_names(names: Any, folder: Path, files: dict[str, Entry]) -> tuple[str, bool]:
@@ -295,10 +293,8 @@ def _encoded(names: Any) -> Iterator["pa.Array"]:
         some = names[start : start + _NAMES].tolist()
         other = [name for name in some if not isinstance(name, str)]
         if other:
-            raise GraphFormatError(
-                f"node names in a store must be all text or all whole numbers; got {first_few(other, 3)}. "
-                "Relabel the graph first: graph.relabel(map(str, graph.names))"
-            )
+            rule = f"node names in a store must be all text or all whole numbers; got {first_few(other, 3)}"
+            raise GraphFormatError(f"{rule}. Relabel the graph first: graph.relabel(map(str, graph.names))")
         yield pa.array([name.encode(*ENCODING) for name in some], pa.large_binary())
 
 

@@ -269,12 +269,9 @@ def _member_ties(people: _People, rng: np.random.Generator) -> Ties:
     far = np.repeat(members, rng.poisson(0.1, len(members)))
     elsewhere = rng.integers(len(people.pool_size), size=len(far))
     seat, others = team - people.team_start[team], people.team_size[team] - 1
-    partners = [
-        people.team_start[team]
-        + (seat + 1 + (rng.random(len(team)) * others).astype(np.int64)) % (others + 1),
-        _draw(people, people.department[near], rng),
-        _draw(people, elsewhere, rng),
-    ]
+    mates = (seat + 1 + (rng.random(len(team)) * others).astype(np.int64)) % (others + 1)
+    colleagues = _draw(people, people.department[near], rng)
+    partners = [people.team_start[team] + mates, colleagues, _draw(people, elsewhere, rng)]
     return np.column_stack([np.concatenate([team, near, far]), np.concatenate(partners)])
 
 

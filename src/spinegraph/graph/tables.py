@@ -129,7 +129,7 @@ _GAPS = ("", "-", "--", "?", "na", "n/a", "#n/a", "nan", "null", "none", "unknow
 _WHOLE = "[+-]?(?:0|[1-9][0-9]*|[1-9][0-9]{{0,2}}(?:[{}' \xa0\u202f][0-9]{{3}})+)"
 _POINT = re.compile(rf"(?:{_WHOLE.format(',')}(?:\.[0-9]*)?|[+-]?\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COMMA = re.compile(rf"(?:{_WHOLE.format('.')}(?:,[0-9]*)?|[+-]?,[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_NUMBERS = {".": _POINT, ",": _COMMA}
+NUMBERS = {".": _POINT, ",": _COMMA}
 CURRENCY = "[$€£¥₹%]|EUR|USD|GBP|CHF"
 _UNIT = re.compile(rf"^([+-]?)(?:{CURRENCY})\s*|\s*(?:{CURRENCY})$")
 _DAY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})([T ]\d{2}:\d{2}(?::\d{2})?)?")
@@ -152,7 +152,7 @@ def parse_texts(column: pa.Array, kind: str | None = None, written: str = "") ->
         style for style in styles if any(read_value(text, style) is not None for text in known[:100])
     ):
         found = {text: read_value(text, style) for text in known}
-        units = {"".join(re.findall(r"[^\d\s.,'eE+-]", text)) for text in known if style in _NUMBERS}
+        units = {"".join(re.findall(r"[^\d\s.,'eE+-]", text)) for text in known if style in NUMBERS}
         mixed = units - {""} if len(units - {""}) > 1 or units == {"", "%"} else ()
         odd = [text for text in known if found[text] is None] or [*mixed]
         other = [
@@ -172,9 +172,9 @@ def parse_texts(column: pa.Array, kind: str | None = None, written: str = "") ->
 
 def read_value(text: str, style: str) -> float | str | None:
     """Parse a number or, as ISO 8601, a date that is written in a style; None for other texts."""
-    if style in _NUMBERS:
+    if style in NUMBERS:
         bare = _UNIT.sub(r"\1", text)
-        is_number = _NUMBERS[style].fullmatch(bare)
+        is_number = NUMBERS[style].fullmatch(bare)
         return float(re.sub(f"[^0-9eE{style}+-]", "", bare).replace(",", ".")) if is_number else None
     found = _DAY.fullmatch(text)
     if not found or (style == "month" and found[2] == "."):
@@ -195,7 +195,10 @@ def numbers_of(column: pa.Array, name: str) -> NDArray[np.float64]:
     try:
         values = _floats(column.cast(pa.float64(), safe=False))
     except pa.ArrowException as fault:
-        raise GraphFormatError(f"column {name!r}: expected numbers: {fault}") from fault
+        texts = [str(value) for value in column.to_pylist() if str(value).strip().lower() not in _GAPS]
+        odd = [text for text in texts if read_value(text, ".") is None is read_value(text, ",")]
+        found = f"got {[*odd, *texts][0]!r:.60}; correct it, or empty it if it is a gap"
+        raise GraphFormatError(f"column {name!r}: expected numbers, {found}") from fault
     if np.isinf(values).any():
         row = int(np.flatnonzero(np.isinf(values))[0])
         raise GraphFormatError(f"column {name!r}, row {row}: {values[row]} is not finite; leave gaps empty")

@@ -140,7 +140,7 @@ class Store:
                 "serve it with the version of spinegraph that wrote it"
             )
         if about.get("seal") != _seal(about):
-            raise ModelFormatError("the table about does not match its checksum")
+            raise ModelFormatError("the table 'about' does not match its checksum")
         if about["owner"] != owner:
             raise ParameterError(
                 f"{self.folder}: the store belongs to another model or graph; choose another folder "
