@@ -12,6 +12,8 @@ cell is a task, a row and a seed. Stored cells are not measured again, so a run 
     --page                       the same, and write the tables of docs/study.md
     --bootstrap                  compare SPINE with the best control on Twitch over resampled nodes
     --bounds                     how alike the ten nearest of planted organisations could be at most
+    --variants                   what other constants of content and learning would give, on splits that no
+                                 task uses: 20 labels a class, tested on nodes outside the public test set
 """
 
 import os
@@ -46,6 +48,7 @@ from spinegraph.config import MACHINE_SETTINGS, Config
 from spinegraph.errors import SpineWarning
 from spinegraph.graph.encoder import FeatureEncoder
 from spinegraph.graph.synthetic import _hire
+from spinegraph.parts import content
 from spinegraph.structure.similarity import as_rows, comparison
 from spinegraph.structure.smoothing import Smoother
 
@@ -169,9 +172,14 @@ def alone(name, seed, embed):
 def random_links(name, seed, embed):
     """Score the same where links join any nodes, degrees kept: only own features say something."""
     data = load(name)
-    ends = links(data.graph).ravel().copy()
+    return few_labels(random_edges(data.graph, seed), data, seed, embed)
+
+
+def random_edges(graph, seed):
+    """Return a graph whose links join any nodes, with the same degrees."""
+    ends = links(graph).ravel().copy()
     np.random.default_rng([seed, 30]).shuffle(ends)
-    return few_labels(relinked(data.graph, ends.reshape(-1, 2)), data, seed, embed)
+    return relinked(graph, ends.reshape(-1, 2))
 
 
 def unlike_neighbors(name, seed, embed):
@@ -347,6 +355,44 @@ def bounds(seeds=10):
             scores.append(100 * nearest_alike(vectors, both))
     for name, scores in found.items():
         print(f"planted, {name}: {np.mean(scores):.1f} ± {np.std(scores, ddof=1):.1f} % of ten share both")
+
+
+VARIANTS = {
+    "no contrastive steps": {"_STEPS": 0},
+    "200 steps": {"_STEPS": 200},
+    "temperature 0.05": {"_TEMPERATURE": 0.05},
+    "temperature 0.2": {"_TEMPERATURE": 0.2},
+    "no penalty": {"_PENALTY": 0.0},
+    "homophily not measured": {"_HOMOPHILOUS": 1e-9},
+    "h / 0.5": {"_HOMOPHILOUS": 0.5},
+}
+
+
+def variants(seeds=5):
+    """Print accuracies with the defaults and, for other constants, how much they change, by network."""
+    networks = {name: load(name) for name in (*CITATIONS, "amazon_photo")}
+    print(f"| | {' | '.join(['defaults', *VARIANTS])} |\n|---|{'--:|' * (1 + len(VARIANTS))}")
+    for rewired, words in ((None, ""), (random_edges, ", links at random")):
+        for name, data in networks.items():
+            rows = []
+            for changes in ({}, *VARIANTS.values()):
+                before = {key: getattr(content, key) for key in changes}
+                vars(content).update(changes)
+                rows.append([validated(data, rewired, 100 + seed) for seed in range(seeds)])
+                vars(content).update(before)
+            means = np.mean(rows, axis=1)
+            shown_means = [f"{means[0]:.1f}", *(f"{mean - means[0]:+.1f}" for mean in means[1:])]
+            print(f"| {name}{words} | {' | '.join(shown_means)} |", flush=True)
+
+
+def validated(data, rewired, seed):
+    """Return the accuracy in % on nodes outside the public test set."""
+    labels = data.labels.copy()
+    if data.test is not None:
+        labels[data.test] = -1
+    graph = data.graph if rewired is None else rewired(data.graph, seed)
+    vectors = embedder("SPINE", graph, seed)(graph)
+    return 100 * probe_cv(vectors, labels, *twenty_a_class(labels, seed), seed=seed).accuracy
 
 
 def two_mode(case, seed, embed):
@@ -631,10 +677,12 @@ def main():
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--bootstrap", action="store_true")
     parser.add_argument("--bounds", action="store_true")
+    parser.add_argument("--variants", action="store_true")
     arguments = parser.parse_args()
-    if arguments.bootstrap or arguments.bounds:
-        (bootstrap if arguments.bootstrap else bounds)()
-        return
+    for name, run in (("bootstrap", bootstrap), ("bounds", bounds), ("variants", variants)):
+        if getattr(arguments, name):
+            run()
+            return
     first, _, last = arguments.seeds.rpartition(":")
     cells = read()
     wanted = [

@@ -314,7 +314,7 @@ def explain(
         float(own.operator()[[0]].minimum(own.operator()[[1]]).sum()),
         _columns(graph, generator, positions, own, {part.name: scale * part.weight for part in parts}),
         own.weights,
-        distance / max(np.count_nonzero(own.weights.any(axis=0)), 1),
+        distance / max(int(own.weights.any(axis=0).sum()), 1),
         rank,
         None if PLACE not in generator.parts else known is not None and bool((known >= 0).any()),
     )
