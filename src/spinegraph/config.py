@@ -141,7 +141,9 @@ class Config(_Settings):
         "place and the features near it",
         **_OPEN,
     )
-    far: float = _reach(0.9, "the same for features farther away", "down (0.8) if neighbours differ", **_OPEN)
+    far: float = _reach(
+        0.9, "the same for features farther away", "up (0.98) if a node's own features say little", **_OPEN
+    )
     tolerance: float = _reach(
         0.01, "largest error of smoothed values, relative to their change", "up for speed", **_OPEN
     )
