@@ -9,7 +9,7 @@ from spinegraph import SPINE, Config, Graph, made
 from spinegraph.analysis.search import Search
 from spinegraph.engines.engine import engine_for
 from spinegraph.engines.gpu import positions as gpu_positions
-from spinegraph.engines.gpu.engine import GpuEngine
+from spinegraph.engines.gpu.engine import GpuEngine, _finish
 from spinegraph.engines.gpu.graph import DeviceGraph, Rows, as_tensor
 from spinegraph.errors import ParameterError
 from spinegraph.structure.smoothing import Smoother, solved_by
@@ -56,6 +56,18 @@ def test_content_of_dense_features_and_of_a_directed_graph_is_that_of_the_cpu(fi
 
 def _on_cpu(graph, **settings):
     return SPINE(**settings).fit(graph)
+
+
+def test_what_rounding_leaves_of_a_zero_is_zero_as_on_the_cpu(device):
+    generator = SPINE(dim=40).fit(made.planted(seed=0).graph).generator_
+    values = np.random.default_rng(0).standard_normal((3, generator.dim)).astype(np.float32)
+    columns = generator.parts["content"]
+    values[1, columns] = generator.content.offset + np.float32(1e-7)
+    expected, found = values.copy(), torch.from_numpy(values).to(device)
+    generator.finish(expected, None)
+    _finish(generator, found, None)
+    assert not expected[1, columns].any()
+    np.testing.assert_allclose(found.cpu().numpy(), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("isolated", [0, 100])

@@ -34,7 +34,7 @@ _HOMOPHILOUS, _MEASURED = 0.3, 2_000  # homophily above which nothing changes; n
 DIRECTED = 0.5  # length of features near a node along directed edges, and of those against them
 MAX_UNSCALED = 1e15  # largest unscaled feature, so that its square stays in float32's range
 _CONSTANT, _MIN_VARIANCE = 1e-9, 0.02  # of a table's column; if it varies less, it is not scaled up to 1
-_ROUNDING = 1e-5  # length of what rounding leaves of a zero; usual lengths are about 1
+ROUNDING = 1e-5  # length of what rounding leaves of a zero; usual lengths are about 1
 _MAX_DIRECTIONS = 256  # that features are compressed to
 _WHOLE_SHARE = 2 / 3  # of the dimensions that features other than words may take uncompressed
 _LENGTH_POWER = 0.5  # content of row-scaled features is divided by this power of its length
@@ -136,7 +136,7 @@ class Content:
             mean = np.asarray(features.mean(axis=0, dtype=np.float64), np.float32).ravel()
         center = row_products(mean[None], directions)
         own = multiply(features, directions, config.threads) - center
-        own *= _root_mean_square(own) > _ROUNDING * np.linalg.norm(center)
+        own *= _root_mean_square(own) > ROUNDING * np.linalg.norm(center)
         blocks = [own, *(each.smooth(own) for each in around)]
         scales = [share / _root_mean_square(block) for share, block in zip(shares, blocks, strict=True)]
         blocks = [scale * block for scale, block in zip(scales, blocks, strict=True)]
@@ -224,7 +224,7 @@ class Content:
         if self.random_features is not None:
             values = self.random_features.append_to(values)
         lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
-        values[lengths < _ROUNDING] = 0
+        values[lengths < ROUNDING] = 0
         if self.length_power:
             values *= (np.where(lengths > 0, lengths, 1) ** np.float32(-self.length_power))[:, None]
         values *= np.float32(self.scale)

@@ -20,7 +20,7 @@ from spinegraph.engines.local import LocalEngine
 from spinegraph.engines.shards import AnyGenerator, Progress, Shard, plan
 from spinegraph.graph.graph import Graph
 from spinegraph.kernels.adjacency import Adjacency
-from spinegraph.parts.content import Content, encode, smoothers
+from spinegraph.parts.content import ROUNDING, Content, encode, smoothers
 from spinegraph.parts.generator import Chunk, Generator, Known, Vectors
 from spinegraph.parts.paper import PaperGenerator
 from spinegraph.parts.place import KNOWN_MASS, Place
@@ -236,8 +236,9 @@ def _finish(generator: Generator, vectors: Tensor, role: Tensor | None) -> None:
         mine = vectors[:, parts["content"]]
         values = mine[:, : len(content.offset)] - as_tensor(content.offset, vectors.device)
         values = on_device.with_random_features(values, content.random_features)
+        lengths = values.norm(dim=1, keepdim=True)
+        values.masked_fill_(lengths < ROUNDING, 0)
         if content.length_power:
-            lengths = values.norm(dim=1, keepdim=True)
             values *= torch.where(lengths > 0, lengths, 1.0) ** -content.length_power
         mine[:] = values * content.scale
     if role is not None:
