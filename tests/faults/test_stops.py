@@ -13,6 +13,7 @@ import pytest
 from command import QUICK
 from injected import begin, require_plain
 from spinegraph import SPINE, Embeddings
+from spinegraph.apps.cli import main
 from spinegraph.atomic import recover
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
@@ -143,3 +144,20 @@ def test_saving_killed_in_the_middle_leaves_whole_files(place, injected):
 @pytest.mark.slow
 def test_saving_killed_forty_times_leaves_whole_files(place, injected):
     check_saving(place, 40, injected)
+
+
+def test_a_stop_that_compiled_code_turns_into_an_error_is_still_a_stop(monkeypatch):
+    def load(arguments):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except SystemExit:
+            raise AttributeError("partially initialized module") from None
+
+    monkeypatch.setattr("spinegraph.apps.cli.app.app", load)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as stopped:
+            main([])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert stopped.value.code == 128 + signal.SIGTERM
